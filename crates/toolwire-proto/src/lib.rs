@@ -1,0 +1,27 @@
+//! The rules of the Model Context Protocol, as pure functions and small state machines.
+//!
+//! Nothing here waits, spawns, locks, reads a clock or draws random bytes: time and randomness are passed in. This is the
+//! only crate that compares protocol versions; everything above asks a question and gets an answer.
+
+pub mod admit;
+pub mod cache;
+pub mod envelope;
+pub mod features;
+pub mod framing;
+pub mod header_value;
+pub mod lifecycle;
+pub mod logging;
+pub mod meta_keys;
+pub mod methods;
+pub mod negotiate;
+pub mod outbox;
+pub mod param_headers;
+pub mod progress;
+pub mod request_state;
+pub mod requests;
+pub mod rounds;
+pub mod sse;
+pub mod stamp;
+pub mod strict_json;
+pub mod subscriptions;
+pub mod uri_template;

@@ -1,0 +1,1 @@
+//! uri_template

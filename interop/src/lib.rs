@@ -1,0 +1,1 @@
+//! Harness that runs real MCP peers against toolwire.
