@@ -1,11 +1,110 @@
 //! Wire types of the Model Context Protocol, for every released revision.
+//!
+//! Each type is the union of what the five revisions know: a member that only some of them have is an `Option`, and its
+//! documentation says since when. Names are those of the published schemas, in Rust spelling. Types here are data: they
+//! read, write and compare. Which member may be sent to whom is decided in `toolwire-proto`.
+//!
+//! Reading is lenient and loses nothing. Members that a type does not know stay in its `extra` map, content of an unknown
+//! kind stays as it came, and schemas, arguments and structured content stay raw ([`RawJson`]) until somebody needs them.
+//!
+//! Types are built with `new` and the required members, then `with_*`:
+//!
+//! ```
+//! use serde_json::json;
+//! use toolwire_types::{CallToolResult, Tool, ToolAnnotations};
+//!
+//! let tool = Tool::new("add", json!({"type": "object"}))
+//!     .with_title("Add")
+//!     .with_annotations(ToolAnnotations::new().with_read_only(true));
+//! let result = CallToolResult::structured(&json!({"sum": 3})).unwrap();
+//! assert_eq!(result.content[0].as_text(), Some(r#"{"sum":3}"#));
+//! # let _ = tool;
+//! ```
 
+mod capabilities;
+mod completion;
+mod content;
+mod elicitation;
+mod implementation;
+mod input;
 mod jsonrpc;
+mod lifecycle;
+mod meta;
+mod notifications;
+mod number;
+mod pagination;
+mod prompts;
 mod raw;
+mod resources;
+mod response;
+mod result;
+mod roots;
+#[cfg(test)]
+mod round_trip;
+mod sampling;
+mod subscriptions;
+pub mod tasks;
+mod tools;
 mod version;
 
+pub use capabilities::{
+    ClientCapabilities, ElicitationCapability, PromptsCapability, ResourcesCapability,
+    RootsCapability, SamplingCapability, ServerCapabilities, TasksCapability, ToolsCapability,
+};
+pub use completion::{
+    CompleteRequestParams, CompleteResult, Completion, CompletionArgument, CompletionContext,
+    CompletionReference, PromptReference, ResourceTemplateReference,
+};
+pub use content::{
+    AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink, TextContent,
+};
+pub use elicitation::{
+    BooleanSchema, ElicitAction, ElicitRequestFormParams, ElicitRequestParams,
+    ElicitRequestURLParams, ElicitResult, ElicitSchema, ElicitationCompleteNotificationParams,
+    EnumOption, FormMode, LegacyTitledEnumSchema, NumberKind, NumberSchema, PrimitiveSchema,
+    StringFormat, StringSchema, TitledEnumItems, TitledMultiSelectEnumSchema,
+    TitledSingleSelectEnumSchema, URLElicitationRequiredData, UntitledEnumItems,
+    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+};
+pub use implementation::{Annotations, Icon, IconTheme, Icons, Implementation, Role};
+pub use input::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
 pub use jsonrpc::{
     ErrorObject, Notification, ProgressToken, Request, RequestId, Response, ResponseId, code,
 };
+pub use lifecycle::{
+    DiscoverResult, InitializeRequestParams, InitializeResult, MissingRequiredClientCapabilityData,
+    UnsupportedProtocolVersionData,
+};
+pub use meta::{Meta, NotificationParams, RequestParams, meta_key};
+pub use notifications::{
+    CancelledNotificationParams, LoggingLevel, LoggingMessageNotificationParams,
+    ProgressNotificationParams, ResourceUpdatedNotificationParams, SetLevelRequestParams,
+};
+pub use pagination::PaginatedRequestParams;
+pub use prompts::{
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult, Prompt,
+    PromptArgument, PromptMessage,
+};
 pub use raw::RawJson;
+pub use resources::{
+    BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, SubscribeRequestParams, TextResourceContents,
+    UnsubscribeRequestParams,
+};
+pub use result::{CacheScope, EmptyResult, Extra, ResultType};
+pub use roots::{ListRootsResult, Root};
+pub use sampling::{
+    CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
+    SamplingContent, SamplingMessage, SamplingMessageContentBlock, StopReason, ToolChoice,
+    ToolChoiceMode, ToolResultContent, ToolUseContent,
+};
+pub use subscriptions::{
+    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult,
+};
+pub use tools::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, TaskSupport, Tool,
+    ToolAnnotations, ToolExecution,
+};
 pub use version::{ProtocolVersion, UnknownVersion};

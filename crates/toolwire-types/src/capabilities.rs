@@ -1,0 +1,117 @@
+//! What each side says it can do, before or with its first request.
+//!
+//! A capability is declared by being present, even as an empty object. Clients declare theirs in `initialize` up to
+//! 2025-11-25 and in the `_meta` of every request from 2026-07-28 on; servers in the results of `initialize` and
+//! `server/discover`.
+
+mod client;
+mod server;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::raw::RawJson;
+use crate::result::Extra;
+
+pub use client::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability};
+pub use server::{PromptsCapability, ResourcesCapability, ServerCapabilities, ToolsCapability};
+
+/// Which requests of the other side may be run as tasks (2025-11-25 only).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TasksCapability {
+    /// `tasks/list` is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<Extra>,
+    /// `tasks/cancel` is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<Extra>,
+    /// The requests: the parts of a method name before and after its slash, as in `{"tools": {"call": {}}}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<IndexMap<String, IndexMap<String, RawJson>>>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl TasksCapability {
+    /// Tasks, for no request yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares `tasks/list`.
+    #[must_use]
+    pub fn with_list(mut self) -> Self {
+        self.list = Some(Extra::new());
+        self
+    }
+
+    /// Declares `tasks/cancel`.
+    #[must_use]
+    pub fn with_cancel(mut self) -> Self {
+        self.cancel = Some(Extra::new());
+        self
+    }
+
+    /// Declares that a method, such as `tools/call`, may be run as a task.
+    #[must_use]
+    pub fn with_request(mut self, method: &str) -> Self {
+        let (group, name) = method.split_once('/').unwrap_or((method, ""));
+        self.requests
+            .get_or_insert_default()
+            .entry(group.to_owned())
+            .or_default()
+            .insert(name.to_owned(), RawJson::empty_object());
+        self
+    }
+
+    /// True when a method, such as `tools/call`, may be run as a task.
+    #[must_use]
+    pub fn supports_request(&self, method: &str) -> bool {
+        let declared = || {
+            let (group, name) = method.split_once('/')?;
+            self.requests.as_ref()?.get(group)?.get(name)
+        };
+        declared().is_some_and(|settings| !settings.is_null())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn task_requests_are_found_by_method_name() {
+        let wire =
+            json!({"requests": {"tools": {"call": {}}, "sampling": {"createMessage": null}}});
+        let capability: TasksCapability = serde_json::from_value(wire).unwrap();
+        let check = |method: &str, expected| {
+            assert_eq!(capability.supports_request(method), expected, "{method}");
+        };
+        check("tools/call", true);
+        check("tools/list", false);
+        check("sampling/createMessage", false);
+        check("tools", false);
+        assert!(!TasksCapability::new().supports_request("tools/call"));
+    }
+
+    #[test]
+    fn declared_task_requests_take_the_wire_form() {
+        let capability = TasksCapability::new()
+            .with_list()
+            .with_cancel()
+            .with_request("sampling/createMessage")
+            .with_request("elicitation/create");
+        assert_eq!(
+            serde_json::to_value(capability).unwrap(),
+            json!({
+                "list": {}, "cancel": {},
+                "requests": {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}},
+            })
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! What a client can do for a server.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::TasksCapability;
+use crate::raw::RawJson;
+use crate::result::Extra;
+
+/// The capabilities of a client.
+///
+/// ```
+/// use toolwire_types::{ClientCapabilities, ElicitationCapability};
+///
+/// let capabilities = ClientCapabilities::new()
+///     .with_elicitation(ElicitationCapability::new().with_form().with_url());
+/// assert_eq!(
+///     serde_json::to_string(&capabilities).unwrap(),
+///     r#"{"elicitation":{"form":{},"url":{}}}"#
+/// );
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClientCapabilities {
+    /// It can list its roots. Deprecated in 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roots: Option<RootsCapability>,
+    /// It can ask a model. Deprecated in 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingCapability>,
+    /// It can ask the user (since 2025-06-18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationCapability>,
+    /// It can run requests of the server as tasks (2025-11-25 only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability>,
+    /// Extensions it supports, by id, each with its settings object (since 2026-07-28).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<IndexMap<String, RawJson>>,
+    /// Things outside the specification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<IndexMap<String, RawJson>>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ClientCapabilities {
+    /// No capabilities.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares roots.
+    #[must_use]
+    pub fn with_roots(mut self, roots: RootsCapability) -> Self {
+        self.roots = Some(roots);
+        self
+    }
+
+    /// Declares sampling.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: SamplingCapability) -> Self {
+        self.sampling = Some(sampling);
+        self
+    }
+
+    /// Declares elicitation.
+    #[must_use]
+    pub fn with_elicitation(mut self, elicitation: ElicitationCapability) -> Self {
+        self.elicitation = Some(elicitation);
+        self
+    }
+
+    /// Declares tasks (2025-11-25 only).
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: TasksCapability) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
+    /// Declares an extension with its settings object.
+    #[must_use]
+    pub fn with_extension(mut self, id: impl Into<String>, settings: impl Into<RawJson>) -> Self {
+        self.extensions
+            .get_or_insert_default()
+            .insert(id.into(), settings.into());
+        self
+    }
+
+    /// The settings of an extension, when it is declared.
+    #[must_use]
+    pub fn extension(&self, id: &str) -> Option<&RawJson> {
+        self.extensions.as_ref()?.get(id)
+    }
+}
+
+/// How a client serves `roots/list`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RootsCapability {
+    /// It says when they change (up to 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl RootsCapability {
+    /// Roots, without notice of changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Promises notice of changes (up to 2025-11-25).
+    #[must_use]
+    pub fn with_list_changed(mut self) -> Self {
+        self.list_changed = Some(true);
+        self
+    }
+}
+
+/// How a client serves `sampling/createMessage`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SamplingCapability {
+    /// It honours `includeContext` (since 2025-11-25; deprecated in 2026-07-28).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Extra>,
+    /// It honours `tools` and `toolChoice` (since 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Extra>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl SamplingCapability {
+    /// Plain sampling: no tools, no context.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares that `includeContext` is honoured.
+    #[must_use]
+    pub fn with_context(mut self) -> Self {
+        self.context = Some(Extra::new());
+        self
+    }
+
+    /// Declares that `tools` and `toolChoice` are honoured.
+    #[must_use]
+    pub fn with_tools(mut self) -> Self {
+        self.tools = Some(Extra::new());
+        self
+    }
+}
+
+/// How a client serves `elicitation/create`.
+///
+/// The empty object means forms only: that is how 2025-06-18, which knew nothing else, declared it. Ask
+/// [`supports_form`](Self::supports_form) and [`supports_url`](Self::supports_url) rather than the fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ElicitationCapability {
+    /// It shows forms (since 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Extra>,
+    /// It sends the user to addresses (since 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Extra>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ElicitationCapability {
+    /// The empty object: forms only.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares forms.
+    #[must_use]
+    pub fn with_form(mut self) -> Self {
+        self.form = Some(Extra::new());
+        self
+    }
+
+    /// Declares addresses. Without [`with_form`](Self::with_form) this means no forms.
+    #[must_use]
+    pub fn with_url(mut self) -> Self {
+        self.url = Some(Extra::new());
+        self
+    }
+
+    /// True when the client shows forms.
+    #[must_use]
+    pub fn supports_form(&self) -> bool {
+        self.form.is_some() || self.url.is_none()
+    }
+
+    /// True when the client sends the user to addresses.
+    #[must_use]
+    pub fn supports_url(&self) -> bool {
+        self.url.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::round_trip::check;
+
+    #[test]
+    fn capabilities_of_every_revision_survive() {
+        check::<ClientCapabilities>(json!({}));
+        check::<ClientCapabilities>(json!({"roots": {"listChanged": true}, "sampling": {}}));
+        check::<ClientCapabilities>(
+            json!({"roots": {"listChanged": false}, "experimental": {"a": {"b": 1}}}),
+        );
+        check::<ClientCapabilities>(json!({
+            "sampling": {"tools": {}, "context": {}},
+            "elicitation": {"form": {}, "url": {"later": true}},
+            "tasks": {"list": {}, "cancel": {}, "requests": {"sampling": {"createMessage": {}}}},
+        }));
+        check::<ClientCapabilities>(json!({"extensions": {"com.example/a": {"x": [1.5, null]}}}));
+    }
+
+    #[test]
+    fn unknown_capabilities_survive_at_every_level() {
+        check::<ClientCapabilities>(json!({
+            "later": {"a": 1}, "roots": {"b": 2}, "sampling": {"c": 3}, "elicitation": {"d": 4}, "tasks": {"e": 5},
+        }));
+    }
+
+    #[test]
+    fn an_empty_elicitation_capability_means_forms_only() {
+        let check = |wire: serde_json::Value, form, url| {
+            let capability: ElicitationCapability = serde_json::from_value(wire).unwrap();
+            assert_eq!(capability.supports_form(), form);
+            assert_eq!(capability.supports_url(), url);
+        };
+        check(json!({}), true, false);
+        check(json!({"form": {}}), true, false);
+        check(json!({"url": {}}), false, true);
+        check(json!({"form": {}, "url": {}}), true, true);
+    }
+
+    #[test]
+    fn null_declares_nothing() {
+        let capabilities: ClientCapabilities =
+            serde_json::from_value(json!({"sampling": null, "elicitation": null})).unwrap();
+        assert_eq!(capabilities, ClientCapabilities::new());
+    }
+
+    #[test]
+    fn builders_write_the_wire_form() {
+        let capabilities = ClientCapabilities::new()
+            .with_roots(RootsCapability::new().with_list_changed())
+            .with_sampling(SamplingCapability::new().with_tools().with_context())
+            .with_tasks(TasksCapability::new().with_request("elicitation/create"))
+            .with_extension("io.modelcontextprotocol/tasks", json!({}));
+        assert!(
+            capabilities
+                .extension("io.modelcontextprotocol/tasks")
+                .is_some()
+        );
+        assert!(capabilities.extension("com.example/other").is_none());
+        assert_eq!(
+            serde_json::to_value(capabilities).unwrap(),
+            json!({
+                "roots": {"listChanged": true},
+                "sampling": {"tools": {}, "context": {}},
+                "tasks": {"requests": {"elicitation": {"create": {}}}},
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
+            })
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! What a server can do for a client.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::TasksCapability;
+use crate::raw::RawJson;
+use crate::result::Extra;
+
+/// The capabilities of a server.
+///
+/// ```
+/// use toolwire_types::{ServerCapabilities, ToolsCapability};
+///
+/// let capabilities = ServerCapabilities::new()
+///     .with_tools(ToolsCapability::new().with_list_changed())
+///     .with_completions();
+/// assert_eq!(
+///     serde_json::to_string(&capabilities).unwrap(),
+///     r#"{"tools":{"listChanged":true},"completions":{}}"#
+/// );
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ServerCapabilities {
+    /// It offers tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsCapability>,
+    /// It offers resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourcesCapability>,
+    /// It offers prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<PromptsCapability>,
+    /// It completes arguments (since 2025-03-26; before that, completion needed no capability).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completions: Option<Extra>,
+    /// It sends log messages. Deprecated in 2026-07-28.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logging: Option<Extra>,
+    /// It can run requests of the client as tasks (2025-11-25 only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability>,
+    /// Extensions it supports, by id, each with its settings object (since 2026-07-28).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<IndexMap<String, RawJson>>,
+    /// Things outside the specification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<IndexMap<String, RawJson>>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ServerCapabilities {
+    /// No capabilities.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: ToolsCapability) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    /// Declares resources.
+    #[must_use]
+    pub fn with_resources(mut self, resources: ResourcesCapability) -> Self {
+        self.resources = Some(resources);
+        self
+    }
+
+    /// Declares prompts.
+    #[must_use]
+    pub fn with_prompts(mut self, prompts: PromptsCapability) -> Self {
+        self.prompts = Some(prompts);
+        self
+    }
+
+    /// Declares completion of arguments.
+    #[must_use]
+    pub fn with_completions(mut self) -> Self {
+        self.completions = Some(Extra::new());
+        self
+    }
+
+    /// Declares log messages.
+    #[must_use]
+    pub fn with_logging(mut self) -> Self {
+        self.logging = Some(Extra::new());
+        self
+    }
+
+    /// Declares tasks (2025-11-25 only).
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: TasksCapability) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
+    /// Declares an extension with its settings object.
+    #[must_use]
+    pub fn with_extension(mut self, id: impl Into<String>, settings: impl Into<RawJson>) -> Self {
+        self.extensions
+            .get_or_insert_default()
+            .insert(id.into(), settings.into());
+        self
+    }
+
+    /// The settings of an extension, when it is declared.
+    #[must_use]
+    pub fn extension(&self, id: &str) -> Option<&RawJson> {
+        self.extensions.as_ref()?.get(id)
+    }
+}
+
+/// How a server offers tools.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolsCapability {
+    /// It says when the list changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ToolsCapability {
+    /// Tools, without notice of changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Promises notice of changes.
+    #[must_use]
+    pub fn with_list_changed(mut self) -> Self {
+        self.list_changed = Some(true);
+        self
+    }
+}
+
+/// How a server offers prompts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PromptsCapability {
+    /// It says when the list changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl PromptsCapability {
+    /// Prompts, without notice of changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Promises notice of changes.
+    #[must_use]
+    pub fn with_list_changed(mut self) -> Self {
+        self.list_changed = Some(true);
+        self
+    }
+}
+
+/// How a server offers resources.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourcesCapability {
+    /// It says when a watched resource changes: through `resources/subscribe` up to 2025-11-25, through
+    /// `subscriptions/listen` since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscribe: Option<bool>,
+    /// It says when the list changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_changed: Option<bool>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ResourcesCapability {
+    /// Resources, without notice of changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Promises notice when a watched resource changes.
+    #[must_use]
+    pub fn with_subscribe(mut self) -> Self {
+        self.subscribe = Some(true);
+        self
+    }
+
+    /// Promises notice when the list changes.
+    #[must_use]
+    pub fn with_list_changed(mut self) -> Self {
+        self.list_changed = Some(true);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::round_trip::check;
+
+    #[test]
+    fn capabilities_of_every_revision_survive() {
+        check::<ServerCapabilities>(json!({}));
+        check::<ServerCapabilities>(json!({
+            "tools": {"listChanged": true}, "prompts": {"listChanged": false}, "resources": {"subscribe": true},
+            "logging": {}, "completions": {}, "experimental": {"a": {}},
+        }));
+        check::<ServerCapabilities>(
+            json!({"tasks": {"list": {}, "requests": {"tools": {"call": {}}}}}),
+        );
+        check::<ServerCapabilities>(json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}));
+    }
+
+    #[test]
+    fn unknown_capabilities_survive_at_every_level() {
+        check::<ServerCapabilities>(json!({
+            "later": {"a": [1]}, "tools": {"b": 1}, "prompts": {"c": 1}, "resources": {"d": 1}, "logging": {"e": 1},
+        }));
+    }
+
+    #[test]
+    fn builders_write_the_wire_form() {
+        let capabilities = ServerCapabilities::new()
+            .with_prompts(PromptsCapability::new().with_list_changed())
+            .with_resources(
+                ResourcesCapability::new()
+                    .with_subscribe()
+                    .with_list_changed(),
+            )
+            .with_logging()
+            .with_tasks(TasksCapability::new().with_request("tools/call"))
+            .with_extension("com.example/a", json!({"b": 1}));
+        assert_eq!(
+            capabilities.extension("com.example/a"),
+            Some(&json!({"b": 1}).into())
+        );
+        assert_eq!(
+            serde_json::to_value(capabilities).unwrap(),
+            json!({
+                "prompts": {"listChanged": true},
+                "resources": {"subscribe": true, "listChanged": true},
+                "logging": {},
+                "tasks": {"requests": {"tools": {"call": {}}}},
+                "extensions": {"com.example/a": {"b": 1}},
+            })
+        );
+    }
+}

@@ -1,0 +1,461 @@
+//! Content: what tools return and prompts are made of.
+//!
+//! A block of a kind this crate does not know is kept as it came, byte for byte, so that proxies and older clients can
+//! pass it on. Binary data stays base64 text; nothing here decodes it.
+
+use std::borrow::Cow;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::implementation::{Annotations, Icons};
+use crate::meta::Meta;
+use crate::raw::RawJson;
+use crate::resources::{Resource, ResourceContents};
+use crate::result::{Extra, lenient_optional_integer};
+
+/// One block of content.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// A picture.
+    Image(ImageContent),
+    /// Sound (since 2025-03-26).
+    Audio(AudioContent),
+    /// A reference to a resource (since 2025-06-18).
+    ResourceLink(ResourceLink),
+    /// A resource with its contents.
+    Resource(EmbeddedResource),
+    /// A kind this crate does not know: an object with some other `type`, unchanged.
+    Unknown(RawJson),
+}
+
+impl ContentBlock {
+    /// A text block.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        TextContent::new(text).into()
+    }
+
+    /// A picture from base64 data.
+    #[must_use]
+    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        ImageContent::new(data, mime_type).into()
+    }
+
+    /// Sound from base64 data.
+    #[must_use]
+    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        AudioContent::new(data, mime_type).into()
+    }
+
+    /// A reference to a resource.
+    #[must_use]
+    pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        ResourceLink::new(uri, name).into()
+    }
+
+    /// A resource with its contents.
+    #[must_use]
+    pub fn resource(contents: impl Into<ResourceContents>) -> Self {
+        EmbeddedResource::new(contents).into()
+    }
+
+    /// The text, when this is a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for ContentBlock {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(content) => content.serialize(serializer),
+            Self::Image(content) => content.serialize(serializer),
+            Self::Audio(content) => content.serialize(serializer),
+            Self::ResourceLink(content) => content.serialize(serializer),
+            Self::Resource(content) => content.serialize(serializer),
+            Self::Unknown(content) => content.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawJson::deserialize(deserializer)?;
+        let kind = kind(&raw).map_err(D::Error::custom)?;
+        let block = match kind.as_ref() {
+            "text" => raw.parse().map(Self::Text),
+            "image" => raw.parse().map(Self::Image),
+            "audio" => raw.parse().map(Self::Audio),
+            "resource_link" => raw.parse().map(Self::ResourceLink),
+            "resource" => raw.parse().map(Self::Resource),
+            _ => {
+                // The kind borrows from the text that is about to move.
+                drop(kind);
+                return Ok(Self::Unknown(raw));
+            }
+        };
+        block.map_err(D::Error::custom)
+    }
+}
+
+/// The `type` of a content block that has not been read yet.
+pub(crate) fn kind(raw: &RawJson) -> serde_json::Result<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+
+    if !raw.is_object() {
+        return Err(serde_json::Error::custom("content must be an object"));
+    }
+    serde_json::from_str::<Kind<'_>>(raw.get()).map(|block| block.kind)
+}
+
+impl From<&str> for ContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<TextContent> for ContentBlock {
+    fn from(content: TextContent) -> Self {
+        Self::Text(content)
+    }
+}
+
+impl From<ImageContent> for ContentBlock {
+    fn from(content: ImageContent) -> Self {
+        Self::Image(content)
+    }
+}
+
+impl From<AudioContent> for ContentBlock {
+    fn from(content: AudioContent) -> Self {
+        Self::Audio(content)
+    }
+}
+
+impl From<ResourceLink> for ContentBlock {
+    fn from(content: ResourceLink) -> Self {
+        Self::ResourceLink(content)
+    }
+}
+
+impl From<EmbeddedResource> for ContentBlock {
+    fn from(content: EmbeddedResource) -> Self {
+        Self::Resource(content)
+    }
+}
+
+/// Text, for the model or for people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TextContent {
+    #[serde(rename = "type")]
+    kind: TextKind,
+    /// The text.
+    pub text: String,
+    /// Hints for the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Metadata (since 2025-06-18).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl TextContent {
+    /// A text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            kind: TextKind::Text,
+            text: text.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets the hints for the client.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TextKind {
+    Text,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ImageContent {
+    #[serde(rename = "type")]
+    kind: ImageKind,
+    /// The bytes, as base64.
+    pub data: String,
+    /// What the bytes are.
+    pub mime_type: String,
+    /// Hints for the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Metadata (since 2025-06-18).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ImageContent {
+    /// A picture from base64 data.
+    #[must_use]
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self {
+            kind: ImageKind::Image,
+            data: data.into(),
+            mime_type: mime_type.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets the hints for the client.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ImageKind {
+    Image,
+}
+
+/// Sound (since 2025-03-26).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AudioContent {
+    #[serde(rename = "type")]
+    kind: AudioKind,
+    /// The bytes, as base64.
+    pub data: String,
+    /// What the bytes are.
+    pub mime_type: String,
+    /// Hints for the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Metadata (since 2025-06-18).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl AudioContent {
+    /// Sound from base64 data.
+    #[must_use]
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self {
+            kind: AudioKind::Audio,
+            data: data.into(),
+            mime_type: mime_type.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets the hints for the client.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AudioKind {
+    Audio,
+}
+
+/// A reference to a resource the client may read or subscribe to (since 2025-06-18).
+///
+/// The members of [`Resource`]; the resource need not appear in any list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceLink {
+    #[serde(rename = "type")]
+    kind: ResourceLinkKind,
+    /// Where it is.
+    pub uri: String,
+    /// The name for programs.
+    pub name: String,
+    /// The name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What its bytes are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// How many bytes it has, before any encoding.
+    #[serde(
+        default,
+        deserialize_with = "lenient_optional_integer",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub size: Option<u64>,
+    /// Its pictures (since 2025-11-25).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Icons>,
+    /// Hints for the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Metadata.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ResourceLink {
+    /// A link to a resource.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Resource::new(uri, name).into()
+    }
+}
+
+impl From<Resource> for ResourceLink {
+    fn from(resource: Resource) -> Self {
+        Self {
+            kind: ResourceLinkKind::ResourceLink,
+            uri: resource.uri,
+            name: resource.name,
+            title: resource.title,
+            description: resource.description,
+            mime_type: resource.mime_type,
+            size: resource.size,
+            icons: resource.icons,
+            annotations: resource.annotations,
+            meta: resource.meta,
+            extra: resource.extra,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ResourceLinkKind {
+    ResourceLink,
+}
+
+/// A resource with its contents, inside a tool result or a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EmbeddedResource {
+    #[serde(rename = "type")]
+    kind: EmbeddedResourceKind,
+    /// The contents.
+    pub resource: ResourceContents,
+    /// Hints for the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Metadata (since 2025-06-18).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl EmbeddedResource {
+    /// Embeds contents.
+    #[must_use]
+    pub fn new(contents: impl Into<ResourceContents>) -> Self {
+        Self {
+            kind: EmbeddedResourceKind::Resource,
+            resource: contents.into(),
+            annotations: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets the hints for the client.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EmbeddedResourceKind {
+    Resource,
+}
+
+#[cfg(test)]
+mod tests;

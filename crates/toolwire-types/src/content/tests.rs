@@ -1,0 +1,124 @@
+use serde_json::json;
+
+use super::*;
+use crate::implementation::Role;
+use crate::resources::TextResourceContents;
+use crate::round_trip::check;
+
+#[test]
+fn every_kind_reads_and_writes() {
+    assert!(matches!(
+        check(json!({"type": "text", "text": "hi"})),
+        ContentBlock::Text(_)
+    ));
+    assert!(matches!(
+        check(json!({"type": "image", "data": "AA==", "mimeType": "image/png"})),
+        ContentBlock::Image(_)
+    ));
+    assert!(matches!(
+        check(json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"})),
+        ContentBlock::Audio(_)
+    ));
+    assert!(matches!(
+        check(json!({"type": "resource_link", "uri": "a:b", "name": "b"})),
+        ContentBlock::ResourceLink(_)
+    ));
+    assert!(matches!(
+        check(json!({"type": "resource", "resource": {"uri": "a:b", "text": "x"}})),
+        ContentBlock::Resource(_)
+    ));
+}
+
+#[test]
+fn optional_and_unknown_members_survive() {
+    for kind in [
+        json!({"type": "text", "text": "hi"}),
+        json!({"type": "image", "data": "AA==", "mimeType": "image/png"}),
+        json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
+        json!({"type": "resource_link", "uri": "a:b", "name": "b", "title": "B", "description": "d",
+               "mimeType": "a/b", "size": 9, "icons": [{"src": "data:,"}]}),
+        json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "_meta": {"k": null}}}),
+    ] {
+        let mut sample = kind;
+        sample["annotations"] = json!({"audience": ["user", "assistant"], "priority": 0.5});
+        sample["_meta"] = json!({"com.example/k": [1, "two"]});
+        sample["later"] = json!({"nested": [null]});
+        check::<ContentBlock>(sample);
+    }
+}
+
+#[test]
+fn an_unknown_kind_survives_byte_for_byte() {
+    let text = r#"{ "type":"hologram", "z":1.0, "a":{"y":1,"x":2} }"#;
+    let block: ContentBlock = serde_json::from_str(text).unwrap();
+    assert!(matches!(block, ContentBlock::Unknown(_)));
+    assert_eq!(serde_json::to_string(&block).unwrap(), text);
+}
+
+#[test]
+fn an_unknown_kind_survives_between_known_ones() {
+    check::<Vec<ContentBlock>>(json!([
+        {"type": "text", "text": "a"}, {"type": "later", "x": {}}, {"type": "text", "text": "b"},
+    ]));
+}
+
+#[test]
+fn blocks_of_the_wrong_shape_are_refused() {
+    for refused in [
+        "null",
+        r#""text""#,
+        r#"["text", "hi"]"#,
+        r#"{"text":"no type"}"#,
+        r#"{"type":1}"#,
+        r#"{"type":"text"}"#,
+        r#"{"type":"text","type":"image","text":""}"#,
+        r#"{"type":"image","data":"AA=="}"#,
+        r#"{"type":"resource","resource":"a:b"}"#,
+    ] {
+        let result = serde_json::from_str::<ContentBlock>(refused);
+        assert!(result.is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn a_kind_does_not_read_as_another() {
+    assert!(serde_json::from_str::<TextContent>(r#"{"type":"image","text":""}"#).is_err());
+    assert!(serde_json::from_str::<TextContent>(r#"{"text":""}"#).is_err());
+}
+
+#[test]
+fn deep_nesting_is_an_error_and_not_a_crash() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let known = format!(r#"{{"type":"text","text":"","later":{deep}}}"#);
+    assert!(serde_json::from_str::<ContentBlock>(&known).is_err());
+    let unknown = format!(r#"{{"type":"later","later":{deep}}}"#);
+    let block: ContentBlock = serde_json::from_str(&unknown).unwrap();
+    assert_eq!(serde_json::to_string(&block).unwrap(), unknown);
+}
+
+#[test]
+fn constructors_build_what_their_names_say() {
+    let built = [
+        ContentBlock::from("hi"),
+        ContentBlock::image("AA==", "image/png"),
+        ContentBlock::audio("AA==", "audio/wav"),
+        ContentBlock::resource_link("a:b", "b"),
+        ContentBlock::resource(TextResourceContents::new("a:b", "x")),
+        TextContent::new("for you")
+            .with_annotations(Annotations::new().with_audience([Role::User]))
+            .into(),
+    ];
+    assert_eq!(
+        serde_json::to_value(&built).unwrap(),
+        json!([
+            {"type": "text", "text": "hi"},
+            {"type": "image", "data": "AA==", "mimeType": "image/png"},
+            {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "a:b", "name": "b"},
+            {"type": "resource", "resource": {"uri": "a:b", "text": "x"}},
+            {"type": "text", "text": "for you", "annotations": {"audience": ["user"]}},
+        ])
+    );
+    assert_eq!(built[0].as_text(), Some("hi"));
+    assert_eq!(built[1].as_text(), None);
+}

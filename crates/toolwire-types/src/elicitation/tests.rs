@@ -1,0 +1,115 @@
+use serde_json::json;
+
+use super::*;
+use crate::round_trip::check;
+
+#[test]
+fn a_missing_mode_means_a_form_and_stays_missing() {
+    let schema = json!({"type": "object", "properties": {}});
+    for wire in [
+        json!({"message": "m", "requestedSchema": schema}),
+        json!({"mode": "form", "message": "m", "requestedSchema": schema, "task": {"ttl": 1}, "_meta": {}, "x": 1}),
+    ] {
+        let params = check::<ElicitRequestParams>(wire);
+        assert!(matches!(params, ElicitRequestParams::Form(_)));
+        assert_eq!(params.message(), "m");
+    }
+}
+
+#[test]
+fn addresses_survive_with_and_without_an_id() {
+    for wire in [
+        json!({"mode": "url", "message": "m", "url": "https://a/b"}),
+        json!({"mode": "url", "message": "m", "url": "https://a/b", "elicitationId": "e", "later": [1]}),
+    ] {
+        assert!(matches!(
+            check::<ElicitRequestParams>(wire),
+            ElicitRequestParams::Url(_)
+        ));
+    }
+}
+
+#[test]
+fn unknown_modes_and_missing_members_are_refused() {
+    for wire in [
+        json!({"mode": "telepathy", "message": "m"}),
+        json!({"mode": "form", "message": "m"}),
+        json!({"mode": "url", "message": "m"}),
+        json!({"mode": 1, "message": "m", "url": "https://a"}),
+        json!([]),
+        json!(["url"]),
+    ] {
+        let read = serde_json::from_value::<ElicitRequestParams>(wire.clone());
+        assert!(read.is_err(), "{wire}");
+    }
+}
+
+#[test]
+fn schemas_go_in_typed_and_come_out_typed() {
+    let schema = ElicitSchema::new()
+        .with_required("name", StringSchema::new())
+        .with_optional("age", NumberSchema::integer());
+    let params = ElicitRequestFormParams::new("who?", &schema);
+    assert_eq!(params.schema().unwrap(), schema);
+    assert_eq!(
+        params.requested_schema.get(),
+        r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}"#
+    );
+    let broken = ElicitRequestFormParams::new("who?", json!([1]));
+    assert!(broken.schema().is_err());
+}
+
+#[test]
+fn answers_survive() {
+    check::<ElicitResult>(json!({"action": "accept"}));
+    check::<ElicitResult>(json!({"action": "decline", "_meta": {"a": 1}, "later": 2}));
+    check::<ElicitResult>(
+        json!({"action": "accept", "content": {"s": "x", "i": 1, "f": 1.5, "b": true, "m": ["a", "b"]}}),
+    );
+}
+
+#[test]
+fn only_a_clear_yes_is_a_yes() {
+    for (wire, expected) in [
+        (json!({"action": "accept"}), ElicitAction::Accept),
+        (json!({"action": "decline"}), ElicitAction::Decline),
+        (json!({"action": "cancel"}), ElicitAction::Cancel),
+        (json!({"action": "Accept"}), ElicitAction::Cancel),
+        (json!({"action": "reject"}), ElicitAction::Cancel),
+        (json!({"action": true}), ElicitAction::Cancel),
+        (json!({"action": null}), ElicitAction::Cancel),
+        (json!({}), ElicitAction::Cancel),
+    ] {
+        let result: ElicitResult = serde_json::from_value(wire.clone()).unwrap();
+        assert_eq!(result.action, expected, "{wire}");
+    }
+}
+
+#[test]
+fn content_is_read_only_after_a_yes() {
+    type Content = std::collections::BTreeMap<String, u8>;
+    let read = |result: ElicitResult| result.with_content([("n", 1)]).content_as::<Content>();
+    assert_eq!(read(ElicitResult::accept()).unwrap().unwrap()["n"], 1);
+    assert_eq!(read(ElicitResult::decline()).unwrap(), None);
+    assert_eq!(read(ElicitResult::cancel()).unwrap(), None);
+    assert_eq!(
+        ElicitResult::accept().content_as::<Content>().unwrap(),
+        None
+    );
+    let wrong = ElicitResult::accept().with_content([("n", "one")]);
+    assert!(wrong.content_as::<Content>().is_err());
+}
+
+#[test]
+fn what_only_2025_11_25_has_survives() {
+    check::<ElicitationCompleteNotificationParams>(
+        json!({"elicitationId": "e", "_meta": {"a": 1}}),
+    );
+    let data = URLElicitationRequiredData::new([
+        ElicitRequestURLParams::new("m", "https://a").with_elicitation_id("e")
+    ]);
+    let wire = json!({
+        "elicitations": [{"mode": "url", "message": "m", "url": "https://a", "elicitationId": "e"}],
+    });
+    assert_eq!(check::<URLElicitationRequiredData>(wire), data);
+}

@@ -1,0 +1,55 @@
+//! Lists that come in pages.
+
+use serde::{Deserialize, Serialize};
+
+use crate::meta::Meta;
+
+/// The parameters of every list request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PaginatedRequestParams {
+    /// Where to go on, from the page before; absent for the first page. Only the server knows what it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Metadata.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl PaginatedRequestParams {
+    /// Asks for the first page.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for the page at a cursor.
+    #[must_use]
+    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::round_trip::check;
+
+    #[test]
+    fn a_cursor_is_text_of_any_kind() {
+        check::<PaginatedRequestParams>(json!({}));
+        check::<PaginatedRequestParams>(json!({"cursor": ""}));
+        check::<PaginatedRequestParams>(json!({"cursor": "a=", "_meta": {"progressToken": 1}}));
+        assert!(serde_json::from_str::<PaginatedRequestParams>(r#"{"cursor":1}"#).is_err());
+    }
+}

@@ -1,0 +1,203 @@
+//! The contents of a resource: text, or bytes as base64.
+
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::meta::Meta;
+use crate::raw::RawJson;
+use crate::result::Extra;
+
+/// The contents of a resource, or of one part of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum ResourceContents {
+    /// Text.
+    Text(TextResourceContents),
+    /// Bytes.
+    Blob(BlobResourceContents),
+    /// An object with neither `text` nor `blob`, unchanged.
+    Unknown(RawJson),
+}
+
+impl ResourceContents {
+    /// Text at an address.
+    #[must_use]
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        TextResourceContents::new(uri, text).into()
+    }
+
+    /// Base64 data at an address.
+    #[must_use]
+    pub fn blob(uri: impl Into<String>, base64: impl Into<String>) -> Self {
+        BlobResourceContents::new(uri, base64).into()
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceContents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Shape {
+            text: Option<IgnoredAny>,
+            blob: Option<IgnoredAny>,
+        }
+
+        let raw = RawJson::deserialize(deserializer)?;
+        if !raw.is_object() {
+            return Err(D::Error::custom("resource contents must be an object"));
+        }
+        let shape: Shape = raw.parse().map_err(D::Error::custom)?;
+        let contents = match shape {
+            Shape { text: Some(_), .. } => raw.parse().map(Self::Text),
+            Shape { blob: Some(_), .. } => raw.parse().map(Self::Blob),
+            Shape { .. } => Ok(Self::Unknown(raw)),
+        };
+        contents.map_err(D::Error::custom)
+    }
+}
+
+impl From<TextResourceContents> for ResourceContents {
+    fn from(contents: TextResourceContents) -> Self {
+        Self::Text(contents)
+    }
+}
+
+impl From<BlobResourceContents> for ResourceContents {
+    fn from(contents: BlobResourceContents) -> Self {
+        Self::Blob(contents)
+    }
+}
+
+/// Contents that are text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TextResourceContents {
+    /// Where they were found.
+    pub uri: String,
+    /// What kind of text it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The text.
+    pub text: String,
+    /// Metadata (since 2025-06-18).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl TextResourceContents {
+    /// Text at an address.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            text: text.into(),
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets what kind of text it is.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+/// Contents that are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct BlobResourceContents {
+    /// Where they were found.
+    pub uri: String,
+    /// What the bytes are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The bytes, as base64.
+    pub blob: String,
+    /// Metadata (since 2025-06-18).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this crate does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl BlobResourceContents {
+    /// Base64 data at an address.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, base64: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            blob: base64.into(),
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets what the bytes are.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::round_trip::check;
+
+    #[test]
+    fn the_member_that_is_there_decides_the_kind() {
+        let text = json!({"uri": "a:b", "mimeType": "text/plain", "text": "x", "_meta": {"k": 1}});
+        assert!(matches!(check(text), ResourceContents::Text(_)));
+        let blob = json!({"uri": "a:b", "blob": "AA==", "annotations": {"priority": 1}});
+        assert!(matches!(check(blob), ResourceContents::Blob(_)));
+        let both = json!({"uri": "a:b", "text": "x", "blob": "AA=="});
+        assert!(matches!(check(both), ResourceContents::Text(_)));
+    }
+
+    #[test]
+    fn unknown_contents_survive_byte_for_byte() {
+        let text = r#"{ "uri":"a:b", "stream" : [1.0,{"b":1,"a":2}] }"#;
+        let contents: ResourceContents = serde_json::from_str(text).unwrap();
+        assert!(matches!(contents, ResourceContents::Unknown(_)));
+        assert_eq!(serde_json::to_string(&contents).unwrap(), text);
+    }
+
+    #[test]
+    fn contents_of_the_wrong_shape_are_refused() {
+        for refused in [
+            r#""text""#,
+            r#"["a:b"]"#,
+            r#"{"text":"no address"}"#,
+            r#"{"uri":"a:b","text":1}"#,
+        ] {
+            assert!(serde_json::from_str::<ResourceContents>(refused).is_err());
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Telling the answers to one request apart before reading them, by `resultType`.
+//!
+//! Spec 2026-07-28, basic, "ResultType": a missing member means `complete`, and an answer with a value the client does
+//! not recognise is invalid.
+
+use serde::Deserialize;
+use serde::de::Error as _;
+
+use crate::raw::RawJson;
+use crate::result::ResultType;
+
+/// The `resultType` of a result that has not been read yet.
+pub(crate) fn result_type(raw: &RawJson) -> serde_json::Result<ResultType> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Kind {
+        result_type: Option<ResultType>,
+    }
+
+    if !raw.is_object() {
+        return Err(serde_json::Error::custom("a result must be an object"));
+    }
+    let kind: Kind = raw.parse()?;
+    Ok(kind.result_type.unwrap_or(ResultType::Complete))
+}
+
+/// The error for a result type that this request cannot have.
+pub(crate) fn unexpected(kind: &ResultType) -> serde_json::Error {
+    serde_json::Error::custom(format_args!("unexpected resultType {:?}", kind.as_str()))
+}

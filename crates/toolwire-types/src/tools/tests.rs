@@ -1,0 +1,156 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::implementation::Icon;
+use crate::round_trip::check;
+
+#[test]
+fn a_tool_reads_in_every_era() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    check::<Tool>(json!({"name": "add", "inputSchema": schema}));
+    check::<Tool>(json!({
+        "name": "add", "title": "Add", "description": "adds", "inputSchema": schema,
+        "outputSchema": {"type": "integer"}, "annotations": {
+            "title": "A", "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false,
+            "costHint": "low"
+        },
+        "execution": {"taskSupport": "optional", "later": 1}, "icons": [{"src": "data:,"}],
+        "_meta": {"com.example/a": null}, "later": [1],
+    }));
+    check::<ToolExecution>(json!({"taskSupport": "sometimes"}));
+}
+
+#[test]
+fn schemas_keep_their_bytes() {
+    let text = r#"{"name":"add","inputSchema":{ "type":"object", "properties":{"z":{},"a":{"minimum":1.0}} }}"#;
+    let tool: Tool = serde_json::from_str(text).unwrap();
+    assert_eq!(serde_json::to_string(&tool).unwrap(), text);
+}
+
+#[test]
+fn lists_and_calls_read_in_every_era() {
+    check::<ListToolsResult>(json!({"tools": []}));
+    check::<ListToolsResult>(json!({
+        "resultType": "complete", "tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2",
+        "ttlMs": 1000, "cacheScope": "private", "_meta": {"a": 1}, "later": 1,
+    }));
+    check::<CallToolRequestParams>(json!({"name": "add"}));
+    check::<CallToolRequestParams>(json!({
+        "name": "add", "arguments": {"b": 1, "a": [2.0]}, "task": {"ttl": 1000}, "_meta": {"progressToken": 1},
+    }));
+    check::<CallToolRequestParams>(json!({
+        "name": "add", "arguments": {}, "requestState": "s", "inputResponses": {"q": {"action": "cancel"}},
+        "_meta": {"progressToken": "1"},
+    }));
+}
+
+#[test]
+fn structured_content_of_any_kind_survives() {
+    for value in [
+        json!(null),
+        json!({}),
+        json!([1]),
+        json!("x"),
+        json!(false),
+        json!(1.5),
+    ] {
+        let sample = json!({"content": [], "structuredContent": value});
+        let result: CallToolResult = check(sample);
+        assert_eq!(result.structured_content, Some(value.into()));
+    }
+    let without: CallToolResult = check(json!({"content": []}));
+    assert_eq!(without.structured_content, None);
+}
+
+#[test]
+fn a_result_keeps_unknown_members_and_unknown_content() {
+    check::<CallToolResult>(json!({
+        "resultType": "complete", "content": [{"type": "later", "x": 1}], "isError": false, "_meta": {},
+        "validator": {"etag": "1"},
+    }));
+}
+
+#[test]
+fn missing_content_reads_as_none_at_all() {
+    let result: CallToolResult = serde_json::from_str(r#"{"structuredContent":{"a":1}}"#).unwrap();
+    assert_eq!(result.content, []);
+}
+
+#[test]
+fn constructors_build_what_their_names_say() {
+    let expect = |result: CallToolResult, expected: Value| {
+        assert_eq!(serde_json::to_value(result).unwrap(), expected);
+    };
+    expect(
+        CallToolResult::text("ok").with_content("more"),
+        json!({"content": [{"type": "text", "text": "ok"}, {"type": "text", "text": "more"}]}),
+    );
+    expect(
+        CallToolResult::error("no such city"),
+        json!({"content": [{"type": "text", "text": "no such city"}], "isError": true}),
+    );
+    expect(
+        CallToolResult::structured(&json!({"sum": 3})).unwrap(),
+        json!({"content": [{"type": "text", "text": "{\"sum\":3}"}], "structuredContent": {"sum": 3}}),
+    );
+    let tool = Tool::new("add", json!({"type": "object"}))
+        .with_title("Add")
+        .with_icon(Icon::new("data:,"))
+        .with_execution(ToolExecution::new(TaskSupport::Required))
+        .with_annotations(ToolAnnotations::new().with_read_only(true));
+    assert_eq!(
+        serde_json::to_value(tool).unwrap(),
+        json!({
+            "name": "add", "title": "Add", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+            "execution": {"taskSupport": "required"}, "icons": [{"src": "data:,"}],
+        })
+    );
+}
+
+#[test]
+fn a_call_is_decoded_by_its_result_type() {
+    let task = json!({
+        "taskId": "t", "status": "working", "createdAt": "2025-11-25T10:00:00Z",
+        "lastUpdatedAt": "2025-11-25T10:00:00Z", "ttl": null,
+    });
+    assert!(matches!(
+        check(json!({"content": []})),
+        CallToolResponse::Complete(_)
+    ));
+    assert!(matches!(
+        check(json!({"resultType": "complete", "content": []})),
+        CallToolResponse::Complete(_)
+    ));
+    assert!(matches!(
+        check(json!({"content": [], "task": "an unknown member"})),
+        CallToolResponse::Complete(_)
+    ));
+    assert!(matches!(
+        check(json!({"resultType": "input_required", "requestState": "s"})),
+        CallToolResponse::InputRequired(_)
+    ));
+    assert!(matches!(
+        check(json!({"task": task, "_meta": {}})),
+        CallToolResponse::LegacyTask(_)
+    ));
+    assert!(matches!(
+        check(json!({
+            "resultType": "task", "taskId": "t", "status": "working", "createdAt": "2026-07-28T10:00:00Z",
+            "lastUpdatedAt": "2026-07-28T10:00:00Z", "ttlMs": 60000,
+        })),
+        CallToolResponse::Task(_)
+    ));
+}
+
+#[test]
+fn an_unknown_result_type_is_an_error() {
+    for refused in [
+        r#"{"resultType":"later","content":[]}"#,
+        r#"{"resultType":7,"content":[]}"#,
+        "null",
+        "[]",
+    ] {
+        assert!(serde_json::from_str::<CallToolResponse>(refused).is_err());
+    }
+}
