@@ -1,0 +1,287 @@
+//! One rule for each kind, then all of them against a queue that never drops anything.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::OutgoingKind::{Log, Other, Request, Response};
+use super::*;
+
+fn limited(messages: usize, bytes: usize) -> Outbox {
+    Outbox::new(OutboxLimits { messages, bytes })
+}
+
+fn message(kind: &OutgoingKind, text: &str) -> Outgoing {
+    Outgoing::new(kind.clone(), text.as_bytes().to_vec())
+}
+
+fn progress(token: &str) -> OutgoingKind {
+    OutgoingKind::Progress(token.to_owned())
+}
+
+fn list_changed(method: &'static str, subscription: Option<&str>) -> OutgoingKind {
+    OutgoingKind::ListChanged {
+        method: method.into(),
+        subscription: subscription.map(str::to_owned),
+    }
+}
+
+fn updated(uri: &str, subscription: Option<&str>) -> OutgoingKind {
+    OutgoingKind::ResourceUpdated {
+        uri: uri.to_owned(),
+        subscription: subscription.map(str::to_owned),
+    }
+}
+
+/// Pushes all messages into a queue for four, then lists what leaves.
+#[track_caller]
+fn check(pushed: &[(&OutgoingKind, &str)], expected: &str, dropped: (u64, u64, u64)) {
+    let mut outbox = limited(4, 100);
+    for (kind, text) in pushed {
+        outbox.push(message(kind, text));
+    }
+    let counted = outbox.dropped();
+    assert_eq!((counted.logs, counted.progress, counted.changes), dropped);
+    let mut out = Vec::new();
+    let count = outbox.pop_all_into(&mut out, |out, bytes| {
+        out.extend_from_slice(bytes);
+        out.push(b' ');
+    });
+    assert_eq!(String::from_utf8(out).unwrap().trim_end(), expected);
+    assert_eq!(count, expected.split_whitespace().count());
+    assert!(outbox.is_empty() && outbox.latest.is_empty() && outbox.logs.is_empty());
+    assert_eq!((outbox.len(), outbox.bytes()), (0, 0));
+}
+
+#[test]
+fn responses_requests_and_others_are_never_dropped() {
+    check(
+        &[
+            (&Response, "1"),
+            (&Request, "2"),
+            (&Other, "3"),
+            (&Response, "4"),
+            (&Response, "5"),
+            (&Other, "6"),
+            (&Request, "7"),
+        ],
+        "1 2 3 4 5 6 7",
+        (0, 0, 0),
+    );
+}
+
+#[test]
+fn progress_is_replaced_only_when_there_is_no_room() {
+    let (a, b) = (&progress("a"), &progress("b"));
+    check(
+        &[(a, "a1"), (a, "a2"), (b, "b1"), (a, "a3")],
+        "a1 a2 b1 a3",
+        (0, 0, 0),
+    );
+    check(
+        &[
+            (a, "a1"),
+            (a, "a2"),
+            (b, "b1"),
+            (&Response, "r"),
+            (a, "a3"),
+            (a, "a4"),
+        ],
+        "a1 a4 b1 r",
+        (0, 2, 0),
+    );
+    check(
+        &[
+            (&Response, "1"),
+            (&Response, "2"),
+            (&Response, "3"),
+            (&Response, "4"),
+            (a, "a1"),
+            (b, "b1"),
+            (a, "a2"),
+        ],
+        "1 2 3 4 a2 b1",
+        (0, 1, 0),
+    );
+}
+
+#[test]
+fn the_oldest_log_gives_way() {
+    check(
+        &[
+            (&Log, "1"),
+            (&Response, "r"),
+            (&Log, "2"),
+            (&Log, "3"),
+            (&Log, "4"),
+            (&Log, "5"),
+        ],
+        "r 3 4 5",
+        (2, 0, 0),
+    );
+    check(
+        &[
+            (&Response, "1"),
+            (&Response, "2"),
+            (&Response, "3"),
+            (&Response, "4"),
+            (&Log, "x"),
+        ],
+        "1 2 3 4",
+        (1, 0, 0),
+    );
+}
+
+#[test]
+fn a_log_over_the_byte_limit_passes_only_alone() {
+    let long = "x".repeat(101);
+    check(&[(&Log, &long)], &long, (0, 0, 0));
+    check(&[(&Log, "1"), (&Log, "2"), (&Log, &long)], &long, (2, 0, 0));
+    check(&[(&Response, "r"), (&Log, &long)], "r", (1, 0, 0));
+}
+
+#[test]
+fn a_change_already_announced_is_not_announced_twice() {
+    let (tools, prompts) = (&list_changed("tools", None), &list_changed("prompts", None));
+    let subscribed = &list_changed("tools", Some("s"));
+    check(
+        &[
+            (tools, "t1"),
+            (prompts, "p1"),
+            (tools, "t2"),
+            (subscribed, "s1"),
+            (subscribed, "s2"),
+        ],
+        "t2 p1 s2",
+        (0, 0, 2),
+    );
+    let (x, y) = (&updated("x", None), &updated("y", None));
+    check(
+        &[
+            (x, "x1"),
+            (&Other, "o"),
+            (y, "y1"),
+            (x, "x2"),
+            (&updated("x", Some("s")), "z1"),
+        ],
+        "x2 o y1 z1",
+        (0, 0, 1),
+    );
+}
+
+#[test]
+fn a_change_after_the_announcement_left_is_announced_again() {
+    let mut outbox = limited(4, 100);
+    for text in ["1", "2", "3"] {
+        outbox.push(message(&updated("x", None), text));
+        assert_eq!(outbox.pop(), Some(message(&updated("x", None), text)));
+        assert_eq!(outbox.pop(), None);
+    }
+}
+
+#[test]
+fn the_queue_is_full_at_its_limits() {
+    let mut outbox = limited(3, 10);
+    let full_after = |outbox: &mut Outbox, text: &str| {
+        outbox.push(message(&Response, text));
+        outbox.is_full()
+    };
+    assert!(!full_after(&mut outbox, "1"));
+    assert!(!full_after(&mut outbox, "2"));
+    assert!(full_after(&mut outbox, "3"));
+    assert!(full_after(&mut outbox, "4"));
+    while outbox.pop().is_some() {}
+    assert!(!full_after(&mut outbox, "123456789"));
+    assert!(full_after(&mut outbox, "0"));
+    assert_eq!((outbox.len(), outbox.bytes()), (2, 10));
+}
+
+#[test]
+fn dropped_logs_leave_no_growing_gaps() {
+    let mut outbox = limited(4, 100);
+    outbox.push(message(&Response, "r"));
+    outbox.push(message(&progress("a"), "a1"));
+    for _ in 0..10_000 {
+        outbox.push(message(&Log, "l"));
+        assert!(outbox.slots.len() <= 2 * 4 + 65);
+    }
+    outbox.push(message(&progress("a"), "a2"));
+    assert_eq!(outbox.pop(), Some(message(&Response, "r")));
+    assert_eq!(outbox.pop(), Some(message(&progress("a"), "a2")));
+    assert_eq!(outbox.pop(), Some(message(&Log, "l")));
+    assert_eq!(
+        outbox.dropped(),
+        Dropped {
+            logs: 9_998,
+            progress: 1,
+            changes: 0
+        }
+    );
+}
+
+fn kinds() -> impl Strategy<Value = Option<OutgoingKind>> {
+    prop_oneof![
+        3 => Just(None),
+        2 => Just(Some(Response)),
+        1 => Just(Some(Request)),
+        3 => prop::sample::select(vec!["a", "b"]).prop_map(|token| Some(progress(token))),
+        4 => Just(Some(Log)),
+        1 => Just(Some(list_changed("tools", None))),
+        3 => prop::sample::select(vec!["x", "y", "z"]).prop_map(|uri| Some(updated(uri, None))),
+        1 => Just(Some(Other)),
+    ]
+}
+
+proptest! {
+    /// `None` pops. Each message carries the number of its push.
+    #[test]
+    fn nothing_that_matters_is_lost_or_reordered(
+        steps in prop::collection::vec(kinds(), 0..400),
+        messages in 1_usize..8,
+        bytes in 1_usize..24,
+    ) {
+        let mut outbox = limited(messages, bytes);
+        let mut pushed: Vec<OutgoingKind> = Vec::new();
+        let mut left: Vec<(OutgoingKind, usize)> = Vec::new();
+        let number = |outgoing: &Outgoing| {
+            std::str::from_utf8(&outgoing.bytes).unwrap().parse::<usize>().unwrap()
+        };
+        for step in steps {
+            match step {
+                Some(kind) => {
+                    let text = pushed.len().to_string();
+                    outbox.push(message(&kind, &text));
+                    pushed.push(kind);
+                }
+                None => left.extend(outbox.pop().map(|outgoing| (outgoing.kind.clone(), number(&outgoing)))),
+            }
+            let waiting = outbox.slots.iter().flatten();
+            prop_assert_eq!(outbox.len(), waiting.clone().count());
+            prop_assert_eq!(outbox.bytes(), waiting.map(|outgoing| outgoing.bytes.len()).sum::<usize>());
+        }
+        while let Some(outgoing) = outbox.pop() {
+            left.push((outgoing.kind.clone(), number(&outgoing)));
+        }
+        let dropped = outbox.dropped();
+        let lost = dropped.logs + dropped.progress + dropped.changes;
+        prop_assert_eq!(left.len() as u64 + lost, pushed.len() as u64);
+
+        // What is never dropped left completely and in order.
+        let kept = |kind: &OutgoingKind| matches!(kind, Response | Request | Other);
+        let expected: Vec<usize> = (0..pushed.len()).filter(|&at| kept(&pushed[at])).collect();
+        let actual: Vec<usize> = left.iter().filter(|(kind, _)| kept(kind)).map(|(_, at)| *at).collect();
+        prop_assert_eq!(actual, expected);
+
+        // Every kind left in the order it was pushed, and for what merges the last one left.
+        let mut last_left = HashMap::new();
+        for (kind, at) in left {
+            prop_assert_eq!(&pushed[at], &kind);
+            prop_assert!(last_left.insert(kind, at).is_none_or(|earlier| earlier < at));
+        }
+        for (at, kind) in pushed.iter().enumerate() {
+            if kind.can_merge() {
+                prop_assert!(last_left[kind] >= at);
+            }
+        }
+    }
+}

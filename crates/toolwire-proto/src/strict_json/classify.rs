@@ -1,0 +1,97 @@
+//! Which kind of message an object is, judged by the presence of its members.
+
+use serde_json::value::RawValue;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::envelope::{
+    Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
+};
+
+use super::members::{IdMember, Members};
+use super::text::string_value;
+use super::{Limits, invalid, raw};
+
+pub(super) fn classify<'a>(
+    members: &Members<'a>,
+    has_repeated_names: bool,
+    limits: &Limits,
+) -> Result<Envelope<'a>, Unreadable> {
+    let refuse = |message| Err(invalid(message, members.id_to_echo(limits.id_bytes)));
+    if has_repeated_names {
+        return refuse("a member name appears twice");
+    }
+    if !members.jsonrpc.is_some_and(is_version_two) {
+        return refuse("`jsonrpc` must be \"2.0\"");
+    }
+    match (members.method, members.result, members.error) {
+        (Some(method), None, None) => call(members, method, limits),
+        (None, Some(result), None) => {
+            let IdMember::Valid(id) = members.id(limits.id_bytes) else {
+                return refuse("a result needs the id of its request");
+            };
+            let outcome = Ok(raw(result)?);
+            let id = ResponseId::Id(id);
+            Ok(Envelope::Response(ResponseEnvelope { id, outcome }))
+        }
+        (None, None, Some(error)) => {
+            let id = match members.id(limits.id_bytes) {
+                IdMember::Valid(id) => ResponseId::Id(id),
+                IdMember::Null => ResponseId::Null,
+                IdMember::Absent => ResponseId::Absent,
+                IdMember::Refused => return refuse("an id is a string or an integer"),
+            };
+            let Some(error) = error_object(error) else {
+                return refuse("`error` needs an integer `code` and a string `message`");
+            };
+            let outcome = Err(error);
+            Ok(Envelope::Response(ResponseEnvelope { id, outcome }))
+        }
+        (None, None, None) => refuse("neither a request nor a response"),
+        _ => refuse("a message has one of `method`, `result` and `error`"),
+    }
+}
+
+fn call<'a>(
+    members: &Members<'a>,
+    method: &'a str,
+    limits: &Limits,
+) -> Result<Envelope<'a>, Unreadable> {
+    let id = match members.id(limits.id_bytes) {
+        IdMember::Valid(id) => Some(id),
+        IdMember::Absent => None,
+        IdMember::Null | IdMember::Refused => {
+            return Err(invalid("an id is a short string or an integer", None));
+        }
+    };
+    let Some(method) = string_value(method) else {
+        return Err(invalid("`method` must be a string", id));
+    };
+    let params: Option<&RawValue> = match members.params {
+        // Some clients write `null` where there is nothing to say.
+        None | Some("null") => None,
+        Some(params) if params.starts_with('{') => Some(raw(params)?),
+        // A notification is never answered, not even a malformed one: it goes on without its parameters.
+        Some(_) if id.is_none() => None,
+        Some(_) => {
+            let error = ErrorObject::invalid_params("`params` must be an object");
+            return Err(Unreadable { error, id });
+        }
+    };
+    Ok(match id {
+        Some(id) => Envelope::Request(RequestEnvelope { id, method, params }),
+        None => Envelope::Notification(NotificationEnvelope { method, params }),
+    })
+}
+
+fn is_version_two(value: &str) -> bool {
+    value == r#""2.0""# || string_value(value).is_some_and(|version| version == "2.0")
+}
+
+fn error_object(value: &str) -> Option<ErrorObject> {
+    // The derived reader would also take an array of the members' values.
+    if value.starts_with('{') {
+        serde_json::from_str(value).ok()
+    } else {
+        None
+    }
+}

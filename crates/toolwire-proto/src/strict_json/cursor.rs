@@ -1,0 +1,239 @@
+//! A position in JSON text that reads one token at a time and checks it completely.
+//!
+//! Strings are the bulk of a message, so their plain runs are skipped eight bytes at a time.
+
+/// A number this long is checked against the range of a double; any shorter one without exponent fits.
+const LONG_NUMBER: usize = 300;
+
+/// The text does not follow the grammar at the cursor's position.
+#[derive(Debug)]
+pub(super) struct Malformed;
+
+/// The text between the quotes of a string, not yet unescaped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StringToken<'a> {
+    pub(super) text: &'a str,
+    pub(super) escaped: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The text from an earlier position up to here.
+    pub(super) fn since(&self, start: usize) -> &'a str {
+        &self.text[start..self.at]
+    }
+
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Steps over the byte when it is the one expected.
+    #[inline]
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Steps over the byte here, which the caller has seen to be ASCII.
+    #[inline]
+    pub(super) fn step(&mut self) {
+        self.at += 1;
+    }
+
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+        if self.eat(byte) {
+            Ok(())
+        } else {
+            Err(Malformed)
+        }
+    }
+
+    #[inline]
+    pub(super) fn skip_whitespace(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    pub(super) fn at_end(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    /// Steps over a string, a number, `true`, `false` or `null`.
+    #[inline]
+    pub(super) fn scalar(&mut self) -> Result<(), Malformed> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal("true"),
+            Some(b'f') => self.literal("false"),
+            Some(b'n') => self.literal("null"),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// Steps over a string that starts here.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<StringToken<'a>, Malformed> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            self.at += plain_run(&self.text.as_bytes()[self.at..]);
+            match self.peek() {
+                Some(b'"') => {
+                    let text = self.since(start);
+                    self.at += 1;
+                    return Ok(StringToken { text, escaped });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 1;
+                    self.escape()?;
+                }
+                _ => return Err(Malformed),
+            }
+        }
+    }
+
+    /// Skips everything up to the end of the container that starts here, checking only its strings. Brackets are
+    /// counted, not matched: this is for text that is already known to be refused.
+    pub(super) fn skip_container(&mut self) -> Result<(), Malformed> {
+        let mut open = 0_usize;
+        loop {
+            match self.peek().ok_or(Malformed)? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => open -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if open == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Malformed> {
+        let kind = self.peek().ok_or(Malformed)?;
+        match kind {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {
+                self.at += 1;
+                Ok(())
+            }
+            b'u' => {
+                self.at += 1;
+                match self.four_hex_digits()? {
+                    0xD800..=0xDBFF => {
+                        self.expect(b'\\')?;
+                        self.expect(b'u')?;
+                        match self.four_hex_digits()? {
+                            0xDC00..=0xDFFF => Ok(()),
+                            _ => Err(Malformed),
+                        }
+                    }
+                    0xDC00..=0xDFFF => Err(Malformed),
+                    _ => Ok(()),
+                }
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    fn four_hex_digits(&mut self) -> Result<u32, Malformed> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
+            unit = unit * 16 + digit.ok_or(Malformed)?;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        self.eat(b'-');
+        if !self.eat(b'0') {
+            self.digits()?;
+        }
+        if self.eat(b'.') {
+            self.digits()?;
+        }
+        let has_exponent = self.eat(b'e') || self.eat(b'E');
+        if has_exponent {
+            let _signed = self.eat(b'+') || self.eat(b'-');
+            self.digits()?;
+        }
+        let number = self.since(start);
+        // `serde_json` refuses numbers beyond the range of a double, so that a value accepted here never fails later.
+        if (has_exponent || number.len() > LONG_NUMBER)
+            && serde_json::from_str::<f64>(number).is_err()
+        {
+            return Err(Malformed);
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start {
+            Err(Malformed)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn literal(&mut self, word: &str) -> Result<(), Malformed> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(())
+        } else {
+            Err(Malformed)
+        }
+    }
+}
+
+/// How many leading bytes are neither a quote, nor a backslash, nor a control character.
+#[inline]
+fn plain_run(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH_BITS: u64 = ONES << 7;
+
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // Subtracting borrows into the high bit of a byte that is below the subtrahend. A borrow can reach the bytes
+        // above and mark them wrongly, but the lowest mark is always right, and only that one is used.
+        let control = word.wrapping_sub(ONES * 0x20);
+        let quote = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
+        let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
+        let marks = (control | quote | backslash) & !word & HIGH_BITS;
+        if marks != 0 {
+            return index * 8 + marks.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..=0x1F);
+    words.len() * 8 + rest.iter().take_while(plain).count()
+}

@@ -1,0 +1,130 @@
+//! The top-level members of a message, as slices of its text.
+
+use toolwire_types::RequestId;
+
+use super::text::string_value;
+
+/// The members JSON-RPC knows; others are ignored.
+#[derive(Debug, Default)]
+pub(super) struct Members<'a> {
+    pub(super) jsonrpc: Option<&'a str>,
+    pub(super) id: Option<&'a str>,
+    pub(super) method: Option<&'a str>,
+    pub(super) params: Option<&'a str>,
+    pub(super) result: Option<&'a str>,
+    pub(super) error: Option<&'a str>,
+    id_repeats: bool,
+}
+
+/// What the `id` member says.
+#[derive(Debug)]
+pub(super) enum IdMember {
+    Absent,
+    Null,
+    Valid(RequestId),
+    Refused,
+}
+
+impl<'a> Members<'a> {
+    /// Keeps a member; the name is already unescaped.
+    pub(super) fn put(&mut self, name: &str, value: &'a str) {
+        let slot = match name {
+            "jsonrpc" => &mut self.jsonrpc,
+            "id" => {
+                self.id_repeats |= self.id.is_some();
+                &mut self.id
+            }
+            "method" => &mut self.method,
+            "params" => &mut self.params,
+            "result" => &mut self.result,
+            "error" => &mut self.error,
+            _ => return,
+        };
+        *slot = Some(value);
+    }
+
+    /// Reads the id; two of them are as good as none.
+    pub(super) fn id(&self, max_bytes: usize) -> IdMember {
+        match self.id {
+            None => IdMember::Absent,
+            Some(_) if self.id_repeats => IdMember::Refused,
+            Some("null") => IdMember::Null,
+            Some(value) => read_id(value, max_bytes).map_or(IdMember::Refused, IdMember::Valid),
+        }
+    }
+
+    /// True for an answer: its id belongs to whoever receives it.
+    pub(super) fn look_like_a_response(&self) -> bool {
+        self.method.is_none() && (self.result.is_some() || self.error.is_some())
+    }
+
+    /// The id that may stand in an error answer to this message.
+    pub(super) fn id_to_echo(&self, max_bytes: usize) -> Option<RequestId> {
+        match self.id(max_bytes) {
+            IdMember::Valid(id) if !self.look_like_a_response() => Some(id),
+            _ => None,
+        }
+    }
+}
+
+fn read_id(value: &str, max_bytes: usize) -> Option<RequestId> {
+    if value.starts_with('"') {
+        let text = string_value(value)?;
+        (text.len() <= max_bytes).then(|| RequestId::String(text.as_ref().into()))
+    } else {
+        integral(value).map(RequestId::Number)
+    }
+}
+
+/// The value of a checked JSON number when it is a whole number in the range of `i64`, however it is written: `1`,
+/// `1.0` and `10e-1` are the same id. Exact, without the detour over a double.
+fn integral(number: &str) -> Option<i64> {
+    if let Ok(number) = number.parse() {
+        return Some(number);
+    }
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let fraction_digits = i64::try_from(fraction.len()).ok()?;
+    let shift = exponent.checked_sub(fraction_digits)?;
+
+    let negative = whole.starts_with('-');
+    let digits = whole
+        .trim_start_matches('-')
+        .bytes()
+        .chain(fraction.bytes());
+    let mut trailing_zeros = 0;
+    let mut value: i64 = 0;
+    // Zeros are held back until a later digit proves that they are not just scale.
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        trailing_zeros += 1;
+        if digit != b'0' {
+            let digit = i64::from(digit - b'0');
+            value = scale(value, trailing_zeros)?;
+            value = if negative {
+                value.checked_sub(digit)?
+            } else {
+                value.checked_add(digit)?
+            };
+            trailing_zeros = 0;
+        }
+    }
+    if value == 0 {
+        return Some(0);
+    }
+    scale(value, shift.checked_add(trailing_zeros)?)
+}
+
+fn scale(value: i64, power_of_ten: i64) -> Option<i64> {
+    if value == 0 {
+        return Some(0);
+    }
+    let power = u32::try_from(power_of_ten).ok()?;
+    value.checked_mul(10_i64.checked_pow(power)?)
+}

@@ -1,0 +1,106 @@
+//! The member names of all objects that are open, to notice one that repeats.
+//!
+//! Small objects compare each new name with the earlier ones; large objects sort their names once, when they close. So
+//! the cost is never quadratic, and ordinary messages need no allocation.
+
+use super::cursor::StringToken;
+use super::text::characters;
+
+/// Up to this many names an object is checked name by name.
+const SMALL_OBJECT: usize = 16;
+
+/// How many names fit without allocating.
+const INLINE: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct OpenNames<'a> {
+    inline: [&'a str; INLINE],
+    inline_count: usize,
+    /// Holds all names once there are too many for `inline`.
+    spilled: Vec<&'a str>,
+    /// Some name of this message is written with escapes, so that equal names may differ in their bytes.
+    any_escaped: bool,
+}
+
+impl<'a> OpenNames<'a> {
+    pub(super) fn new() -> Self {
+        Self {
+            inline: [""; INLINE],
+            inline_count: 0,
+            spilled: Vec::new(),
+            any_escaped: false,
+        }
+    }
+
+    /// Where the names of an object that opens now will begin.
+    pub(super) fn mark(&self) -> usize {
+        if self.spilled.is_empty() {
+            self.inline_count
+        } else {
+            self.spilled.len()
+        }
+    }
+
+    /// Adds a name to the innermost object; true when it is known to repeat.
+    pub(super) fn push(&mut self, name: StringToken<'a>, object_mark: usize) -> bool {
+        self.any_escaped |= name.escaped;
+        let earlier = &self.names()[object_mark..];
+        let repeats =
+            earlier.len() < SMALL_OBJECT && earlier.iter().any(|other| self.same(other, name.text));
+        if self.spilled.is_empty() && self.inline_count < INLINE {
+            self.inline[self.inline_count] = name.text;
+            self.inline_count += 1;
+        } else {
+            if self.spilled.is_empty() {
+                self.spilled.extend_from_slice(&self.inline);
+            }
+            self.spilled.push(name.text);
+        }
+        repeats
+    }
+
+    /// Forgets the names of the innermost object; true when two of a large object's names are equal.
+    pub(super) fn close(&mut self, object_mark: usize) -> bool {
+        let any_escaped = self.any_escaped;
+        let names = &mut self.names_mut()[object_mark..];
+        let mut repeats = false;
+        if names.len() > SMALL_OBJECT {
+            if any_escaped {
+                names.sort_unstable_by(|a, b| characters(a).cmp(characters(b)));
+            } else {
+                names.sort_unstable();
+            }
+            let names = &self.names()[object_mark..];
+            repeats = names.windows(2).any(|pair| self.same(pair[0], pair[1]));
+        }
+        if self.spilled.is_empty() {
+            self.inline_count = object_mark;
+        } else {
+            self.spilled.truncate(object_mark);
+            if object_mark == 0 {
+                self.inline_count = 0;
+            }
+        }
+        repeats
+    }
+
+    fn same(&self, a: &str, b: &str) -> bool {
+        a == b || (self.any_escaped && characters(a).eq(characters(b)))
+    }
+
+    fn names(&self) -> &[&'a str] {
+        if self.spilled.is_empty() {
+            &self.inline[..self.inline_count]
+        } else {
+            &self.spilled
+        }
+    }
+
+    fn names_mut(&mut self) -> &mut [&'a str] {
+        if self.spilled.is_empty() {
+            &mut self.inline[..self.inline_count]
+        } else {
+            &mut self.spilled
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Finds the id of a message that is refused, so that the error can name it.
+//!
+//! A flat scan of the top-level members: nested containers are skipped by counting brackets, so any depth will do.
+
+use toolwire_types::RequestId;
+
+use super::Limits;
+use super::cursor::{Cursor, Malformed};
+use super::members::{IdMember, Members};
+use super::text::unescape;
+
+/// The top-level `id` of a message, even when the rest of it is nested too deeply or repeats names.
+///
+/// Agrees with [`super::read`] whenever that succeeds under the default limits. Two `id` members count as none.
+#[must_use]
+pub fn salvage_id(bytes: &[u8]) -> Option<RequestId> {
+    let members = std::str::from_utf8(bytes).ok().and_then(scan)?;
+    match members.id(Limits::default().id_bytes) {
+        IdMember::Valid(id) => Some(id),
+        IdMember::Absent | IdMember::Null | IdMember::Refused => None,
+    }
+}
+
+/// The id that may stand in an error answer to this text.
+pub(super) fn id_to_echo(text: &str, limits: &Limits) -> Option<RequestId> {
+    scan(text)?.id_to_echo(limits.id_bytes)
+}
+
+fn scan(text: &str) -> Option<Members<'_>> {
+    scan_members(&mut Cursor::new(text)).ok()
+}
+
+fn scan_members<'a>(cursor: &mut Cursor<'a>) -> Result<Members<'a>, Malformed> {
+    let mut members = Members::default();
+    cursor.skip_whitespace();
+    cursor.expect(b'{')?;
+    cursor.skip_whitespace();
+    if !cursor.eat(b'}') {
+        loop {
+            cursor.skip_whitespace();
+            let name = cursor.string()?;
+            cursor.skip_whitespace();
+            cursor.expect(b':')?;
+            cursor.skip_whitespace();
+            let start = cursor.position();
+            match cursor.peek() {
+                Some(b'{' | b'[') => cursor.skip_container()?,
+                _ => cursor.scalar()?,
+            }
+            members.put(&unescape(name.text), cursor.since(start));
+            cursor.skip_whitespace();
+            if !cursor.eat(b',') {
+                cursor.expect(b'}')?;
+                break;
+            }
+        }
+    }
+    cursor.skip_whitespace();
+    if cursor.at_end() {
+        Ok(members)
+    } else {
+        Err(Malformed)
+    }
+}
