@@ -1,1 +1,0 @@
-//! uri_template

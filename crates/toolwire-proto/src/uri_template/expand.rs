@@ -1,0 +1,154 @@
+//! Expands a template, following RFC 6570 section 3 and the pseudo-code of its appendix A.
+
+use super::characters::{AsciiSet, UNRESERVED, URI, escape_into, escaped_octet};
+use super::error::{TemplateError, TemplateErrorKind};
+use super::operator::OperatorRules;
+use super::{Expression, Modifier, Part, TemplateValue, Values, Variable};
+
+/// Writes all parts.
+pub(super) fn expand(parts: &[Part], values: &Values) -> Result<String, TemplateError> {
+    let mut output = String::new();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => output.push_str(&literal.text),
+            Part::Expression(expression) => expand_expression(&mut output, expression, values)?,
+        }
+    }
+    Ok(output)
+}
+
+fn expand_expression(
+    output: &mut String,
+    expression: &Expression,
+    values: &Values,
+) -> Result<(), TemplateError> {
+    let mut writer = Writer {
+        output,
+        rules: expression.operator.rules(),
+        started: false,
+    };
+    for variable in &expression.variables {
+        match values.get(&variable.name) {
+            None => {}
+            Some(TemplateValue::String(text)) => writer.string(variable, text),
+            Some(TemplateValue::List(items)) if items.is_empty() => {}
+            Some(TemplateValue::Associative(pairs)) if pairs.is_empty() => {}
+            Some(_) if matches!(variable.modifier, Modifier::Prefix(_)) => {
+                let kind = TemplateErrorKind::PrefixOfComposite;
+                return Err(TemplateError::new(variable.position, kind));
+            }
+            Some(TemplateValue::List(items)) => writer.list(variable, items),
+            Some(TemplateValue::Associative(pairs)) => writer.associative(variable, pairs),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the values of one expression.
+struct Writer<'a> {
+    output: &'a mut String,
+    rules: &'static OperatorRules,
+    started: bool,
+}
+
+impl Writer<'_> {
+    fn string(&mut self, variable: &Variable, text: &str) {
+        let text = match variable.modifier {
+            Modifier::Prefix(length) => prefix(text, length, self.rules.keeps_reserved),
+            Modifier::None | Modifier::Explode => text,
+        };
+        self.begin_item();
+        self.name(&variable.name, text.is_empty());
+        self.escaped(text);
+    }
+
+    fn list(&mut self, variable: &Variable, items: &[String]) {
+        if variable.is_exploded() {
+            for item in items {
+                self.string(variable, item);
+            }
+            return;
+        }
+        self.begin_item();
+        self.name(&variable.name, matches!(items, [only] if only.is_empty()));
+        for (index, item) in items.iter().enumerate() {
+            self.comma_before(index);
+            self.escaped(item);
+        }
+    }
+
+    fn associative(&mut self, variable: &Variable, pairs: &[(String, String)]) {
+        if variable.is_exploded() {
+            for (name, value) in pairs {
+                self.begin_item();
+                self.escaped(name);
+                // Appendix A: only operators with names have a form of their own for an empty value.
+                if !self.rules.named || !value.is_empty() {
+                    self.output.push('=');
+                } else {
+                    self.output.push_str(self.rules.before_empty);
+                }
+                self.escaped(value);
+            }
+            return;
+        }
+        self.begin_item();
+        self.name(&variable.name, false);
+        for (index, (name, value)) in pairs.iter().enumerate() {
+            self.comma_before(index);
+            self.escaped(name);
+            self.output.push(',');
+            self.escaped(value);
+        }
+    }
+
+    fn begin_item(&mut self) {
+        if self.started {
+            self.output.push(self.rules.separator);
+        } else {
+            self.output.extend(self.rules.lead);
+            self.started = true;
+        }
+    }
+
+    /// The name and what joins it to its value, for operators that write names.
+    fn name(&mut self, name: &str, value_is_empty: bool) {
+        if self.rules.named {
+            self.output.push_str(name);
+            self.output.push_str(if value_is_empty {
+                self.rules.before_empty
+            } else {
+                "="
+            });
+        }
+    }
+
+    fn comma_before(&mut self, index: usize) {
+        if index > 0 {
+            self.output.push(',');
+        }
+    }
+
+    fn escaped(&mut self, text: &str) {
+        let keep: AsciiSet = if self.rules.keeps_reserved {
+            URI
+        } else {
+            UNRESERVED
+        };
+        escape_into(self.output, text, keep, self.rules.keeps_reserved);
+    }
+}
+
+/// The first characters of a value; where escapes are copied, an escape counts as one (RFC 6570 section 2.4.1).
+fn prefix(text: &str, length: usize, keep_escapes: bool) -> &str {
+    let mut end = 0;
+    for _ in 0..length {
+        let rest = &text[end..];
+        end += if keep_escapes && escaped_octet(rest.as_bytes()).is_some() {
+            3
+        } else {
+            rest.chars().next().map_or(0, char::len_utf8)
+        };
+    }
+    &text[..end]
+}

@@ -1,0 +1,248 @@
+//! Matches a URI against the parts of a template, without backtracking.
+//!
+//! Two passes. From the end to the beginning, every part learns at which positions it may begin so that it and all parts
+//! after it match the rest of the URI: one sweep over the URI for each variable. Then from the beginning to the end, each
+//! variable takes the longest text after which the rest can still match; that choice is never taken back.
+
+use super::captures::Captures;
+use super::characters::{AsciiSet, Token, tokenize};
+use super::error::{TemplateError, TemplateErrorKind};
+use super::position_set::PositionSet;
+use super::{Expression, Literal, MAX_URI_BYTES, Part, Values, Variable, named, ordered};
+
+/// The values with which the parts make up the URI. `steps` counts the characters looked at, to show the bound in tests.
+pub(super) fn find(parts: &[Part], uri: &str, steps: &mut usize) -> Option<Values> {
+    if uri.len() > MAX_URI_BYTES || begins_otherwise(parts, uri) {
+        return None;
+    }
+    *steps += uri.len();
+    let tokens = tokenize(uri).ok()?;
+    let (parts, tokens) = match parts.split_first() {
+        Some((Part::Literal(literal), rest)) => {
+            (rest, tokens.strip_prefix(literal.tokens.as_slice())?)
+        }
+        _ => (parts, tokens.as_slice()),
+    };
+    let ways = ways_on(parts, tokens, steps);
+    let walk = Walk {
+        tokens,
+        captures: Captures::new(tokens),
+        steps,
+    };
+    walk.run(parts, &ways)
+}
+
+/// Tells whether matching needs no guess; see [`super::UriTemplate::check_matchable`].
+pub(super) fn check(parts: &[Part]) -> Result<(), TemplateError> {
+    let mut neighbours: Vec<&Expression> = Vec::new();
+    for part in parts {
+        let Part::Expression(expression) = part else {
+            neighbours.clear();
+            continue;
+        };
+        check_expression(expression, &neighbours)?;
+        neighbours.push(expression);
+    }
+    Ok(())
+}
+
+fn check_expression(expression: &Expression, before: &[&Expression]) -> Result<(), TemplateError> {
+    let rules = expression.operator.rules();
+    let swallowed = before.iter().any(|earlier| {
+        let separator = earlier.operator.rules().separator;
+        rules.lead == Some(separator) && earlier.variables.iter().any(Variable::is_exploded)
+    });
+    if swallowed || (rules.lead.is_none() && !before.is_empty()) {
+        let kind = TemplateErrorKind::IndistinctExpressions;
+        return Err(TemplateError::new(expression.position, kind));
+    }
+    let mut names: Vec<&str> = before
+        .iter()
+        .flat_map(|earlier| &earlier.variables)
+        .map(|variable| variable.name.as_str())
+        .collect();
+    for (index, variable) in expression.variables.iter().enumerate() {
+        let is_last = index + 1 == expression.variables.len();
+        let kind = if names.contains(&variable.name.as_str()) {
+            TemplateErrorKind::RepeatedVariable
+        } else if variable.is_exploded() && !is_last && !rules.named {
+            TemplateErrorKind::ExplodeNotLast
+        } else {
+            names.push(&variable.name);
+            continue;
+        };
+        return Err(TemplateError::new(variable.position, kind));
+    }
+    Ok(())
+}
+
+/// A cheap first look: true when the URI surely does not begin with the literal text the template begins with.
+fn begins_otherwise(parts: &[Part], uri: &str) -> bool {
+    let Some(Part::Literal(literal)) = parts.first() else {
+        return false;
+    };
+    let mut pairs = literal.text.bytes().zip(uri.bytes());
+    // From the first escape on, different bytes may be the same character.
+    let undecided = |byte: u8| byte == b'%' || !byte.is_ascii();
+    pairs
+        .find(|&(expected, found)| expected != found || undecided(found))
+        .is_some_and(|(expected, found)| !undecided(expected) && !undecided(found))
+}
+
+/// Where a part may begin, with all parts after it matching to the end of the URI.
+pub(super) struct Way {
+    pub(super) entrances: PositionSet,
+    /// Where an item of each variable may begin; expressions with named pairs have one set for all.
+    pub(super) item_starts: Vec<PositionSet>,
+}
+
+/// The way on from each part, and from the end of the template.
+fn ways_on(parts: &[Part], tokens: &[Token], steps: &mut usize) -> Vec<Way> {
+    let mut end = PositionSet::for_length(tokens.len());
+    end.insert(tokens.len());
+    let mut ways = vec![Way {
+        entrances: end,
+        item_starts: Vec::new(),
+    }];
+    for part in parts.iter().rev() {
+        let exits = &ways[ways.len() - 1].entrances;
+        let way = match part {
+            Part::Literal(literal) => literal_way(literal, tokens, exits, steps),
+            Part::Expression(expression) => {
+                let item_starts = if expression.operator.rules().named {
+                    vec![named::item_starts(expression, tokens, exits, steps)]
+                } else {
+                    ordered::item_starts(expression, tokens, exits, steps)
+                };
+                expression_way(expression, tokens, exits, item_starts)
+            }
+        };
+        ways.push(way);
+    }
+    ways.reverse();
+    ways
+}
+
+fn literal_way(literal: &Literal, tokens: &[Token], exits: &PositionSet, steps: &mut usize) -> Way {
+    let mut entrances = PositionSet::for_length(tokens.len());
+    for (position, window) in tokens.windows(literal.tokens.len()).enumerate() {
+        *steps += 1;
+        if exits.contains(position + window.len()) {
+            *steps += window.len();
+            if window == literal.tokens {
+                entrances.insert(position);
+            }
+        }
+    }
+    Way {
+        entrances,
+        item_starts: Vec::new(),
+    }
+}
+
+/// An expression begins with its lead character or, if it has one, may be absent; else it begins with an item.
+fn expression_way(
+    expression: &Expression,
+    tokens: &[Token],
+    exits: &PositionSet,
+    item_starts: Vec<PositionSet>,
+) -> Way {
+    let first_items = &item_starts[0];
+    let entrances = match expression.operator.rules().lead {
+        None => first_items.clone(),
+        Some(lead) => {
+            let mut entrances = exits.clone();
+            for (position, token) in tokens.iter().enumerate() {
+                if *token == Token::Plain(lead) && first_items.contains(position + 1) {
+                    entrances.insert(position);
+                }
+            }
+            entrances
+        }
+    };
+    Way {
+        entrances,
+        item_starts,
+    }
+}
+
+/// Whether a captured item may hold a character.
+pub(super) fn may_hold(expression: &Expression, plain: AsciiSet, token: Token) -> bool {
+    match token {
+        Token::Plain(character) => plain.contains(character),
+        Token::Escaped(character) => {
+            character != '/' || !expression.operator.rules().within_segment
+        }
+        Token::Octet(_) => false,
+    }
+}
+
+/// The second pass: goes through the URI once and takes the captures.
+pub(super) struct Walk<'template, 'uri> {
+    pub(super) tokens: &'uri [Token],
+    pub(super) captures: Captures<'template, 'uri>,
+    pub(super) steps: &'uri mut usize,
+}
+
+impl<'template> Walk<'template, '_> {
+    fn run(mut self, parts: &'template [Part], ways: &[Way]) -> Option<Values> {
+        if !ways[0].entrances.contains(0) {
+            return None;
+        }
+        let mut position = 0;
+        for (part, pair) in parts.iter().zip(ways.windows(2)) {
+            let (way, exits) = (&pair[0], &pair[1].entrances);
+            position = match part {
+                Part::Literal(literal) => position + literal.tokens.len(),
+                Part::Expression(expression) => {
+                    self.expression(expression, position, way, exits)?
+                }
+            };
+        }
+        Some(self.captures.into_values())
+    }
+
+    /// Takes what one expression captures and returns where it ends.
+    fn expression(
+        &mut self,
+        expression: &'template Expression,
+        position: usize,
+        way: &Way,
+        exits: &PositionSet,
+    ) -> Option<usize> {
+        let rules = expression.operator.rules();
+        let first_item = match rules.lead {
+            None => position,
+            Some(lead) => {
+                let is_present = self.tokens.get(position) == Some(&Token::Plain(lead))
+                    && way.item_starts[0].contains(position + 1);
+                if !is_present {
+                    return Some(position);
+                }
+                position + 1
+            }
+        };
+        if rules.named {
+            self.named(expression, first_item, &way.item_starts[0], exits)
+        } else {
+            self.ordered(expression, first_item, &way.item_starts, exits)
+        }
+    }
+
+    /// The end of the longest item that begins at `start`, given where items may end.
+    pub(super) fn longest_item(
+        &mut self,
+        expression: &Expression,
+        start: usize,
+        longest: usize,
+        may_end: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let held = self.tokens[start..]
+            .iter()
+            .take(longest)
+            .take_while(|token| may_hold(expression, expression.captures, **token))
+            .count();
+        *self.steps += 2 * held;
+        (start..=start + held).rev().find(|end| may_end(*end))
+    }
+}

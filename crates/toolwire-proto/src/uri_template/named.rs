@@ -1,0 +1,149 @@
+//! Expressions made of pairs: `{;a,b}`, `{?a,b}` and `{&a,b}`.
+//!
+//! A pair is a name, or a name, `=` and a value. The name says which variable the pair belongs to, so the order is free.
+
+use super::captures::Pair;
+use super::characters::{AsciiSet, Token};
+use super::matching::{Walk, may_hold};
+use super::position_set::PositionSet;
+use super::{Expression, Variable};
+
+/// No name holds what can stand before a name, so that all names in a URI together are no longer than the URI.
+const NOT_IN_NAMES: AsciiSet = AsciiSet::of("=/?&;");
+
+/// Where a pair may begin so that everything after it matches.
+pub(super) fn item_starts(
+    expression: &Expression,
+    tokens: &[Token],
+    exits: &PositionSet,
+    steps: &mut usize,
+) -> PositionSet {
+    let onward = Onward {
+        tokens,
+        separator: expression.operator.rules().separator,
+        exits,
+    };
+    let mut starts = PositionSet::for_length(tokens.len());
+    let mut furthest_end = tokens.len();
+    let mut nearest_end = usize::MAX;
+    let mut name_end = tokens.len();
+    let mut value_ends = None;
+    for position in (0..=tokens.len()).rev() {
+        *steps += 1;
+        let token = tokens.get(position).copied();
+        if !token.is_some_and(|token| in_name(expression, token)) {
+            name_end = position;
+            value_ends = (token == Some(Token::Plain('='))).then_some((nearest_end, furthest_end));
+        }
+        if !token.is_some_and(|token| may_hold(expression, expression.captures, token)) {
+            furthest_end = position;
+        }
+        if name_end > position && onward.is_after_delimiter(position) {
+            *steps += name_end - position;
+            let owner = owner_of(expression, &tokens[position..name_end]);
+            let matches = owner.is_some_and(|owner| match value_ends {
+                Some((nearest_end, furthest_end)) => {
+                    let longest = expression.variables[owner].longest_item();
+                    let reach = (name_end + 1).saturating_add(longest);
+                    nearest_end <= furthest_end.min(reach)
+                }
+                None => onward.may_end(name_end, &starts),
+            });
+            if matches {
+                starts.insert(position);
+            }
+        }
+        if onward.may_end(position, &starts) {
+            nearest_end = position;
+        }
+    }
+    starts
+}
+
+fn in_name(expression: &Expression, token: Token) -> bool {
+    may_hold(expression, expression.captures.without(NOT_IN_NAMES), token)
+}
+
+/// The variable a pair belongs to: the one of that name, else the first that takes any name.
+fn owner_of(expression: &Expression, name: &[Token]) -> Option<usize> {
+    let variables = &expression.variables;
+    variables
+        .iter()
+        .position(|variable| variable.name_tokens == name)
+        .or_else(|| variables.iter().position(Variable::is_exploded))
+}
+
+/// What may follow a pair.
+struct Onward<'a> {
+    tokens: &'a [Token],
+    separator: char,
+    exits: &'a PositionSet,
+}
+
+impl Onward<'_> {
+    /// Whether a pair may end here.
+    fn may_end(&self, position: usize, starts: &PositionSet) -> bool {
+        self.exits.contains(position) || self.continues(position, starts)
+    }
+
+    /// Whether a separator stands here and another pair after it.
+    fn continues(&self, position: usize, starts: &PositionSet) -> bool {
+        self.tokens.get(position) == Some(&Token::Plain(self.separator))
+            && starts.contains(position + 1)
+    }
+
+    /// Whether what stands before the position can come before a pair.
+    fn is_after_delimiter(&self, position: usize) -> bool {
+        let before = position.checked_sub(1).map(|before| self.tokens[before]);
+        matches!(before, Some(Token::Plain('?' | '&' | ';')))
+    }
+}
+
+impl<'template> Walk<'template, '_> {
+    /// Takes the pairs of the expression, the first of which begins at `start`, and returns where it ends.
+    pub(super) fn named(
+        &mut self,
+        expression: &'template Expression,
+        mut start: usize,
+        starts: &PositionSet,
+        exits: &PositionSet,
+    ) -> Option<usize> {
+        let rules = expression.operator.rules();
+        let onward = Onward {
+            tokens: self.tokens,
+            separator: rules.separator,
+            exits,
+        };
+        let mut pairs_of = vec![Vec::new(); expression.variables.len()];
+        let end = loop {
+            let name_end = start
+                + self.tokens[start..]
+                    .iter()
+                    .take_while(|token| in_name(expression, **token))
+                    .count();
+            *self.steps += name_end - start;
+            let name = start..name_end;
+            let owner = owner_of(expression, &self.tokens[name.clone()])?;
+            let value = if self.tokens.get(name_end) == Some(&Token::Plain('=')) {
+                let longest = expression.variables[owner].longest_item();
+                let value_start = name_end + 1;
+                let value_end = self.longest_item(expression, value_start, longest, |end| {
+                    onward.may_end(end, starts)
+                })?;
+                value_start..value_end
+            } else {
+                name_end..name_end
+            };
+            let end = value.end;
+            pairs_of[owner].push(Pair { name, value });
+            if !onward.continues(end, starts) {
+                break end;
+            }
+            start = end + 1;
+        };
+        for (variable, pairs) in expression.variables.iter().zip(&pairs_of) {
+            self.captures.pairs(variable, pairs, rules.within_segment)?;
+        }
+        Some(end)
+    }
+}

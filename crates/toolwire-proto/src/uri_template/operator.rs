@@ -1,0 +1,112 @@
+//! The operators of RFC 6570 and what each of them does.
+
+use super::characters::{AsciiSet, URI};
+
+/// The operator of an expression, under the names of RFC 6570 section 3.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Simple,
+    Reserved,
+    Fragment,
+    Label,
+    PathSegment,
+    PathParameter,
+    Query,
+    QueryContinuation,
+}
+
+/// One column of the table in RFC 6570 appendix A, and what matching needs beside it.
+#[derive(Debug)]
+pub(super) struct OperatorRules {
+    /// Written before the first value. It is also what makes the expression optional in a match.
+    pub(super) lead: Option<char>,
+    /// Written between values.
+    pub(super) separator: char,
+    /// Whether a value comes with the name of its variable.
+    pub(super) named: bool,
+    /// Written between a name and an empty value.
+    pub(super) before_empty: &'static str,
+    /// Whether reserved characters and escapes are copied as they are.
+    pub(super) keeps_reserved: bool,
+    /// The plain characters a captured value may hold, before the expression narrows them.
+    pub(super) captures: AsciiSet,
+    /// Whether a captured value must stay within one path segment.
+    pub(super) within_segment: bool,
+}
+
+const SEGMENT: AsciiSet = URI.without(AsciiSet::of("/?#"));
+const QUERY: AsciiSet = URI.without(AsciiSet::of("#&"));
+
+impl Operator {
+    /// The operator a character stands for.
+    pub(super) fn from_character(character: char) -> Option<Self> {
+        Some(match character {
+            '+' => Self::Reserved,
+            '#' => Self::Fragment,
+            '.' => Self::Label,
+            '/' => Self::PathSegment,
+            ';' => Self::PathParameter,
+            '?' => Self::Query,
+            '&' => Self::QueryContinuation,
+            _ => return None,
+        })
+    }
+
+    pub(super) const fn rules(self) -> &'static OperatorRules {
+        const IN_SEGMENT: OperatorRules = OperatorRules {
+            lead: None,
+            separator: ',',
+            named: false,
+            before_empty: "",
+            keeps_reserved: false,
+            captures: SEGMENT,
+            within_segment: true,
+        };
+        const ANYWHERE: OperatorRules = OperatorRules {
+            keeps_reserved: true,
+            captures: URI,
+            within_segment: false,
+            ..IN_SEGMENT
+        };
+        const IN_QUERY: OperatorRules = OperatorRules {
+            separator: '&',
+            named: true,
+            before_empty: "=",
+            captures: QUERY,
+            within_segment: false,
+            ..IN_SEGMENT
+        };
+        match self {
+            Self::Simple => &IN_SEGMENT,
+            Self::Reserved => &ANYWHERE,
+            Self::Fragment => &OperatorRules {
+                lead: Some('#'),
+                ..ANYWHERE
+            },
+            Self::Label => &OperatorRules {
+                lead: Some('.'),
+                separator: '.',
+                ..IN_SEGMENT
+            },
+            Self::PathSegment => &OperatorRules {
+                lead: Some('/'),
+                separator: '/',
+                ..IN_SEGMENT
+            },
+            Self::PathParameter => &OperatorRules {
+                lead: Some(';'),
+                separator: ';',
+                named: true,
+                ..IN_SEGMENT
+            },
+            Self::Query => &OperatorRules {
+                lead: Some('?'),
+                ..IN_QUERY
+            },
+            Self::QueryContinuation => &OperatorRules {
+                lead: Some('&'),
+                ..IN_QUERY
+            },
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Expressions whose variables are filled in order: `{a,b}`, `{+a,b}`, `{#a,b}`, `{.a,b}` and `{/a,b}`.
+//!
+//! No item holds the separator, so an item ends at a separator before the next item or where the expression ends.
+
+use super::characters::Token;
+use super::matching::{Walk, may_hold};
+use super::position_set::PositionSet;
+use super::{Expression, Variable};
+
+/// For each variable, where an item of it may begin so that everything after it matches.
+pub(super) fn item_starts(
+    expression: &Expression,
+    tokens: &[Token],
+    exits: &PositionSet,
+    steps: &mut usize,
+) -> Vec<PositionSet> {
+    let mut item_starts: Vec<PositionSet> = Vec::with_capacity(expression.variables.len());
+    for variable in expression.variables.iter().rev() {
+        let onward = Onward {
+            tokens,
+            separator: expression.operator.rules().separator,
+            exits,
+            next_starts: item_starts.last(),
+        };
+        let starts = variable_starts(expression, variable, &onward, steps);
+        item_starts.push(starts);
+    }
+    item_starts.reverse();
+    item_starts
+}
+
+/// Sweeps from the end of the URI, knowing at each position how far an item may reach and the nearest place it may end.
+fn variable_starts(
+    expression: &Expression,
+    variable: &Variable,
+    onward: &Onward<'_>,
+    steps: &mut usize,
+) -> PositionSet {
+    let length = onward.tokens.len();
+    let mut starts = PositionSet::for_length(length);
+    let mut furthest_end = length;
+    let mut nearest_end = usize::MAX;
+    for position in (0..=length).rev() {
+        *steps += 1;
+        match onward.tokens.get(position) {
+            Some(token) if may_hold(expression, expression.captures, *token) => {
+                let reach = position.saturating_add(variable.longest_item());
+                if nearest_end <= furthest_end.min(reach) {
+                    starts.insert(position);
+                }
+            }
+            _ => furthest_end = position,
+        }
+        if onward.may_end(position, variable.is_exploded().then_some(&starts)) {
+            nearest_end = position;
+        }
+    }
+    starts
+}
+
+/// What may follow an item.
+struct Onward<'a> {
+    tokens: &'a [Token],
+    separator: char,
+    exits: &'a PositionSet,
+    /// Where the next variable may begin, if there is one.
+    next_starts: Option<&'a PositionSet>,
+}
+
+impl Onward<'_> {
+    /// Whether an item may end here; `same_starts` is where another item of the same variable may begin.
+    fn may_end(&self, position: usize, same_starts: Option<&PositionSet>) -> bool {
+        self.exits.contains(position)
+            || self.continues(position, same_starts)
+            || self.continues(position, self.next_starts)
+    }
+
+    /// Whether a separator stands here and one of the given starts after it.
+    fn continues(&self, position: usize, starts: Option<&PositionSet>) -> bool {
+        self.tokens.get(position) == Some(&Token::Plain(self.separator))
+            && starts.is_some_and(|starts| starts.contains(position + 1))
+    }
+}
+
+impl<'template> Walk<'template, '_> {
+    /// Takes the items of the expression, the first of which begins at `start`, and returns where it ends.
+    pub(super) fn ordered(
+        &mut self,
+        expression: &'template Expression,
+        mut start: usize,
+        item_starts: &[PositionSet],
+        exits: &PositionSet,
+    ) -> Option<usize> {
+        let rules = expression.operator.rules();
+        let mut items = Vec::new();
+        for (index, variable) in expression.variables.iter().enumerate() {
+            let onward = Onward {
+                tokens: self.tokens,
+                separator: rules.separator,
+                exits,
+                next_starts: item_starts.get(index + 1),
+            };
+            let same_starts = variable.is_exploded().then_some(&item_starts[index]);
+            let end = loop {
+                let end = self.longest_item(expression, start, variable.longest_item(), |end| {
+                    end > start && onward.may_end(end, same_starts)
+                })?;
+                items.push(start..end);
+                if !onward.continues(end, same_starts) {
+                    break end;
+                }
+                start = end + 1;
+            };
+            self.captures
+                .items(variable, &items, rules.within_segment)?;
+            items.clear();
+            if !onward.continues(end, onward.next_starts) {
+                return Some(end);
+            }
+            start = end + 1;
+        }
+        None
+    }
+}

@@ -1,0 +1,171 @@
+//! Reads a template, strictly by the grammar of RFC 6570 section 2.
+
+use super::characters::{AsciiSet, URI, escape_into, escaped_octet, tokenize};
+use super::error::{TemplateError, TemplateErrorKind as Kind};
+use super::operator::Operator;
+use super::{
+    Expression, Literal, MAX_EXPRESSIONS, MAX_TEMPLATE_BYTES, MAX_VARIABLES, Modifier, Part,
+    Variable,
+};
+
+/// Splits a template into its parts.
+pub(super) fn parse(text: &str) -> Result<Vec<Part>, TemplateError> {
+    if text.len() > MAX_TEMPLATE_BYTES {
+        return Err(TemplateError::new(MAX_TEMPLATE_BYTES, Kind::TooLong));
+    }
+    let mut parts = Vec::new();
+    let mut expressions = 0;
+    let mut variables = 0;
+    let mut position = 0;
+    while position < text.len() {
+        let rest = &text[position..];
+        let Some(opened) = rest.strip_prefix('{') else {
+            let length = rest.find('{').unwrap_or(rest.len());
+            parts.push(Part::Literal(parse_literal(&rest[..length], position)?));
+            position += length;
+            continue;
+        };
+        let refuse = |kind| Err(TemplateError::new(position, kind));
+        let Some(length) = opened.find('}') else {
+            return refuse(Kind::UnclosedExpression);
+        };
+        let expression = parse_expression(&opened[..length], position)?;
+        expressions += 1;
+        variables += expression.variables.len();
+        if expressions > MAX_EXPRESSIONS {
+            return refuse(Kind::TooManyExpressions);
+        }
+        if variables > MAX_VARIABLES {
+            return refuse(Kind::TooManyVariables);
+        }
+        parts.push(Part::Expression(expression));
+        position += length + "{}".len();
+    }
+    narrow_captures(&mut parts);
+    Ok(parts)
+}
+
+fn parse_literal(text: &str, position: usize) -> Result<Literal, TemplateError> {
+    for (offset, character) in text.char_indices() {
+        let kind = match character {
+            '%' => continue,
+            '}' => Kind::StrayClosingBrace,
+            // The grammar of the RFC leaves out the apostrophe, which is a reserved character like any other.
+            _ if URI.contains(character) => continue,
+            _ if !character.is_ascii() && !character.is_control() => continue,
+            _ => Kind::IllegalCharacter(character),
+        };
+        return Err(TemplateError::new(position + offset, kind));
+    }
+    let tokens = tokenize(text)
+        .map_err(|offset| TemplateError::new(position + offset, Kind::MalformedEscape))?;
+    let mut expanded = String::with_capacity(text.len());
+    escape_into(&mut expanded, text, URI, true);
+    Ok(Literal {
+        text: expanded,
+        tokens,
+    })
+}
+
+/// Reads what stands between the braces; `position` is that of the opening one.
+fn parse_expression(body: &str, position: usize) -> Result<Expression, TemplateError> {
+    let first = body.chars().next();
+    if let Some(operator @ ('=' | ',' | '!' | '@' | '|')) = first {
+        let kind = Kind::ReservedOperator(operator);
+        return Err(TemplateError::new(position + 1, kind));
+    }
+    let operator = first.and_then(Operator::from_character);
+    let operator_length = usize::from(operator.is_some());
+
+    let mut variables = Vec::new();
+    let mut offset = position + 1 + operator_length;
+    for specification in body[operator_length..].split(',') {
+        variables.push(parse_variable(specification, offset)?);
+        offset += specification.len() + 1;
+    }
+    Ok(Expression {
+        operator: operator.unwrap_or(Operator::Simple),
+        variables,
+        captures: AsciiSet::EMPTY,
+        position,
+    })
+}
+
+fn parse_variable(text: &str, position: usize) -> Result<Variable, TemplateError> {
+    let name_length = text.find([':', '*']).unwrap_or(text.len());
+    let (name, modifier) = text.split_at(name_length);
+    check_name(name).map_err(|(offset, kind)| TemplateError::new(position + offset, kind))?;
+    let refuse = |kind| Err(TemplateError::new(position + name_length, kind));
+    let modifier = if modifier.is_empty() {
+        Modifier::None
+    } else if let Some(digits) = modifier.strip_prefix(':') {
+        match prefix_length(digits) {
+            Some(length) => Modifier::Prefix(length),
+            None => return refuse(Kind::IllegalPrefixLength),
+        }
+    } else if modifier == "*" {
+        Modifier::Explode
+    } else {
+        return refuse(Kind::IllegalModifier);
+    };
+    let name_tokens = tokenize(name)
+        .map_err(|offset| TemplateError::new(position + offset, Kind::MalformedEscape))?;
+    Ok(Variable {
+        name: name.to_owned(),
+        name_tokens,
+        modifier,
+        position,
+    })
+}
+
+/// Letters, digits, underscores and escapes, with single dots between them.
+fn check_name(name: &str) -> Result<(), (usize, Kind)> {
+    if name.is_empty() {
+        return Err((0, Kind::MissingName));
+    }
+    let bytes = name.as_bytes();
+    let mut position = 0;
+    let mut dot_allowed = false;
+    while let Some(&byte) = bytes.get(position) {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' => position += 1,
+            b'%' if escaped_octet(&bytes[position..]).is_some() => position += 3,
+            b'%' => return Err((position, Kind::MalformedEscape)),
+            b'.' if dot_allowed && position + 1 < bytes.len() => position += 1,
+            _ => return Err((position, Kind::IllegalName)),
+        }
+        dot_allowed = byte != b'.';
+    }
+    Ok(())
+}
+
+/// RFC 6570 section 2.4.1: one to four digits, the first of them not zero.
+fn prefix_length(digits: &str) -> Option<usize> {
+    let well_formed = (1..=4).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.starts_with('0');
+    well_formed.then(|| digits.parse().ok()).flatten()
+}
+
+/// Decides which characters each expression captures, given the expressions that follow it directly.
+fn narrow_captures(parts: &mut [Part]) {
+    let mut leads_ahead = AsciiSet::EMPTY;
+    for part in parts.iter_mut().rev() {
+        let Part::Expression(expression) = part else {
+            leads_ahead = AsciiSet::EMPTY;
+            continue;
+        };
+        let rules = expression.operator.rules();
+        let holds_one_value =
+            !rules.named && matches!(&expression.variables[..], [only] if !only.is_exploded());
+        let excluded = if holds_one_value {
+            leads_ahead
+        } else {
+            leads_ahead.with(rules.separator)
+        };
+        expression.captures = rules.captures.without(excluded);
+        if let Some(lead) = rules.lead {
+            leads_ahead = leads_ahead.with(lead);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Templates that expand well but cannot be matched without guessing.
+
+use super::super::TemplateErrorKind::{self, *};
+use super::template;
+
+#[track_caller]
+fn check(text: &str, expected: Result<(), (usize, TemplateErrorKind)>) {
+    let found = template(text).check_matchable();
+    let found = found.map_err(|error| (error.position(), error.kind()));
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn expressions_need_something_between_them() {
+    check("{a}{b}", Err((3, IndistinctExpressions)));
+    check("x{/a}{+b}", Err((5, IndistinctExpressions)));
+    check("{a}{?b}{c}", Err((7, IndistinctExpressions)));
+    check("{/a*}{/b}", Err((5, IndistinctExpressions)));
+    check("{/a*}{?b}{/c}", Err((9, IndistinctExpressions)));
+    check("{?a*}{&b}", Err((5, IndistinctExpressions)));
+    check("{a}-{b}", Ok(()));
+    check("{a}{/b}{.c}{;d}{?e}{&f}{#g}", Ok(()));
+    check("{+a}{?b}", Ok(()));
+    check("{/a}{/b*}", Ok(()));
+}
+
+#[test]
+fn exploded_variable_comes_last_when_order_counts() {
+    check("{/a*,b}", Err((2, ExplodeNotLast)));
+    check("{a,b*,c}", Err((3, ExplodeNotLast)));
+    check("{/a,b*}", Ok(()));
+    check("{?a*,b}", Ok(()));
+}
+
+#[test]
+fn neighbours_do_not_share_a_variable() {
+    check("{?a,a}", Err((4, RepeatedVariable)));
+    check("{?a}{&a}", Err((6, RepeatedVariable)));
+    check("{/a:1,a}", Err((6, RepeatedVariable)));
+    check("{a:1}/{a}", Ok(()));
+}
