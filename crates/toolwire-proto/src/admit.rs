@@ -1,1 +1,453 @@
-//! admit
+//! The gate of a server: a request that was read is admitted or rejected, in one place, in one order.
+//!
+//! Modern requests pass the checks of 2026-07-28 in the order the specification fixes: `_meta`, headers, version, method.
+//! Legacy requests get their version from the handshake or the header. Capabilities, parameters of the method itself and
+//! `Mcp-Param-*` headers are judged later, by whoever knows the tool.
+
+mod notification;
+mod params;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::value::RawValue;
+use toolwire_types::{
+    ErrorObject, LoggingLevel, ProgressToken, ProtocolVersion, RequestId, code, meta_key,
+};
+
+use crate::envelope::RequestEnvelope;
+use crate::features::{Era, SupportedVersions, VersionFeatures};
+use crate::header_value;
+use crate::lifecycle::Lifecycle;
+use crate::methods::{self, Method, NameSource};
+use crate::negotiate::unsupported_version;
+use crate::param_headers::{HeaderLookup, HeaderMismatch, MismatchReason};
+
+pub use notification::{IgnoreReason, NotificationAction, admit_notification};
+use params::Params;
+
+/// What the gate knows besides the request itself.
+#[derive(Clone, Copy)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "whoever calls the gate has to say each of these"
+)]
+pub struct Facts<'f> {
+    /// The versions the server speaks.
+    pub supported: &'f SupportedVersions,
+    /// The handshake of the session or stdio process; [`Lifecycle::Fresh`] for stateless HTTP.
+    pub lifecycle: Lifecycle,
+    /// The routing headers; `None` on stdio and in process.
+    pub headers: Option<Headers<'f>>,
+    /// True for methods the server's author added; names in the table of methods are never asked for.
+    pub is_custom_method: &'f dyn Fn(&str) -> bool,
+    /// The opt-in gate of [`Lifecycle::require_initialized`]; only for connections that keep a handshake.
+    pub require_initialized: bool,
+}
+
+impl fmt::Debug for Facts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Facts")
+            .field("supported", &self.supported)
+            .field("lifecycle", &self.lifecycle)
+            .field("headers", &self.headers)
+            .field("require_initialized", &self.require_initialized)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The HTTP headers that repeat parts of the body.
+#[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the three standard headers of 2026-07-28"
+)]
+pub struct Headers<'h> {
+    /// `MCP-Protocol-Version`.
+    pub protocol_version: HeaderLookup<'h>,
+    /// `Mcp-Method`.
+    pub method: HeaderLookup<'h>,
+    /// `Mcp-Name`.
+    pub name: HeaderLookup<'h>,
+}
+
+/// A request that may be dispatched.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "only the gate makes these; everybody above takes them apart"
+)]
+pub struct Admitted<'a> {
+    /// The id the answer repeats.
+    pub id: RequestId,
+    /// What is asked.
+    pub method: MethodRef<'a>,
+    /// The version the request is served in; for `initialize` the one it negotiates.
+    pub version: ProtocolVersion,
+    /// The era of that version.
+    pub era: Era,
+    /// The parameters, unread.
+    pub params: Option<&'a RawValue>,
+    /// What `_meta` says.
+    pub meta: RequestMeta<'a>,
+    /// `_meta`, unread.
+    pub raw_meta: Option<&'a RawValue>,
+    /// The tool, prompt, URI or task the request names, where the method names one.
+    pub name: Option<Cow<'a, str>>,
+    /// `arguments`, unread.
+    pub arguments: Option<&'a RawValue>,
+    /// `inputResponses`, an object, on methods that may ask for input.
+    pub input_responses: Option<&'a RawValue>,
+    /// `requestState` on methods that may ask for input; the empty string is a state, too.
+    pub request_state: Option<Cow<'a, str>>,
+}
+
+/// A method of the protocol or one the server's author added.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a method is in the table or it is not"
+)]
+pub enum MethodRef<'a> {
+    /// A row of the table.
+    Known(&'static Method),
+    /// A custom method.
+    Custom(Cow<'a, str>),
+}
+
+impl MethodRef<'_> {
+    /// The wire name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Known(row) => row.name,
+            Self::Custom(name) => name,
+        }
+    }
+}
+
+/// What the `_meta` of a request says; the open rest of it stays in the raw parameters.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RequestMeta<'a> {
+    /// The sender wants progress under this token.
+    pub progress_token: Option<ProgressToken>,
+    /// The least severe log level wanted (modern requests only).
+    pub log_level: Option<LoggingLevel>,
+    /// The client's capabilities, an object (modern requests only).
+    pub client_capabilities: Option<&'a RawValue>,
+    /// Who the client says it is, an object (modern requests only).
+    pub client_info: Option<&'a RawValue>,
+    /// W3C trace context: the parent span.
+    pub traceparent: Option<Cow<'a, str>>,
+    /// W3C trace context: vendor state.
+    pub tracestate: Option<Cow<'a, str>>,
+    /// W3C baggage.
+    pub baggage: Option<Cow<'a, str>>,
+}
+
+/// A request that is answered without running anything.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "an error, whose it is and how HTTP says it"
+)]
+pub struct Rejection {
+    /// The id of the request.
+    pub id: RequestId,
+    /// What to tell the client.
+    pub error: ErrorObject,
+    /// The status of the HTTP response that carries the error.
+    pub http_status: u16,
+}
+
+/// Admits a request or says why not.
+///
+/// # Errors
+/// The rejection to send back.
+pub fn admit<'a>(
+    request: &RequestEnvelope<'a>,
+    facts: &Facts<'_>,
+) -> Result<Admitted<'a>, Rejection> {
+    admit_or_refuse(request, facts).map_err(|(error, era)| Rejection {
+        id: request.id.clone(),
+        http_status: match error.code {
+            // Before dispatch, bad parameters are a bad message; in band they are an ordinary outcome.
+            code::INVALID_PARAMS => 400,
+            other => http_status_for(other, era),
+        },
+        error,
+    })
+}
+
+/// The HTTP status under which an error that came up during dispatch is sent.
+///
+/// Legacy revisions say nothing about it, and there an unknown method is an ordinary answer.
+#[must_use]
+pub fn http_status_for(error_code: i64, era: Era) -> u16 {
+    match (error_code, era) {
+        (code::PARSE_ERROR | code::INVALID_REQUEST | code::UNSUPPORTED_PROTOCOL_VERSION, _) => 400,
+        (code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY, Era::Modern) => 400,
+        (code::METHOD_NOT_FOUND, Era::Modern) => 404,
+        _ => 200,
+    }
+}
+
+type Refusal = (ErrorObject, Era);
+
+fn admit_or_refuse<'a>(
+    request: &RequestEnvelope<'a>,
+    facts: &Facts<'_>,
+) -> Result<Admitted<'a>, Refusal> {
+    let header_era = facts.headers.and_then(|headers| header_era(&headers));
+    let params = Params::read(request.params).map_err(|error| {
+        let era = header_era.unwrap_or(Era::Legacy);
+        (error, era)
+    })?;
+    // Either the body or the header makes a request modern.
+    let is_modern = params.meta.protocol_version.is_some() || header_era == Some(Era::Modern);
+    if is_modern {
+        admit_modern(request, &params, facts).map_err(|error| (error, Era::Modern))
+    } else {
+        admit_legacy(request, &params, facts).map_err(|error| (error, Era::Legacy))
+    }
+}
+
+/// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
+fn admit_modern<'a>(
+    request: &RequestEnvelope<'a>,
+    params: &Params<'a>,
+    facts: &Facts<'_>,
+) -> Result<Admitted<'a>, ErrorObject> {
+    let requested = params.meta.required_version()?;
+    let client_capabilities = params.meta.required_client_capabilities()?;
+    let meta = RequestMeta {
+        log_level: params.meta.log_level()?,
+        client_capabilities: Some(client_capabilities),
+        client_info: params.meta.client_info()?,
+        ..params.meta.common()?
+    };
+
+    if let Some(headers) = &facts.headers {
+        check_headers(headers, request, params, &requested)?;
+    }
+
+    // A legacy version is served through `initialize` only, so naming one here is naming an unsupported one.
+    let version = requested
+        .parse()
+        .ok()
+        .filter(|version: &ProtocolVersion| {
+            version.is_modern() && facts.supported.contains(*version)
+        })
+        .ok_or_else(|| unsupported_version(&requested, facts.supported))?;
+
+    let method = find_method(request, version, facts)?;
+    finish(request, params, version, method, meta)
+}
+
+fn admit_legacy<'a>(
+    request: &RequestEnvelope<'a>,
+    params: &Params<'a>,
+    facts: &Facts<'_>,
+) -> Result<Admitted<'a>, ErrorObject> {
+    let meta = params.meta.common()?;
+    // A method nobody knows is just that, whatever is wrong with the version.
+    if methods::find(&request.method).is_none() && !(facts.is_custom_method)(&request.method) {
+        return Err(unknown_method(&request.method));
+    }
+    let version = legacy_version(request, params, facts)?;
+    let method = find_method(request, version, facts)?;
+    if facts.require_initialized {
+        facts.lifecycle.require_initialized(&request.method)?;
+    }
+    finish(request, params, version, method, meta)
+}
+
+fn finish<'a>(
+    request: &RequestEnvelope<'a>,
+    params: &Params<'a>,
+    version: ProtocolVersion,
+    method: MethodRef<'a>,
+    meta: RequestMeta<'a>,
+) -> Result<Admitted<'a>, ErrorObject> {
+    let source = match &method {
+        MethodRef::Known(row) => row.name_source,
+        MethodRef::Custom(_) => NameSource::None,
+    };
+    let takes_input = version.has_input_required()
+        && matches!(&method, MethodRef::Known(row) if row.may_ask_input);
+    let (input_responses, request_state) = if takes_input {
+        (params.input_responses()?, params.request_state()?)
+    } else {
+        (None, None)
+    };
+    Ok(Admitted {
+        id: request.id.clone(),
+        method,
+        version,
+        era: version.era(),
+        params: request.params,
+        meta,
+        raw_meta: params.raw_meta(),
+        name: params.name(source),
+        arguments: params.arguments(),
+        input_responses,
+        request_state,
+    })
+}
+
+/// The version of a legacy request: negotiated, named by the header, or assumed.
+fn legacy_version(
+    request: &RequestEnvelope<'_>,
+    params: &Params<'_>,
+    facts: &Facts<'_>,
+) -> Result<ProtocolVersion, ErrorObject> {
+    if request.method == "initialize" {
+        let requested = params.initialize_version()?;
+        return facts.lifecycle.negotiate(&requested, facts.supported);
+    }
+    let assumed = match &facts.headers {
+        Some(headers) => match legacy_header_version(headers, facts.supported)? {
+            Some(version) => Some(version),
+            // Spec 2025-11-25, basic/transports, "Protocol Version Header": without it, assume 2025-03-26.
+            None => Some(ProtocolVersion::V2025_03_26),
+        },
+        // `ping` has the same empty answer in every revision.
+        None if request.method == "ping" => facts.supported.legacy().next(),
+        None => None,
+    };
+    facts
+        .lifecycle
+        .version()
+        .or(assumed)
+        .filter(|version| facts.supported.contains(*version))
+        .ok_or_else(|| missing_version(facts.supported))
+}
+
+/// The legacy version a header names; a header that names none of the served ones is an error.
+fn legacy_header_version(
+    headers: &Headers<'_>,
+    supported: &SupportedVersions,
+) -> Result<Option<ProtocolVersion>, ErrorObject> {
+    match headers.protocol_version {
+        HeaderLookup::Absent => Ok(None),
+        HeaderLookup::One(value) => {
+            let name = trimmed(value);
+            name.parse()
+                .ok()
+                .filter(|version| supported.contains(*version))
+                .map(Some)
+                .ok_or_else(|| unsupported_version(name, supported))
+        }
+        HeaderLookup::Unreadable | HeaderLookup::Repeated => Err(ErrorObject::invalid_request(
+            "the MCP-Protocol-Version header is repeated or unreadable",
+        )),
+    }
+}
+
+/// The era of the version a header names, when it is a released one.
+fn header_era(headers: &Headers<'_>) -> Option<Era> {
+    match headers.protocol_version {
+        HeaderLookup::One(value) => {
+            let version: ProtocolVersion = trimmed(value).parse().ok()?;
+            Some(version.era())
+        }
+        HeaderLookup::Absent | HeaderLookup::Unreadable | HeaderLookup::Repeated => None,
+    }
+}
+
+fn check_headers(
+    headers: &Headers<'_>,
+    request: &RequestEnvelope<'_>,
+    params: &Params<'_>,
+    version: &str,
+) -> Result<(), ErrorObject> {
+    let plain = |value| Ok(Cow::Borrowed(trimmed(value)));
+    let decoded = |value| header_value::decode(value).map_err(|_| MismatchReason::Undecodable);
+    let mismatch = |header: &str, reason| HeaderMismatch {
+        header: header.to_owned(),
+        reason,
+    };
+
+    same(headers.protocol_version, version, plain)
+        .map_err(|reason| mismatch(header_value::PROTOCOL_VERSION, reason))?;
+    same(headers.method, &request.method, plain)
+        .map_err(|reason| mismatch(header_value::METHOD, reason))?;
+
+    let source = methods::find(&request.method)
+        .filter(|row| row.is_served(ProtocolVersion::LATEST))
+        .map_or(NameSource::None, |row| row.name_source);
+    if source == NameSource::None {
+        return Ok(());
+    }
+    match params.name(source) {
+        Some(name) => same(headers.name, &name, decoded),
+        None => Err(MismatchReason::Incomparable),
+    }
+    .map_err(|reason| mismatch(header_value::NAME, reason))?;
+    Ok(())
+}
+
+/// Compares a header with the body's value; values are case-sensitive, the white space around them is not theirs.
+fn same<'h>(
+    header: HeaderLookup<'h>,
+    body: &str,
+    read: impl Fn(&'h str) -> Result<Cow<'h, str>, MismatchReason>,
+) -> Result<(), MismatchReason> {
+    match header {
+        HeaderLookup::Absent => Err(MismatchReason::Missing),
+        HeaderLookup::Repeated => Err(MismatchReason::Repeated),
+        HeaderLookup::Unreadable => Err(MismatchReason::Undecodable),
+        HeaderLookup::One(value) if read(value)? == body => Ok(()),
+        HeaderLookup::One(_) => Err(MismatchReason::Different),
+    }
+}
+
+fn trimmed(value: &str) -> &str {
+    value.trim_matches([' ', '\t'])
+}
+
+fn find_method<'a>(
+    request: &RequestEnvelope<'a>,
+    version: ProtocolVersion,
+    facts: &Facts<'_>,
+) -> Result<MethodRef<'a>, ErrorObject> {
+    match methods::find(&request.method) {
+        Some(row) if row.is_client_request(version) => Ok(MethodRef::Known(row)),
+        // Spec 2026-07-28, basic/versioning: a refused `initialize` names the supported versions.
+        Some(row) => Err(ErrorObject::method_not_found(format!(
+            "{} is no client request of {version}; supported versions are {}",
+            row.name,
+            joined(facts.supported),
+        ))),
+        None if (facts.is_custom_method)(&request.method) => {
+            Ok(MethodRef::Custom(request.method.clone()))
+        }
+        None => Err(unknown_method(&request.method)),
+    }
+}
+
+fn unknown_method(name: &str) -> ErrorObject {
+    // A name of megabytes must not come back as a message of megabytes.
+    let shown: String = name.chars().take(64).collect();
+    ErrorObject::method_not_found(format!("unknown method {shown:?}"))
+}
+
+fn missing_version(supported: &SupportedVersions) -> ErrorObject {
+    let initialize = match supported.legacy().next() {
+        Some(_) => ", or send initialize first",
+        None => "",
+    };
+    ErrorObject::invalid_params(format!(
+        "no protocol version: put it into params._meta[\"{}\"]{initialize}; supported versions are {}",
+        meta_key::PROTOCOL_VERSION,
+        joined(supported),
+    ))
+}
+
+fn joined(supported: &SupportedVersions) -> String {
+    supported.names().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

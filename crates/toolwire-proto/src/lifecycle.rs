@@ -1,1 +1,184 @@
-//! lifecycle
+//! The legacy life of a connection: `initialize`, then `notifications/initialized`.
+//!
+//! One [`Lifecycle`] belongs to one session or one stdio process. Modern requests neither read nor change it.
+
+use toolwire_types::{ErrorObject, ProtocolVersion};
+
+use crate::features::SupportedVersions;
+use crate::negotiate::negotiate_initialize;
+
+/// How far the legacy handshake of a connection has come.
+///
+/// ```text
+///             initialize                      notifications/initialized
+///   Fresh ───────────────► InitializeProcessed ───────────────────────► Initialized
+///     │ ▲                        │    ▲                                   │    ▲
+///     └─┘ refused initialize     └────┘ second initialize: −32600         └────┘
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the handshake of the released legacy revisions will not change"
+)]
+pub enum Lifecycle {
+    /// No `initialize` was answered yet.
+    #[default]
+    Fresh,
+    /// `initialize` was answered; `notifications/initialized` did not come yet.
+    InitializeProcessed {
+        /// What was negotiated.
+        version: ProtocolVersion,
+    },
+    /// The handshake is complete.
+    Initialized {
+        /// What was negotiated.
+        version: ProtocolVersion,
+    },
+}
+
+impl Lifecycle {
+    /// The negotiated version, once there is one.
+    #[must_use]
+    pub fn version(self) -> Option<ProtocolVersion> {
+        match self {
+            Self::Fresh => None,
+            Self::InitializeProcessed { version } | Self::Initialized { version } => Some(version),
+        }
+    }
+
+    /// True when `notifications/initialized` has come.
+    #[must_use]
+    pub fn is_initialized(self) -> bool {
+        matches!(self, Self::Initialized { .. })
+    }
+
+    /// What `initialize` would negotiate now, without changing anything.
+    ///
+    /// # Errors
+    /// −32600 when the session is initialized already, so that nobody renegotiates it; otherwise the errors of
+    /// [`negotiate_initialize`].
+    pub fn negotiate(
+        self,
+        requested: &str,
+        supported: &SupportedVersions,
+    ) -> Result<ProtocolVersion, ErrorObject> {
+        match self {
+            Self::Fresh => negotiate_initialize(requested, supported),
+            Self::InitializeProcessed { .. } | Self::Initialized { .. } => {
+                Err(ErrorObject::invalid_request("session already initialized"))
+            }
+        }
+    }
+
+    /// Processes an `initialize` whose parameters are good; a refused one changes nothing.
+    ///
+    /// # Errors
+    /// Those of [`Lifecycle::negotiate`].
+    pub fn on_initialize(
+        &mut self,
+        requested: &str,
+        supported: &SupportedVersions,
+    ) -> Result<ProtocolVersion, ErrorObject> {
+        let version = self.negotiate(requested, supported)?;
+        *self = Self::InitializeProcessed { version };
+        Ok(version)
+    }
+
+    /// Notes `notifications/initialized`; one that comes too early or twice is ignored.
+    pub fn on_initialized(&mut self) {
+        if let Self::InitializeProcessed { version } = *self {
+            *self = Self::Initialized { version };
+        }
+    }
+
+    /// The opt-in gate: before `notifications/initialized` only the handshake and `ping` pass.
+    ///
+    /// # Errors
+    /// −32600 with the remedy.
+    pub fn require_initialized(self, method: &str) -> Result<(), ErrorObject> {
+        if self.is_initialized() || matches!(method, "initialize" | "ping") {
+            return Ok(());
+        }
+        Err(ErrorObject::invalid_request(
+            "session not initialized: send notifications/initialized after the initialize result first",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERSION: ProtocolVersion = ProtocolVersion::V2025_06_18;
+
+    #[test]
+    fn the_two_halves_of_the_handshake_are_told_apart() {
+        let mut lifecycle = Lifecycle::default();
+        let supported = SupportedVersions::default();
+        assert_eq!(lifecycle.version(), None);
+
+        lifecycle.on_initialized();
+        assert_eq!(lifecycle, Lifecycle::Fresh);
+
+        assert_eq!(
+            lifecycle.on_initialize("2025-06-18", &supported),
+            Ok(VERSION)
+        );
+        assert_eq!(
+            lifecycle,
+            Lifecycle::InitializeProcessed { version: VERSION }
+        );
+        assert!(!lifecycle.is_initialized());
+
+        lifecycle.on_initialized();
+        lifecycle.on_initialized();
+        assert_eq!(lifecycle, Lifecycle::Initialized { version: VERSION });
+    }
+
+    #[test]
+    fn a_second_initialize_is_refused_and_changes_nothing() {
+        for before in [
+            Lifecycle::InitializeProcessed { version: VERSION },
+            Lifecycle::Initialized { version: VERSION },
+        ] {
+            let mut lifecycle = before;
+            let error = lifecycle
+                .on_initialize("2024-11-05", &SupportedVersions::default())
+                .expect_err("it is the second one");
+            assert_eq!(error.code, -32600);
+            assert_eq!(error.message, "session already initialized");
+            assert_eq!(lifecycle, before);
+        }
+    }
+
+    #[test]
+    fn a_failed_initialize_leaves_the_connection_fresh() {
+        let modern_only = [ProtocolVersion::V2026_07_28].into_iter().collect();
+        let mut lifecycle = Lifecycle::Fresh;
+        assert!(lifecycle.on_initialize("2025-06-18", &modern_only).is_err());
+        assert_eq!(lifecycle, Lifecycle::Fresh);
+    }
+
+    #[test]
+    fn the_gate_lets_only_the_handshake_and_ping_through_before_initialized() {
+        let check = |lifecycle: Lifecycle, method: &str, passes: bool| {
+            let outcome = lifecycle.require_initialized(method);
+            assert_eq!(outcome.is_ok(), passes, "{lifecycle:?} {method}");
+            if let Err(error) = outcome {
+                assert_eq!(error.code, -32600);
+                assert!(error.message.contains("notifications/initialized"));
+            }
+        };
+        let processed = Lifecycle::InitializeProcessed { version: VERSION };
+        check(Lifecycle::Fresh, "initialize", true);
+        check(Lifecycle::Fresh, "ping", true);
+        check(Lifecycle::Fresh, "tools/list", false);
+        check(processed, "ping", true);
+        check(processed, "tools/list", false);
+        check(
+            Lifecycle::Initialized { version: VERSION },
+            "tools/list",
+            true,
+        );
+    }
+}

@@ -1,1 +1,371 @@
-//! methods
+//! The table of methods: one row for every request and notification of the five revisions.
+//!
+//! A row says who may send the method, which revisions have it, which server capability stands in front of it and where
+//! its `Mcp-Name` comes from. Nothing else in the workspace lists method names together with rules. Sampling, elicitation
+//! and roots have rows up to 2025-11-25 only: afterwards they are input requests inside a result, not messages.
+
+use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
+use toolwire_types::{ProtocolVersion, ServerCapabilities};
+
+use crate::features::VersionFeatures;
+
+/// The row of a method or notification, by its exact name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Method> {
+    TABLE
+        .binary_search_by(|row| row.name.cmp(name))
+        .ok()
+        .map(|index| &TABLE[index])
+}
+
+/// Every row, sorted by name.
+#[must_use]
+pub fn all() -> &'static [Method] {
+    TABLE
+}
+
+/// What the protocol says about one method or notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Method {
+    /// The wire name.
+    pub name: &'static str,
+    /// Whether it wants an answer.
+    pub kind: MethodKind,
+    /// The first revision that has it.
+    pub since: ProtocolVersion,
+    /// The last revision that has it; `None` when the newest still does.
+    pub until: Option<ProtocolVersion>,
+    /// Which parameter the `Mcp-Name` header repeats.
+    pub name_source: NameSource,
+    /// True when complete results carry `ttlMs` and `cacheScope` (2026-07-28).
+    pub cacheable: bool,
+    /// True when the answer may be `input_required` (2026-07-28).
+    pub may_ask_input: bool,
+    legacy_direction: Direction,
+    modern_direction: Direction,
+    capability: Option<Capability>,
+    extension: Option<&'static str>,
+}
+
+/// Whether a method wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has exactly these two")]
+pub enum MethodKind {
+    /// Has an id and gets an answer.
+    Request,
+    /// Has no id and is never answered.
+    Notification,
+}
+
+/// Who may send a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a connection has two ends and these are the ways between them"
+)]
+pub enum Direction {
+    /// Only the client sends it.
+    ClientToServer,
+    /// Only the server sends it.
+    ServerToClient,
+    /// Either side sends it.
+    Both,
+}
+
+impl Direction {
+    /// True when a client may send it.
+    #[must_use]
+    pub fn from_client(self) -> bool {
+        self != Self::ServerToClient
+    }
+
+    /// True when a server may send it.
+    #[must_use]
+    pub fn from_server(self) -> bool {
+        self != Self::ClientToServer
+    }
+}
+
+/// The parameter that names what a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameSource {
+    /// The request names nothing.
+    None,
+    /// `params.name`.
+    Name,
+    /// `params.uri`.
+    Uri,
+    /// `params.taskId`.
+    TaskId,
+}
+
+/// A server capability that stands in front of methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Capability {
+    /// `tools`.
+    Tools,
+    /// `tools.listChanged`.
+    ToolsListChanged,
+    /// `resources`.
+    Resources,
+    /// `resources.listChanged`.
+    ResourcesListChanged,
+    /// `resources.subscribe`.
+    ResourcesSubscribe,
+    /// `prompts`.
+    Prompts,
+    /// `prompts.listChanged`.
+    PromptsListChanged,
+    /// `completions`.
+    Completions,
+    /// `logging`.
+    Logging,
+    /// `tasks` of 2025-11-25.
+    CoreTasks,
+    /// `tasks.list` of 2025-11-25.
+    CoreTasksList,
+    /// `tasks.cancel` of 2025-11-25.
+    CoreTasksCancel,
+}
+
+impl Capability {
+    /// True when the server declares it.
+    #[must_use]
+    pub fn is_advertised(self, server: &ServerCapabilities) -> bool {
+        let tools = server.tools.as_ref();
+        let resources = server.resources.as_ref();
+        let prompts = server.prompts.as_ref();
+        let tasks = server.tasks.as_ref();
+        match self {
+            Self::Tools => tools.is_some(),
+            Self::ToolsListChanged => tools.is_some_and(|tools| tools.list_changed == Some(true)),
+            Self::Resources => resources.is_some(),
+            Self::ResourcesListChanged => {
+                resources.is_some_and(|resources| resources.list_changed == Some(true))
+            }
+            Self::ResourcesSubscribe => {
+                resources.is_some_and(|resources| resources.subscribe == Some(true))
+            }
+            Self::Prompts => prompts.is_some(),
+            Self::PromptsListChanged => {
+                prompts.is_some_and(|prompts| prompts.list_changed == Some(true))
+            }
+            Self::Completions => server.completions.is_some(),
+            Self::Logging => server.logging.is_some(),
+            Self::CoreTasks => tasks.is_some(),
+            Self::CoreTasksList => tasks.is_some_and(|tasks| tasks.list.is_some()),
+            Self::CoreTasksCancel => tasks.is_some_and(|tasks| tasks.cancel.is_some()),
+        }
+    }
+}
+
+impl Method {
+    /// True when the revision has the method, by itself or through an extension.
+    #[must_use]
+    pub fn is_served(&self, version: ProtocolVersion) -> bool {
+        self.since <= version && self.until.is_none_or(|until| version <= until)
+    }
+
+    /// Who may send it in that revision: `notifications/progress` lost a direction in 2026-07-28.
+    #[must_use]
+    pub fn direction(&self, version: ProtocolVersion) -> Direction {
+        if version.is_modern() {
+            self.modern_direction
+        } else {
+            self.legacy_direction
+        }
+    }
+
+    /// The server capability that must be advertised for it in that revision.
+    #[must_use]
+    pub fn capability(&self, version: ProtocolVersion) -> Option<Capability> {
+        self.capability.filter(|capability| match capability {
+            // 2024-11-05 has no `completions` capability, so the method is always allowed.
+            Capability::Completions => version.has_completions_capability(),
+            Capability::CoreTasks | Capability::CoreTasksList | Capability::CoreTasksCancel => {
+                version.has_core_tasks()
+            }
+            _ => true,
+        })
+    }
+
+    /// The extension that brings it in that revision; `None` when it is part of the core.
+    #[must_use]
+    pub fn extension(&self, version: ProtocolVersion) -> Option<&'static str> {
+        self.extension.filter(|_| version.has_extensions())
+    }
+
+    /// True when a server with these capabilities offers it in that revision.
+    ///
+    /// A method that is not offered is answered like an unknown one (2026-07-28, error code −32601).
+    #[must_use]
+    pub fn is_offered(&self, version: ProtocolVersion, server: &ServerCapabilities) -> bool {
+        let extension_on = self
+            .extension(version)
+            .is_none_or(|id| server.extension(id).is_some());
+        let capability_on = self
+            .capability(version)
+            .is_none_or(|capability| capability.is_advertised(server));
+        self.is_served(version) && extension_on && capability_on
+    }
+
+    /// True when a client may send it as a request in that revision.
+    #[must_use]
+    pub fn is_client_request(&self, version: ProtocolVersion) -> bool {
+        self.kind == MethodKind::Request
+            && self.is_served(version)
+            && self.direction(version).from_client()
+    }
+
+    /// True when a server may send it as a request in that revision.
+    #[must_use]
+    pub fn is_server_request(&self, version: ProtocolVersion) -> bool {
+        self.kind == MethodKind::Request
+            && self.is_served(version)
+            && self.direction(version).from_server()
+    }
+
+    /// True when a client may send it as a notification in that revision.
+    #[must_use]
+    pub fn is_client_notification(&self, version: ProtocolVersion) -> bool {
+        self.kind == MethodKind::Notification
+            && self.is_served(version)
+            && self.direction(version).from_client()
+    }
+
+    const fn new(name: &'static str, kind: MethodKind, direction: Direction) -> Self {
+        Self {
+            name,
+            kind,
+            since: ProtocolVersion::V2024_11_05,
+            until: None,
+            name_source: NameSource::None,
+            cacheable: false,
+            may_ask_input: false,
+            legacy_direction: direction,
+            modern_direction: direction,
+            capability: None,
+            extension: None,
+        }
+    }
+
+    const fn since(mut self, version: ProtocolVersion) -> Self {
+        self.since = version;
+        self
+    }
+
+    const fn until(mut self, version: ProtocolVersion) -> Self {
+        self.until = Some(version);
+        self
+    }
+
+    const fn modern_direction(mut self, direction: Direction) -> Self {
+        self.modern_direction = direction;
+        self
+    }
+
+    const fn needs(mut self, capability: Capability) -> Self {
+        self.capability = Some(capability);
+        self
+    }
+
+    const fn extended_by(mut self, extension: &'static str) -> Self {
+        self.extension = Some(extension);
+        self
+    }
+
+    const fn named_by(mut self, source: NameSource) -> Self {
+        self.name_source = source;
+        self
+    }
+
+    const fn cacheable(mut self) -> Self {
+        self.cacheable = true;
+        self
+    }
+
+    const fn may_ask_input(mut self) -> Self {
+        self.may_ask_input = true;
+        self
+    }
+}
+
+const fn request(name: &'static str) -> Method {
+    Method::new(name, MethodKind::Request, Direction::ClientToServer)
+}
+
+const fn server_request(name: &'static str) -> Method {
+    Method::new(name, MethodKind::Request, Direction::ServerToClient)
+}
+
+const fn two_way_request(name: &'static str) -> Method {
+    Method::new(name, MethodKind::Request, Direction::Both)
+}
+
+const fn notification(name: &'static str) -> Method {
+    Method::new(name, MethodKind::Notification, Direction::ServerToClient)
+}
+
+const fn client_notification(name: &'static str) -> Method {
+    Method::new(name, MethodKind::Notification, Direction::ClientToServer)
+}
+
+const fn two_way_notification(name: &'static str) -> Method {
+    Method::new(name, MethodKind::Notification, Direction::Both)
+}
+
+const JUNE_2025: ProtocolVersion = ProtocolVersion::V2025_06_18;
+const LAST_LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
+const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
+
+/// Sorted by name, because [`find`] searches it by halves.
+#[rustfmt::skip]
+static TABLE: &[Method] = &[
+    request("completion/complete").needs(Capability::Completions),
+    server_request("elicitation/create").since(JUNE_2025).until(LAST_LEGACY),
+    request("initialize").until(LAST_LEGACY),
+    request("logging/setLevel").until(LAST_LEGACY).needs(Capability::Logging),
+    // 2026-07-28: the client sends it on stdio, the server only to end a `subscriptions/listen`.
+    two_way_notification("notifications/cancelled"),
+    notification("notifications/elicitation/complete").since(LAST_LEGACY).until(LAST_LEGACY),
+    client_notification("notifications/initialized").until(LAST_LEGACY),
+    notification("notifications/message").needs(Capability::Logging),
+    two_way_notification("notifications/progress").modern_direction(Direction::ServerToClient),
+    notification("notifications/prompts/list_changed").needs(Capability::PromptsListChanged),
+    notification("notifications/resources/list_changed").needs(Capability::ResourcesListChanged),
+    notification("notifications/resources/updated").needs(Capability::ResourcesSubscribe),
+    client_notification("notifications/roots/list_changed").until(LAST_LEGACY),
+    notification("notifications/subscriptions/acknowledged").since(MODERN),
+    notification("notifications/tasks").since(MODERN).extended_by(TASKS_EXTENSION),
+    two_way_notification("notifications/tasks/status").since(LAST_LEGACY).until(LAST_LEGACY),
+    notification("notifications/tools/list_changed").needs(Capability::ToolsListChanged),
+    two_way_request("ping").until(LAST_LEGACY),
+    request("prompts/get").needs(Capability::Prompts).named_by(NameSource::Name).may_ask_input(),
+    request("prompts/list").needs(Capability::Prompts).cacheable(),
+    request("resources/list").needs(Capability::Resources).cacheable(),
+    request("resources/read").needs(Capability::Resources).named_by(NameSource::Uri).cacheable().may_ask_input(),
+    request("resources/subscribe").until(LAST_LEGACY).needs(Capability::ResourcesSubscribe).named_by(NameSource::Uri),
+    request("resources/templates/list").needs(Capability::Resources).cacheable(),
+    request("resources/unsubscribe").until(LAST_LEGACY).needs(Capability::ResourcesSubscribe).named_by(NameSource::Uri),
+    server_request("roots/list").until(LAST_LEGACY),
+    server_request("sampling/createMessage").until(LAST_LEGACY),
+    request("server/discover").since(MODERN).cacheable(),
+    request("subscriptions/listen").since(MODERN),
+    // 2025-11-25: either side may have started the task; 2026-07-28: the extension, asked by clients only.
+    two_way_request("tasks/cancel").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)
+        .needs(Capability::CoreTasksCancel).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
+    two_way_request("tasks/get").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)
+        .needs(Capability::CoreTasks).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
+    two_way_request("tasks/list").since(LAST_LEGACY).until(LAST_LEGACY).needs(Capability::CoreTasksList),
+    two_way_request("tasks/result").since(LAST_LEGACY).until(LAST_LEGACY)
+        .needs(Capability::CoreTasks).named_by(NameSource::TaskId),
+    request("tasks/update").since(MODERN).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
+    request("tools/call").needs(Capability::Tools).named_by(NameSource::Name).may_ask_input(),
+    request("tools/list").needs(Capability::Tools).cacheable(),
+];
+
+#[cfg(test)]
+mod tests;

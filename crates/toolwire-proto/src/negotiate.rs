@@ -1,1 +1,143 @@
-//! negotiate
+//! Agreeing on a version: what `initialize` yields, what a client picks, and the client's era probe.
+//!
+//! `initialize` never yields a modern version: those are spoken request by request. The [`Probe`] finds out which era a
+//! server speaks; it sends nothing itself, it says what to send next.
+
+mod probe;
+
+use serde_json::json;
+use toolwire_types::{ErrorObject, ProtocolVersion, code};
+
+use crate::features::{SupportedVersions, VersionFeatures};
+
+pub use probe::{Channel, LegacyTransport, Probe, ProbeAction, ProbeEvent, ProbeFailure, Verdict};
+
+/// The version a server answers `initialize` with: the one asked for, else the newest legacy one it serves.
+///
+/// # Errors
+/// −32022, naming the served versions, when the server serves no legacy version at all.
+pub fn negotiate_initialize(
+    requested: &str,
+    supported: &SupportedVersions,
+) -> Result<ProtocolVersion, ErrorObject> {
+    // Spec 2025-11-25, basic/lifecycle, "Version Negotiation".
+    requested
+        .parse()
+        .ok()
+        .filter(|version: &ProtocolVersion| version.is_legacy() && supported.contains(*version))
+        .or_else(|| supported.legacy().next())
+        // Spec 2026-07-28, basic/versioning: a modern-only server names its versions when it refuses `initialize`.
+        .ok_or_else(|| unsupported_version(requested, supported))
+}
+
+/// The version a client takes from an `InitializeResult`, or `None` when it has to disconnect.
+#[must_use]
+pub fn accept_initialized(offered: &str, supported: &SupportedVersions) -> Option<ProtocolVersion> {
+    offered
+        .parse()
+        .ok()
+        .filter(|version: &ProtocolVersion| version.is_legacy() && supported.contains(*version))
+}
+
+/// The newest version both sides speak; names this library does not know are passed over.
+#[must_use]
+pub fn newest_common<'a>(
+    theirs: impl IntoIterator<Item = &'a str>,
+    ours: &SupportedVersions,
+) -> Option<ProtocolVersion> {
+    theirs
+        .into_iter()
+        .filter_map(|name| name.parse().ok())
+        .filter(|version| ours.contains(*version))
+        .max()
+}
+
+/// The error for a version that is not served (−32022), with everything that is.
+#[must_use]
+pub fn unsupported_version(requested: &str, supported: &SupportedVersions) -> ErrorObject {
+    let names: Vec<_> = supported.names().collect();
+    ErrorObject::new(
+        code::UNSUPPORTED_PROTOCOL_VERSION,
+        format!(
+            "unsupported protocol version; supported are {}",
+            names.join(", ")
+        ),
+    )
+    .with_data(json!({ "supported": names, "requested": requested }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(names: &str) -> SupportedVersions {
+        names
+            .split_whitespace()
+            .map(|name| name.parse().expect("a released version"))
+            .collect()
+    }
+
+    #[test]
+    fn initialize_echoes_what_it_serves_and_otherwise_offers_its_newest_legacy_version() {
+        let all = "2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28";
+        let check = |requested: &str, served: &str, expected: &str| {
+            let version = negotiate_initialize(requested, &versions(served));
+            assert_eq!(version.map(ProtocolVersion::as_str), Ok(expected));
+        };
+        check("2024-11-05", all, "2024-11-05");
+        check("2025-06-18", all, "2025-06-18");
+        check("2025-11-25", all, "2025-11-25");
+        check("2026-07-28", all, "2025-11-25");
+        check("1900-01-01", all, "2025-11-25");
+        check("2099-01-01", all, "2025-11-25");
+        check("draft", all, "2025-11-25");
+        check("", all, "2025-11-25");
+        check("2025-11-25", "2025-03-26 2026-07-28", "2025-03-26");
+        check("2025-03-26", "2024-11-05 2025-06-18", "2025-06-18");
+    }
+
+    #[test]
+    fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
+        let error = negotiate_initialize("2025-06-18", &versions("2026-07-28"))
+            .expect_err("no legacy version is served");
+        assert_eq!(error.code, -32022);
+        assert!(error.message.contains("2026-07-28"));
+        assert_eq!(
+            error.data,
+            Some(json!({"supported": ["2026-07-28"], "requested": "2025-06-18"}).into())
+        );
+    }
+
+    #[test]
+    fn a_client_takes_only_legacy_versions_it_speaks_from_an_initialize_result() {
+        let ours = versions("2025-06-18 2025-11-25 2026-07-28");
+        let check = |offered: &str, expected: Option<&str>| {
+            let version = accept_initialized(offered, &ours);
+            assert_eq!(version.map(ProtocolVersion::as_str), expected, "{offered}");
+        };
+        check("2025-06-18", Some("2025-06-18"));
+        check("2024-11-05", None);
+        check("2026-07-28", None);
+        check("1.0", None);
+    }
+
+    #[test]
+    fn the_newest_common_version_wins() {
+        let check = |theirs: &[&str], ours: &str, expected: Option<&str>| {
+            let version = newest_common(theirs.iter().copied(), &versions(ours));
+            assert_eq!(version.map(ProtocolVersion::as_str), expected);
+        };
+        check(
+            &["2025-11-25", "2099-01-01", "2026-07-28"],
+            "2025-11-25 2026-07-28",
+            Some("2026-07-28"),
+        );
+        check(
+            &["2025-03-26", "2025-11-25"],
+            "2025-03-26 2026-07-28",
+            Some("2025-03-26"),
+        );
+        check(&["2099-01-01"], "2026-07-28", None);
+        check(&[], "2026-07-28", None);
+    }
+}

@@ -1,1 +1,400 @@
-//! subscriptions
+//! `subscriptions/listen`: what a listener gets to hear, and the notifications that tell it.
+//!
+//! A listener hears only what it asked for and what the server declared. Everything on a listen stream carries the id of
+//! the listen request, with the JSON type it had. Delivery, queues and coalescing are for the floors above.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
+use toolwire_types::{
+    ErrorObject, Meta, Notification, RawJson, RequestId, ServerCapabilities, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotificationParams, meta_key,
+};
+
+use crate::methods::Capability;
+
+/// The most URIs, and the most task ids, one listener may name.
+pub const LONGEST_FILTER: usize = 1024;
+
+/// Something a listener may want to hear of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Change {
+    /// The list of tools changed.
+    ToolsListChanged,
+    /// The list of prompts changed.
+    PromptsListChanged,
+    /// The list of resources changed.
+    ResourcesListChanged,
+    /// The resource at this URI changed.
+    ResourceUpdated(String),
+    /// The task with this id changed (tasks extension).
+    Task(String),
+}
+
+impl Change {
+    /// The notification that announces it, without a subscription id.
+    ///
+    /// `None` for a task: its notification is the whole task, which has to be read first; see [`task_notification`].
+    #[must_use]
+    pub fn to_notification(&self) -> Option<Notification> {
+        let (method, params) = match self {
+            Self::ToolsListChanged => ("notifications/tools/list_changed", None),
+            Self::PromptsListChanged => ("notifications/prompts/list_changed", None),
+            Self::ResourcesListChanged => ("notifications/resources/list_changed", None),
+            Self::ResourceUpdated(uri) => (
+                "notifications/resources/updated",
+                Some(serde_json::json!({ "uri": uri }).into()),
+            ),
+            Self::Task(_) => return None,
+        };
+        Some(Notification::new(method, params))
+    }
+}
+
+/// The notification about a task that changed; `task` is the whole detailed task, an object.
+#[must_use]
+pub fn task_notification(task: RawJson) -> Notification {
+    Notification::new("notifications/tasks", Some(task))
+}
+
+/// The first message of a subscription.
+#[must_use]
+pub fn acknowledgement(subscription: &RequestId, honoured: SubscriptionFilter) -> Notification {
+    let params = SubscriptionsAcknowledgedNotificationParams::new(subscription, honoured);
+    let params = RawJson::from_serialize(&params).expect("a filter is plain data");
+    Notification::new("notifications/subscriptions/acknowledged", Some(params))
+}
+
+/// The part of a listener's wish that the server can grant, as the acknowledgement reports it.
+///
+/// Spec 2026-07-28, basic/patterns/subscriptions: unsupported kinds are left out.
+#[must_use]
+pub fn honoured(wish: &SubscriptionFilter, server: &ServerCapabilities) -> SubscriptionFilter {
+    let granted = |wished: Option<bool>, capability: Capability| {
+        (wished == Some(true) && capability.is_advertised(server)).then_some(true)
+    };
+    let named = |wished: &Option<Vec<String>>, possible: bool| {
+        wished
+            .as_ref()
+            .filter(|names| possible && !names.is_empty())
+            .map(|names| distinct(names))
+    };
+    let mut granted_filter = SubscriptionFilter::new();
+    granted_filter.tools_list_changed =
+        granted(wish.tools_list_changed, Capability::ToolsListChanged);
+    granted_filter.prompts_list_changed =
+        granted(wish.prompts_list_changed, Capability::PromptsListChanged);
+    granted_filter.resources_list_changed = granted(
+        wish.resources_list_changed,
+        Capability::ResourcesListChanged,
+    );
+    granted_filter.resource_subscriptions = named(
+        &wish.resource_subscriptions,
+        Capability::ResourcesSubscribe.is_advertised(server),
+    );
+    granted_filter.task_ids = named(&wish.task_ids, server.extension(TASKS_EXTENSION).is_some());
+    granted_filter
+}
+
+fn distinct(names: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names
+        .iter()
+        .filter(|name| seen.insert(name.as_str()))
+        .cloned()
+        .collect()
+}
+
+/// A listener's filter, ready to be asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: BTreeSet<String>,
+    tasks: BTreeSet<String>,
+}
+
+impl Filter {
+    /// Takes the granted part of a wish; see [`honoured`].
+    ///
+    /// # Errors
+    /// −32602 when it names more than [`LONGEST_FILTER`] URIs or tasks; on HTTP it goes with status 400.
+    pub fn new(filter: &SubscriptionFilter) -> Result<Self, ErrorObject> {
+        let names = |names: &Option<Vec<String>>, member: &str| match names {
+            Some(names) if names.len() > LONGEST_FILTER => Err(ErrorObject::invalid_params(
+                format!("notifications.{member} may name at most {LONGEST_FILTER}"),
+            )),
+            Some(names) => Ok(names.iter().cloned().collect()),
+            None => Ok(BTreeSet::new()),
+        };
+        Ok(Self {
+            tools: filter.tools_list_changed == Some(true),
+            prompts: filter.prompts_list_changed == Some(true),
+            resources: filter.resources_list_changed == Some(true),
+            uris: names(&filter.resource_subscriptions, "resourceSubscriptions")?,
+            tasks: names(&filter.task_ids, "taskIds")?,
+        })
+    }
+
+    /// True when the listener wants to hear of the change.
+    #[must_use]
+    pub fn accepts(&self, change: &Change) -> bool {
+        match change {
+            Change::ToolsListChanged => self.tools,
+            Change::PromptsListChanged => self.prompts,
+            Change::ResourcesListChanged => self.resources,
+            Change::ResourceUpdated(uri) => self.covers(uri),
+            Change::Task(id) => self.tasks.contains(id),
+        }
+    }
+
+    /// True for a subscribed URI and for what lies below one.
+    ///
+    /// Schema 2026-07-28, ResourceUpdatedNotificationParams: the URI may be a sub-resource of the subscribed one.
+    fn covers(&self, uri: &str) -> bool {
+        self.uris.contains(uri) || self.uris.iter().any(|above| lies_below(uri, above))
+    }
+}
+
+fn lies_below(uri: &str, above: &str) -> bool {
+    // A scheme and its slashes are no resource, so nothing lies below them.
+    let scheme = uri.find("://").map_or(0, |end| end + 3);
+    above.len() > scheme
+        && uri
+            .strip_prefix(above)
+            .is_some_and(|rest| above.ends_with('/') || rest.starts_with(['/', '?', '#']))
+}
+
+/// Puts the listen request's id into `params._meta` of a notification, whatever else is there.
+///
+/// Parameters that are no object are replaced, because only an object can carry the id.
+#[must_use]
+pub fn stamp(mut notification: Notification, subscription: &RequestId) -> Notification {
+    let members = notification.params.as_ref().map(RawJson::parse);
+    let mut members: IndexMap<String, RawJson> = match members {
+        Some(Ok(members)) => members,
+        Some(Err(_)) | None => IndexMap::new(),
+    };
+    let mut meta: Meta = members
+        .get("_meta")
+        .and_then(|raw| raw.parse().ok())
+        .unwrap_or_default();
+    let id = RawJson::from_serialize(subscription).expect("an id is a number or a string");
+    meta.insert(meta_key::SUBSCRIPTION_ID, id);
+    let meta = RawJson::from_serialize(&meta).expect("metadata is plain data");
+    members.insert("_meta".to_owned(), meta);
+    let params = RawJson::from_serialize(&members).expect("members with names are an object");
+    notification.params = Some(params);
+    notification
+}
+
+/// The subscription a notification or closing result belongs to, for clients that listen more than once.
+#[must_use]
+pub fn subscription_of(params_or_result: &RawValue) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Stamped {
+        #[serde(rename = "_meta")]
+        meta: StampedMeta,
+    }
+    #[derive(Deserialize)]
+    struct StampedMeta {
+        #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+        id: RequestId,
+    }
+
+    let stamped: Stamped = serde_json::from_str(params_or_result.get()).ok()?;
+    Some(stamped.meta.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn filter(value: Value) -> SubscriptionFilter {
+        serde_json::from_value(value).expect("a filter")
+    }
+
+    #[test]
+    fn the_acknowledged_part_is_what_was_asked_for_and_is_declared() {
+        let check = |wish: Value, server: Value, expected: Value| {
+            let server: ServerCapabilities = serde_json::from_value(server).expect("capabilities");
+            let granted = honoured(&filter(wish), &server);
+            assert_eq!(serde_json::to_value(granted).expect("plain data"), expected);
+        };
+        let everything = json!({
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+            "resourceSubscriptions": ["a:b", "a:c", "a:b"], "taskIds": ["t"], "unheardOf": true,
+        });
+        check(everything.clone(), json!({}), json!({}));
+        check(
+            everything.clone(),
+            json!({"tools": {"listChanged": true}, "prompts": {}, "resources": {"listChanged": false}}),
+            json!({"toolsListChanged": true}),
+        );
+        check(
+            everything,
+            json!({
+                "prompts": {"listChanged": true},
+                "resources": {"listChanged": true, "subscribe": true},
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
+            }),
+            json!({
+                "promptsListChanged": true, "resourcesListChanged": true,
+                "resourceSubscriptions": ["a:b", "a:c"], "taskIds": ["t"],
+            }),
+        );
+        check(
+            json!({"toolsListChanged": false, "resourceSubscriptions": []}),
+            json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}}),
+            json!({}),
+        );
+    }
+
+    #[test]
+    fn a_listener_hears_only_what_it_asked_for() {
+        let changes = [
+            ("toolsListChanged", Change::ToolsListChanged),
+            ("promptsListChanged", Change::PromptsListChanged),
+            ("resourcesListChanged", Change::ResourcesListChanged),
+        ];
+        for (asked, _) in &changes {
+            let listener = Filter::new(&filter(json!({*asked: true}))).expect("a small filter");
+            for (kind, change) in &changes {
+                assert_eq!(listener.accepts(change), kind == asked, "{kind} {asked}");
+            }
+            assert!(!listener.accepts(&Change::ResourceUpdated("a:b".to_owned())));
+            assert!(!listener.accepts(&Change::Task("t".to_owned())));
+        }
+        let tasks = Filter::new(&filter(json!({"taskIds": ["t"]}))).expect("a small filter");
+        assert!(tasks.accepts(&Change::Task("t".to_owned())));
+        assert!(!tasks.accepts(&Change::Task("t2".to_owned())));
+    }
+
+    #[test]
+    fn a_subscribed_uri_covers_itself_and_what_lies_below_it() {
+        let check = |subscribed: &str, changed: &str, expected: bool| {
+            let listener = Filter::new(&filter(json!({"resourceSubscriptions": [subscribed]})))
+                .expect("a small filter");
+            let change = Change::ResourceUpdated(changed.to_owned());
+            assert_eq!(
+                listener.accepts(&change),
+                expected,
+                "{subscribed} {changed}"
+            );
+        };
+        check("file:///a", "file:///a", true);
+        check("file:///a", "file:///a/b/c", true);
+        check("file:///a/", "file:///a/b", true);
+        check("file:///a", "file:///a?x=1", true);
+        check("file:///a", "file:///a#top", true);
+        check("file:///a", "file:///ab", false);
+        check("file:///a/b", "file:///a", false);
+        check("file:///", "file:///a", true);
+        check("file:", "file:///a", false);
+        check("file://", "file:///a", false);
+        check("https://", "https://x.test/a", false);
+        check("https:/", "https://x.test/a", false);
+        check("https://x.test", "https://x.test/a", true);
+        check("https://x.test", "https://x.test.evil/a", false);
+        check("note:1", "note:1/part", true);
+        check("ü:ä", "ü:ä/ö", true);
+        check("", "file:///a", false);
+    }
+
+    #[test]
+    fn a_filter_may_name_1024_uris() {
+        for (count, fits) in [(1023, true), (1024, true), (1025, false)] {
+            for member in ["resourceSubscriptions", "taskIds"] {
+                let names: Vec<_> = (0..count).map(|number| format!("a:{number}")).collect();
+                let outcome = Filter::new(&filter(json!({ member: names })));
+                assert_eq!(outcome.is_ok(), fits, "{member} {count}");
+                if let Err(error) = outcome {
+                    assert_eq!(error.code, -32602);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_change_has_its_notification() {
+        let check = |change: Change, expected: Value| {
+            let notification = change.to_notification().expect("it needs no task");
+            assert_eq!(serde_json::to_value(notification).expect("json"), expected);
+        };
+        check(
+            Change::ToolsListChanged,
+            json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
+        );
+        check(
+            Change::PromptsListChanged,
+            json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}),
+        );
+        check(
+            Change::ResourcesListChanged,
+            json!({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}),
+        );
+        check(
+            Change::ResourceUpdated("a:b".to_owned()),
+            json!({
+                "jsonrpc": "2.0", "method": "notifications/resources/updated",
+                "params": {"uri": "a:b"},
+            }),
+        );
+        assert!(Change::Task("t".to_owned()).to_notification().is_none());
+    }
+
+    #[test]
+    fn the_stamp_keeps_the_type_of_the_id_and_everything_else() {
+        let check = |params: Option<Value>, id: RequestId, expected: Value| {
+            let plain = Notification::new("notifications/x", params.map(RawJson::from));
+            let stamped = stamp(plain, &id).params.expect("the id is in there");
+            assert_eq!(stamped, expected.into());
+            assert_eq!(subscription_of(stamped.as_raw_value()), Some(id));
+        };
+        let key = meta_key::SUBSCRIPTION_ID;
+        check(None, 1.into(), json!({"_meta": {key: 1}}));
+        check(None, "1".into(), json!({"_meta": {key: "1"}}));
+        check(None, "".into(), json!({"_meta": {key: ""}}));
+        check(
+            Some(json!({"uri": "a:b", "_meta": {"other": [1], key: "old"}})),
+            7.into(),
+            json!({"uri": "a:b", "_meta": {"other": [1], key: 7}}),
+        );
+        check(
+            Some(json!({"_meta": 3})),
+            7.into(),
+            json!({"_meta": {key: 7}}),
+        );
+    }
+
+    #[test]
+    fn the_acknowledgement_names_the_subscription_and_what_is_granted() {
+        let granted = SubscriptionFilter::new().with_tools_list_changed();
+        let notification = acknowledgement(&"listen-1".into(), granted);
+        assert_eq!(
+            serde_json::to_value(notification).expect("json"),
+            json!({
+                "jsonrpc": "2.0",
+                "method": "notifications/subscriptions/acknowledged",
+                "params": {
+                    "_meta": {meta_key::SUBSCRIPTION_ID: "listen-1"},
+                    "notifications": {"toolsListChanged": true},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn a_task_is_announced_as_a_whole() {
+        let notification = task_notification(json!({"taskId": "t", "status": "working"}).into());
+        assert_eq!(notification.method, "notifications/tasks");
+        assert!(subscription_of(RawJson::empty_object().as_raw_value()).is_none());
+    }
+}

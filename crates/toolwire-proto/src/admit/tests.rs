@@ -1,0 +1,645 @@
+use serde_json::{Value, json};
+use toolwire_types::RawJson;
+
+use super::*;
+use crate::envelope::NotificationEnvelope;
+
+const VERSION_KEY: &str = meta_key::PROTOCOL_VERSION;
+const CAPABILITIES_KEY: &str = meta_key::CLIENT_CAPABILITIES;
+
+/// A request and everything around it, modern and over HTTP unless a case changes it.
+struct Case {
+    method: &'static str,
+    params: Option<Value>,
+    headers: Option<[HeaderLookup<'static>; 3]>,
+    lifecycle: Lifecycle,
+    supported: SupportedVersions,
+    require_initialized: bool,
+}
+
+fn modern(method: &'static str, params: Value) -> Case {
+    let mut params = params;
+    params["_meta"][VERSION_KEY] = json!("2026-07-28");
+    params["_meta"][CAPABILITIES_KEY] = json!({});
+    Case {
+        params: Some(params),
+        ..legacy(method)
+    }
+}
+
+fn legacy(method: &'static str) -> Case {
+    Case {
+        method,
+        params: None,
+        headers: None,
+        lifecycle: Lifecycle::Fresh,
+        supported: SupportedVersions::default(),
+        require_initialized: false,
+    }
+}
+
+impl Case {
+    fn http(
+        mut self,
+        version: HeaderLookup<'static>,
+        method: HeaderLookup<'static>,
+        name: HeaderLookup<'static>,
+    ) -> Self {
+        self.headers = Some([version, method, name]);
+        self
+    }
+
+    fn params(mut self, params: Value) -> Self {
+        self.params = Some(params);
+        self
+    }
+
+    fn meta(mut self, key: &str, value: Value) -> Self {
+        self.params.get_or_insert_with(|| json!({}))["_meta"][key] = value;
+        self
+    }
+
+    fn without_meta(mut self, key: &str) -> Self {
+        if let Some(meta) = self
+            .params
+            .as_mut()
+            .and_then(|params| params["_meta"].as_object_mut())
+        {
+            meta.remove(key);
+        }
+        self
+    }
+
+    fn negotiated(mut self, version: &str) -> Self {
+        self.lifecycle = Lifecycle::Initialized {
+            version: version.parse().expect("a released version"),
+        };
+        self
+    }
+
+    fn serving(mut self, names: &str) -> Self {
+        self.supported = names
+            .split_whitespace()
+            .map(|name| name.parse().expect("a released version"))
+            .collect();
+        self
+    }
+
+    /// Runs the gate and shows the outcome: the version, or code and status.
+    fn run<T>(&self, look: impl FnOnce(Result<Admitted<'_>, Rejection>) -> T) -> T {
+        let params = self.params.clone().map(RawJson::from);
+        let request = RequestEnvelope {
+            id: 7.into(),
+            method: self.method.into(),
+            params: params.as_ref().map(RawJson::as_raw_value),
+        };
+        look(admit(&request, &self.facts()))
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            supported: &self.supported,
+            lifecycle: self.lifecycle,
+            headers: self
+                .headers
+                .map(|[protocol_version, method, name]| Headers {
+                    protocol_version,
+                    method,
+                    name,
+                }),
+            is_custom_method: &|name| name == "com.example/custom",
+            require_initialized: self.require_initialized,
+        }
+    }
+
+    fn outcome(&self) -> String {
+        self.run(|outcome| match outcome {
+            Ok(admitted) => format!("{} {:?}", admitted.version, admitted.era),
+            Err(rejection) => {
+                assert_eq!(rejection.id, 7.into());
+                format!("{} {}", rejection.error.code, rejection.http_status)
+            }
+        })
+    }
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "cases are built in the call")]
+fn check(case: Case, expected: &str) {
+    assert_eq!(case.outcome(), expected);
+}
+
+use HeaderLookup::{Absent, One, Repeated, Unreadable};
+
+fn call() -> Case {
+    modern("tools/call", json!({"name": "add"})).http(
+        One("2026-07-28"),
+        One("tools/call"),
+        One("add"),
+    )
+}
+
+fn list() -> Case {
+    modern("tools/list", json!({})).http(One("2026-07-28"), One("tools/list"), Absent)
+}
+
+#[test]
+fn complete_modern_requests_are_admitted() {
+    check(call(), "2026-07-28 Modern");
+    check(list(), "2026-07-28 Modern");
+    check(modern("tools/list", json!({})), "2026-07-28 Modern");
+    check(modern("server/discover", json!({})), "2026-07-28 Modern");
+    check(
+        modern("com.example/custom", json!({"name": 5})),
+        "2026-07-28 Modern",
+    );
+    // The handshake of the connection has no say in a modern request.
+    check(
+        modern("tools/list", json!({})).negotiated("2025-03-26"),
+        "2026-07-28 Modern",
+    );
+}
+
+#[test]
+fn a_modern_request_needs_its_meta_keys() {
+    check(list().without_meta(VERSION_KEY), "-32602 400");
+    check(list().without_meta(CAPABILITIES_KEY), "-32602 400");
+    check(list().params(json!({})), "-32602 400");
+    check(list().params(json!({"_meta": null})), "-32602 400");
+    for meta in [json!([]), json!("x"), json!(5), json!([null, null, null])] {
+        check(list().params(json!({ "_meta": meta })), "-32602 400");
+    }
+    check(list().meta(VERSION_KEY, json!(20260728)), "-32602 400");
+    check(list().meta(CAPABILITIES_KEY, json!([])), "-32602 400");
+    check(list().meta(CAPABILITIES_KEY, json!(null)), "-32602 400");
+    check(
+        list().meta(meta_key::CLIENT_INFO, json!("me")),
+        "-32602 400",
+    );
+    check(
+        list().meta(meta_key::CLIENT_INFO, json!({"name": "me", "version": "1"})),
+        "2026-07-28 Modern",
+    );
+    let mut without_params = list();
+    without_params.params = None;
+    check(without_params, "-32602 400");
+}
+
+#[test]
+fn progress_tokens_are_short_strings_or_integers() {
+    let token = |value: Value| list().meta(meta_key::PROGRESS_TOKEN, value);
+    check(token(json!(0)), "2026-07-28 Modern");
+    check(token(json!("")), "2026-07-28 Modern");
+    check(token(json!("x".repeat(1024))), "2026-07-28 Modern");
+    check(token(json!("x".repeat(1025))), "-32602 400");
+    for value in [json!({}), json!([]), json!(1.5), json!(true)] {
+        check(token(value.clone()), "-32602 400");
+        check(
+            legacy("tools/list")
+                .negotiated("2025-06-18")
+                .meta(meta_key::PROGRESS_TOKEN, value),
+            "-32602 400",
+        );
+    }
+}
+
+#[test]
+fn log_levels_must_be_known_on_modern_requests() {
+    let level = |value: Value| list().meta(meta_key::LOG_LEVEL, value);
+    check(level(json!("warning")), "2026-07-28 Modern");
+    check(level(json!("loud")), "-32602 400");
+    check(level(json!(3)), "-32602 400");
+    check(
+        legacy("tools/list")
+            .negotiated("2025-06-18")
+            .meta(meta_key::LOG_LEVEL, json!("loud")),
+        "2025-06-18 Legacy",
+    );
+}
+
+#[test]
+fn modern_headers_repeat_the_body() {
+    let with = |version, method, name| call().http(version, method, name);
+    let (version, method, name) = (One("2026-07-28"), One("tools/call"), One("add"));
+    for bad in [Absent, Repeated, Unreadable, One("other"), One("")] {
+        check(with(bad, method, name), "-32020 400");
+        check(with(version, bad, name), "-32020 400");
+        check(with(version, method, bad), "-32020 400");
+    }
+    check(with(One("2025-11-25"), method, name), "-32020 400");
+    check(with(version, One("Tools/Call"), name), "-32020 400");
+    check(with(version, method, One("Add")), "-32020 400");
+    check(
+        with(One(" 2026-07-28\t"), One(" tools/call "), One("\tadd ")),
+        "2026-07-28 Modern",
+    );
+}
+
+#[test]
+fn the_name_header_is_decoded_before_it_is_compared() {
+    let read = |uri: &str, header| {
+        modern("resources/read", json!({ "uri": uri })).http(
+            One("2026-07-28"),
+            One("resources/read"),
+            header,
+        )
+    };
+    check(read("file:///a", One("file:///a")), "2026-07-28 Modern");
+    check(read("ü", One("=?base64?w7w=?=")), "2026-07-28 Modern");
+    check(read("ü", One("=?base64?broken?=")), "-32020 400");
+    check(read("file:///a", One("file:///b")), "-32020 400");
+    let named = |params: Value| {
+        modern("tasks/get", params).http(One("2026-07-28"), One("tasks/get"), One("t-1"))
+    };
+    check(named(json!({"taskId": "t-1"})), "2026-07-28 Modern");
+    check(named(json!({"taskId": 1})), "-32020 400");
+    check(named(json!({})), "-32020 400");
+    // Methods that name nothing need no name header, and one that is there does not matter.
+    check(
+        list().http(One("2026-07-28"), One("tools/list"), One("x")),
+        "2026-07-28 Modern",
+    );
+}
+
+#[test]
+fn a_version_that_is_not_served_is_refused_with_those_that_are() {
+    for version in ["1900-01-01", "2025-11-25", ""] {
+        let case =
+            list()
+                .meta(VERSION_KEY, json!(version))
+                .http(One(version), One("tools/list"), Absent);
+        case.run(|outcome| {
+            let rejection = outcome.expect_err("the version is not served this way");
+            assert_eq!(rejection.http_status, 400);
+            assert_eq!(rejection.error.code, -32022);
+            let supported: Vec<_> = case.supported.names().collect();
+            assert_eq!(
+                rejection.error.data,
+                Some(json!({"supported": supported, "requested": version}).into())
+            );
+        });
+    }
+    check(list().serving("2025-06-18"), "-32022 400");
+    check(
+        modern("tools/list", json!({})).meta(VERSION_KEY, json!("1900-01-01")),
+        "-32022 400",
+    );
+}
+
+#[test]
+fn modern_requests_have_modern_methods_only() {
+    for method in [
+        "ping",
+        "initialize",
+        "logging/setLevel",
+        "resources/subscribe",
+        "tasks/list",
+        "tasks/result",
+        "sampling/createMessage",
+        "notifications/cancelled",
+        "unknown/method",
+        "",
+    ] {
+        check(
+            modern(method, json!({})).http(One("2026-07-28"), One(method), Absent),
+            "-32601 404",
+        );
+        check(modern(method, json!({})), "-32601 404");
+    }
+}
+
+#[test]
+fn the_checks_come_in_the_order_of_the_specification() {
+    // Each case breaks everything from one step on; the first broken step decides.
+    let broken = || {
+        modern("no/method", json!({}))
+            .meta(VERSION_KEY, json!("1900-01-01"))
+            .http(One("2025-06-18"), Absent, Absent)
+    };
+    check(broken().without_meta(CAPABILITIES_KEY), "-32602 400");
+    check(broken(), "-32020 400");
+    check(
+        broken().http(One("1900-01-01"), One("no/method"), Absent),
+        "-32022 400",
+    );
+    check(
+        broken().meta(VERSION_KEY, json!("2026-07-28")).http(
+            One("2026-07-28"),
+            One("no/method"),
+            Absent,
+        ),
+        "-32601 404",
+    );
+}
+
+#[test]
+fn a_refused_initialize_names_the_supported_versions() {
+    modern("initialize", json!({})).run(|outcome| {
+        let rejection = outcome.expect_err("modern revisions have no initialize");
+        assert!(rejection.error.message.contains("2026-07-28, 2025-11-25"));
+    });
+    let initialize = legacy("initialize").params(json!({"protocolVersion": "2025-06-18"}));
+    check(initialize.serving("2026-07-28"), "-32022 400");
+}
+
+#[test]
+fn initialize_is_admitted_with_the_version_it_negotiates() {
+    let initialize = |version: Value| {
+        legacy("initialize").params(json!({"protocolVersion": version, "capabilities": {}}))
+    };
+    check(initialize(json!("2025-06-18")), "2025-06-18 Legacy");
+    check(initialize(json!("2026-07-28")), "2025-11-25 Legacy");
+    check(initialize(json!("1900-01-01")), "2025-11-25 Legacy");
+    for version in [json!(""), json!(5), json!(null)] {
+        check(initialize(version), "-32602 400");
+    }
+    check(legacy("initialize"), "-32602 400");
+    check(
+        initialize(json!("2025-06-18")).negotiated("2025-06-18"),
+        "-32600 400",
+    );
+    // Over HTTP the header does not matter before there is a session.
+    check(
+        initialize(json!("2025-06-18")).http(Absent, Absent, Absent),
+        "2025-06-18 Legacy",
+    );
+    check(
+        initialize(json!("2025-06-18")).http(One("2025-03-26"), Absent, Absent),
+        "2025-06-18 Legacy",
+    );
+}
+
+#[test]
+fn on_stdio_only_the_handshake_and_ping_come_before_the_handshake() {
+    check(legacy("ping"), "2025-11-25 Legacy");
+    check(legacy("ping").serving("2026-07-28"), "-32602 400");
+    for method in ["tools/list", "server/discover", "com.example/custom"] {
+        legacy(method).run(|outcome| {
+            let rejection = outcome.expect_err("nothing says the version");
+            assert_eq!(rejection.error.code, -32602);
+            assert!(rejection.error.message.contains(VERSION_KEY));
+            assert!(rejection.error.message.contains("initialize"));
+        });
+    }
+    check(legacy(""), "-32601 200");
+    check(legacy("unknown/method"), "-32601 200");
+}
+
+#[test]
+fn legacy_requests_have_the_methods_of_their_revision() {
+    let check_method = |method, version: &str, expected: &str| {
+        check(legacy(method).negotiated(version), expected);
+    };
+    check_method("tools/list", "2024-11-05", "2024-11-05 Legacy");
+    check_method("ping", "2025-06-18", "2025-06-18 Legacy");
+    check_method("tasks/get", "2025-11-25", "2025-11-25 Legacy");
+    check_method("com.example/custom", "2025-03-26", "2025-03-26 Legacy");
+    check_method("tasks/get", "2025-06-18", "-32601 200");
+    check_method("server/discover", "2025-11-25", "-32601 200");
+    check_method("roots/list", "2025-11-25", "-32601 200");
+    check_method("notifications/initialized", "2025-11-25", "-32601 200");
+    check_method("no/method", "2025-11-25", "-32601 200");
+}
+
+#[test]
+fn legacy_http_takes_the_version_from_session_header_or_default() {
+    let get = |header| legacy("tools/list").http(header, Absent, Absent);
+    check(get(Absent), "2025-03-26 Legacy");
+    check(get(One("2025-06-18")), "2025-06-18 Legacy");
+    check(
+        get(One("2025-06-18")).negotiated("2025-11-25"),
+        "2025-11-25 Legacy",
+    );
+    check(get(Absent).negotiated("2025-11-25"), "2025-11-25 Legacy");
+    check(get(One("1900-01-01")), "-32022 400");
+    check(
+        get(One("1900-01-01")).negotiated("2025-11-25"),
+        "-32022 400",
+    );
+    check(get(Repeated), "-32600 400");
+    check(get(Unreadable), "-32600 400");
+    check(get(One("2025-06-18")).serving("2026-07-28"), "-32022 400");
+    check(get(Absent).serving("2026-07-28"), "-32602 400");
+    check(get(Absent).serving("2025-06-18"), "-32602 400");
+    // A modern header makes a modern request, and that one lacks its metadata.
+    check(get(One("2026-07-28")), "-32602 400");
+}
+
+#[test]
+fn the_initialized_gate_is_opt_in() {
+    let processed = |method, require_initialized| Case {
+        lifecycle: Lifecycle::InitializeProcessed {
+            version: ProtocolVersion::V2025_06_18,
+        },
+        require_initialized,
+        ..legacy(method)
+    };
+    check(processed("tools/list", false), "2025-06-18 Legacy");
+    check(processed("tools/list", true), "-32600 400");
+    check(processed("ping", true), "2025-06-18 Legacy");
+    let gated = Case {
+        require_initialized: true,
+        ..legacy("tools/list").negotiated("2025-06-18")
+    };
+    check(gated, "2025-06-18 Legacy");
+    let modern = Case {
+        require_initialized: true,
+        ..modern("tools/list", json!({}))
+    };
+    check(modern, "2026-07-28 Modern");
+}
+
+#[test]
+fn an_admitted_request_carries_what_its_params_say() {
+    let params = json!({
+        "name": "add", "arguments": {"a": 1},
+        "inputResponses": {"ok": {"action": "accept"}}, "requestState": "",
+        "_meta": {
+            "progressToken": "p", "traceparent": "00-1", "tracestate": "a=b", "baggage": 5,
+            meta_key::LOG_LEVEL: "info", meta_key::CLIENT_INFO: {"name": "n\n"},
+        },
+    });
+    modern("tools/call", params).run(|outcome| {
+        let admitted = outcome.expect("it is complete");
+        assert_eq!(admitted.id, 7.into());
+        assert_eq!(admitted.method.name(), "tools/call");
+        assert_eq!(admitted.name.as_deref(), Some("add"));
+        assert!(matches!(admitted.name, Some(Cow::Borrowed(_))));
+        assert_eq!(admitted.request_state.as_deref(), Some(""));
+        assert_eq!(
+            admitted.input_responses.map(RawValue::get),
+            Some(r#"{"ok":{"action":"accept"}}"#)
+        );
+        let meta = admitted.meta;
+        assert_eq!(meta.progress_token, Some("p".into()));
+        assert_eq!(meta.log_level, Some(LoggingLevel::Info));
+        assert_eq!(meta.client_capabilities.map(RawValue::get), Some("{}"));
+        assert_eq!(
+            meta.client_info.map(RawValue::get),
+            Some(r#"{"name":"n\n"}"#)
+        );
+        assert_eq!(meta.traceparent.as_deref(), Some("00-1"));
+        assert_eq!(meta.tracestate.as_deref(), Some("a=b"));
+        assert_eq!(meta.baggage, None);
+    });
+}
+
+#[test]
+fn answers_to_input_requests_are_read_only_where_input_may_be_asked() {
+    let with = |case: Case, member: &str, value: Value| {
+        let mut case = case;
+        case.params.get_or_insert_with(|| json!({}))[member] = value;
+        case
+    };
+    for value in [json!([]), json!("x"), json!(5)] {
+        check(
+            with(
+                modern("prompts/get", json!({"name": "p"})),
+                "inputResponses",
+                value.clone(),
+            ),
+            "-32602 400",
+        );
+        check(
+            with(modern("tools/list", json!({})), "inputResponses", value),
+            "2026-07-28 Modern",
+        );
+    }
+    for value in [json!({}), json!(5)] {
+        check(
+            with(
+                modern("resources/read", json!({"uri": "a:b"})),
+                "requestState",
+                value.clone(),
+            ),
+            "-32602 400",
+        );
+        let legacy = legacy("tools/call").negotiated("2025-11-25");
+        check(with(legacy, "requestState", value), "2025-11-25 Legacy");
+    }
+    modern("tools/list", json!({"requestState": "s"})).run(|outcome| {
+        let admitted = outcome.expect("a member nobody asked about");
+        assert_eq!(admitted.request_state, None);
+    });
+}
+
+#[test]
+fn a_huge_method_name_does_not_come_back() {
+    let name: &'static str = Box::leak("ü".repeat(100_000).into_boxed_str());
+    legacy(name).run(|outcome| {
+        let rejection = outcome.expect_err("nobody knows it");
+        assert!(rejection.error.message.len() < 300);
+    });
+}
+
+#[test]
+fn errors_during_dispatch_have_their_http_status() {
+    let check = |code: i64, legacy: u16, modern: u16| {
+        assert_eq!(http_status_for(code, Era::Legacy), legacy, "{code}");
+        assert_eq!(http_status_for(code, Era::Modern), modern, "{code}");
+    };
+    check(-32700, 400, 400);
+    check(-32600, 400, 400);
+    check(-32601, 200, 404);
+    check(-32602, 200, 200);
+    check(-32603, 200, 200);
+    check(-32020, 200, 400);
+    check(-32021, 200, 400);
+    check(-32022, 400, 400);
+    check(-32002, 200, 200);
+    check(-1, 200, 200);
+    check(1234, 200, 200);
+}
+
+fn notified(case: &Case) -> String {
+    let params = case.params.clone().map(RawJson::from);
+    let notification = NotificationEnvelope {
+        method: case.method.into(),
+        params: params.as_ref().map(RawJson::as_raw_value),
+    };
+    match admit_notification(&notification, &case.facts()) {
+        NotificationAction::Cancel { request_id, reason } => {
+            format!("cancel {request_id} {}", reason.as_deref().unwrap_or("-"))
+        }
+        NotificationAction::Initialized => "initialized".to_owned(),
+        NotificationAction::Progress(_) => "progress".to_owned(),
+        NotificationAction::RootsListChanged => "roots".to_owned(),
+        NotificationAction::TaskStatus(_) => "task".to_owned(),
+        NotificationAction::Custom(name, _) => format!("custom {name}"),
+        NotificationAction::Ignore(reason) => format!("{reason:?}"),
+    }
+}
+
+#[test]
+fn cancellations_are_taken_on_stdio_and_within_sessions() {
+    let cancel = |params: Value| legacy("notifications/cancelled").params(params);
+    let check = |case: Case, expected: &str| assert_eq!(notified(&case), expected);
+    check(cancel(json!({"requestId": 7})), "cancel 7 -");
+    check(
+        cancel(json!({"requestId": "7", "reason": "bored"})),
+        "cancel \"7\" bored",
+    );
+    check(cancel(json!({"requestId": 7, "reason": 5})), "cancel 7 -");
+    check(
+        cancel(json!({"requestId": 7})).negotiated("2025-06-18"),
+        "cancel 7 -",
+    );
+    for params in [
+        json!({}),
+        json!({"requestId": null}),
+        json!({"requestId": 1.5}),
+    ] {
+        check(cancel(params), "Malformed");
+    }
+    check(legacy("notifications/cancelled"), "Malformed");
+
+    let http = |version| cancel(json!({"requestId": 7})).http(version, Absent, Absent);
+    check(http(One("2026-07-28")), "WrongVersion");
+    check(http(Absent), "NoConnection");
+    check(http(One("2025-06-18")), "NoConnection");
+    check(
+        http(One("2025-06-18")).negotiated("2025-06-18"),
+        "cancel 7 -",
+    );
+}
+
+#[test]
+fn other_notifications_belong_to_their_revisions() {
+    let check = |case: Case, expected: &str| assert_eq!(notified(&case), expected);
+    let session = |method| legacy(method).negotiated("2025-11-25");
+    let initialized = |lifecycle| Case {
+        lifecycle,
+        ..legacy("notifications/initialized")
+    };
+    let version = ProtocolVersion::V2025_06_18;
+    check(
+        initialized(Lifecycle::InitializeProcessed { version }),
+        "initialized",
+    );
+    check(initialized(Lifecycle::Initialized { version }), "OutOfTurn");
+    check(initialized(Lifecycle::Fresh), "OutOfTurn");
+    check(session("notifications/roots/list_changed"), "roots");
+    check(
+        session("notifications/progress").params(json!({"progressToken": 1, "progress": 1})),
+        "progress",
+    );
+    check(session("notifications/progress"), "Malformed");
+    check(
+        session("notifications/tasks/status").params(json!({})),
+        "task",
+    );
+    check(
+        legacy("notifications/tasks/status")
+            .negotiated("2025-06-18")
+            .params(json!({})),
+        "WrongVersion",
+    );
+    check(session("notifications/message"), "WrongVersion");
+    check(session("tools/list"), "WrongVersion");
+    check(session("notifications/unheard"), "Unknown");
+    check(session("com.example/custom"), "custom com.example/custom");
+    check(
+        legacy("notifications/roots/list_changed").http(One("2026-07-28"), Absent, Absent),
+        "WrongVersion",
+    );
+}

@@ -1,0 +1,183 @@
+use toolwire_types::{ProtocolVersion, ServerCapabilities};
+
+use super::{Capability, NameSource, all, find};
+
+/// One letter per revision, oldest first: who may send it. `c` client, `s` server, `b` both, `-` nobody.
+fn senders(name: &str) -> String {
+    let Some(row) = find(name) else {
+        return "unknown".to_owned();
+    };
+    ProtocolVersion::ALL
+        .into_iter()
+        .map(|version| {
+            let direction = row.direction(version);
+            match (
+                row.is_served(version),
+                direction.from_client(),
+                direction.from_server(),
+            ) {
+                (false, _, _) => '-',
+                (true, true, true) => 'b',
+                (true, true, false) => 'c',
+                (true, false, _) => 's',
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn every_method_exists_in_its_revisions_and_directions() {
+    for (name, expected) in [
+        ("completion/complete", "ccccc"),
+        ("elicitation/create", "--ss-"),
+        ("initialize", "cccc-"),
+        ("logging/setLevel", "cccc-"),
+        ("notifications/cancelled", "bbbbb"),
+        ("notifications/elicitation/complete", "---s-"),
+        ("notifications/initialized", "cccc-"),
+        ("notifications/message", "sssss"),
+        ("notifications/progress", "bbbbs"),
+        ("notifications/prompts/list_changed", "sssss"),
+        ("notifications/resources/list_changed", "sssss"),
+        ("notifications/resources/updated", "sssss"),
+        ("notifications/roots/list_changed", "cccc-"),
+        ("notifications/subscriptions/acknowledged", "----s"),
+        ("notifications/tasks", "----s"),
+        ("notifications/tasks/status", "---b-"),
+        ("notifications/tools/list_changed", "sssss"),
+        ("ping", "bbbb-"),
+        ("prompts/get", "ccccc"),
+        ("prompts/list", "ccccc"),
+        ("resources/list", "ccccc"),
+        ("resources/read", "ccccc"),
+        ("resources/subscribe", "cccc-"),
+        ("resources/templates/list", "ccccc"),
+        ("resources/unsubscribe", "cccc-"),
+        ("roots/list", "ssss-"),
+        ("sampling/createMessage", "ssss-"),
+        ("server/discover", "----c"),
+        ("subscriptions/listen", "----c"),
+        ("tasks/cancel", "---bc"),
+        ("tasks/get", "---bc"),
+        ("tasks/list", "---b-"),
+        ("tasks/result", "---b-"),
+        ("tasks/update", "----c"),
+        ("tools/call", "ccccc"),
+        ("tools/list", "ccccc"),
+        ("", "unknown"),
+        ("Tools/Call", "unknown"),
+        ("tools/calls", "unknown"),
+    ] {
+        assert_eq!(senders(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_table_is_sorted_and_has_no_name_twice() {
+    assert!(all().is_sorted_by(|earlier, later| earlier.name < later.name));
+    assert_eq!(all().len(), 36);
+}
+
+#[test]
+fn six_results_are_cacheable_and_three_methods_may_ask() {
+    let names = |keep: fn(&super::Method) -> bool| -> Vec<&str> {
+        all()
+            .iter()
+            .filter(|row| keep(row))
+            .map(|row| row.name)
+            .collect()
+    };
+    assert_eq!(
+        names(|row| row.cacheable),
+        [
+            "prompts/list",
+            "resources/list",
+            "resources/read",
+            "resources/templates/list",
+            "server/discover",
+            "tools/list"
+        ]
+    );
+    assert_eq!(
+        names(|row| row.may_ask_input),
+        ["prompts/get", "resources/read", "tools/call"]
+    );
+}
+
+#[test]
+fn modern_methods_that_name_something_are_the_six_with_a_name_header() {
+    let named: Vec<_> = all()
+        .iter()
+        .filter(|row| row.is_served(ProtocolVersion::V2026_07_28))
+        .filter(|row| row.name_source != NameSource::None)
+        .map(|row| (row.name, row.name_source))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ("prompts/get", NameSource::Name),
+            ("resources/read", NameSource::Uri),
+            ("tasks/cancel", NameSource::TaskId),
+            ("tasks/get", NameSource::TaskId),
+            ("tasks/update", NameSource::TaskId),
+            ("tools/call", NameSource::Name),
+        ]
+    );
+}
+
+#[test]
+fn capabilities_stand_in_front_of_methods_per_revision() {
+    let check = |name: &str, version: ProtocolVersion, expected: Option<Capability>| {
+        let row = find(name).expect("the method is in the table");
+        assert_eq!(row.capability(version), expected, "{name} {version}");
+    };
+    use ProtocolVersion::*;
+    check("completion/complete", V2024_11_05, None);
+    check(
+        "completion/complete",
+        V2025_03_26,
+        Some(Capability::Completions),
+    );
+    check("tasks/get", V2025_11_25, Some(Capability::CoreTasks));
+    check("tasks/get", V2026_07_28, None);
+    check("tools/call", V2026_07_28, Some(Capability::Tools));
+    check("ping", V2025_06_18, None);
+}
+
+#[test]
+fn a_method_is_offered_only_behind_its_capability_or_extension() {
+    let check = |name: &str, version: ProtocolVersion, server: &str, expected: bool| {
+        let server: ServerCapabilities = serde_json::from_str(server).expect("valid capabilities");
+        let row = find(name).expect("the method is in the table");
+        assert_eq!(row.is_offered(version, &server), expected, "{name}");
+    };
+    use ProtocolVersion::*;
+    check("tools/call", V2026_07_28, r#"{"tools":{}}"#, true);
+    check("tools/call", V2026_07_28, "{}", false);
+    check("ping", V2025_11_25, "{}", true);
+    check("ping", V2026_07_28, "{}", false);
+    check(
+        "resources/subscribe",
+        V2025_11_25,
+        r#"{"resources":{}}"#,
+        false,
+    );
+    check(
+        "resources/subscribe",
+        V2025_11_25,
+        r#"{"resources":{"subscribe":true}}"#,
+        true,
+    );
+    check("logging/setLevel", V2025_11_25, r#"{"logging":{}}"#, true);
+    check("tasks/update", V2026_07_28, r#"{"tasks":{}}"#, false);
+    check(
+        "tasks/update",
+        V2026_07_28,
+        r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+        true,
+    );
+    check("tasks/list", V2025_11_25, r#"{"tasks":{}}"#, false);
+    check("tasks/list", V2025_11_25, r#"{"tasks":{"list":{}}}"#, true);
+    check("completion/complete", V2024_11_05, "{}", true);
+    check("completion/complete", V2025_06_18, "{}", false);
+}

@@ -1,0 +1,388 @@
+use serde_json::json;
+use toolwire_types::ErrorObject;
+
+use super::*;
+
+fn versions(names: &str) -> SupportedVersions {
+    names
+        .split_whitespace()
+        .map(|name| name.parse().expect("a released version"))
+        .collect()
+}
+
+fn error(text: &str) -> ErrorObject {
+    let (code, list) = text.split_once(' ').unwrap_or((text, ""));
+    let error = ErrorObject::new(code.parse().expect("an error code"), "refused");
+    if list.is_empty() {
+        return error;
+    }
+    let names: Vec<_> = list.split(' ').collect();
+    error.with_data(json!({"supported": names, "requested": "2026-07-28"}))
+}
+
+/// Feeds one line of a script: `discovered <versions>`, `error <code> <versions>`, `http <status> <code> <versions>`…
+fn feed(probe: &mut Probe, line: &str) -> ProbeAction {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match word {
+        "discovered" => {
+            let names: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
+            probe.on(ProbeEvent::Discovered(&names))
+        }
+        "initialized" => probe.on(ProbeEvent::Initialized(rest)),
+        "error" => probe.on(ProbeEvent::Rejected(&error(rest))),
+        "http" => {
+            let (status, body) = rest.split_once(' ').unwrap_or((rest, ""));
+            let body = (!body.is_empty()).then(|| error(body));
+            probe.on(ProbeEvent::HttpRefused {
+                status: status.parse().expect("a status code"),
+                error: body.as_ref(),
+            })
+        }
+        "timeout" => probe.on(ProbeEvent::TimedOut),
+        "exit" => probe.on(ProbeEvent::ChildExited),
+        "respawned" => probe.on(ProbeEvent::Respawned),
+        "sse" => probe.on(ProbeEvent::HttpWithSseOpened),
+        other => panic!("no such event: {other}"),
+    }
+}
+
+fn show(action: &ProbeAction) -> String {
+    match action {
+        ProbeAction::SendDiscover(version) => format!("discover {version}"),
+        ProbeAction::SendInitialize(version) => format!("initialize {version}"),
+        ProbeAction::Respawn => "respawn".to_owned(),
+        ProbeAction::TryHttpWithSse => "open sse".to_owned(),
+        ProbeAction::Wait => "wait".to_owned(),
+        ProbeAction::Done(Verdict::Modern { version }) => format!("modern {version}"),
+        ProbeAction::Done(Verdict::Legacy { version, transport }) => {
+            format!("legacy {version} {transport:?}")
+        }
+        ProbeAction::Fail(failure) => format!("fail: {failure}"),
+    }
+}
+
+/// Runs a script of `event -> action` lines; the first line is the first action.
+fn check(channel: Channel, ours: &str, script: &[&str]) {
+    let (mut probe, first) = Probe::start(channel, versions(ours));
+    assert_eq!(show(&first), script[0]);
+    for line in &script[1..] {
+        let (event, expected) = line.split_once(" -> ").expect("event -> action");
+        assert_eq!(show(&feed(&mut probe, event)), expected, "{script:?}");
+    }
+}
+
+const ALL: &str = "2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28";
+
+#[test]
+fn a_discover_result_decides() {
+    for channel in [Channel::Stdio, Channel::Http] {
+        check(
+            channel,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                "discovered 2025-11-25 2026-07-28 -> modern 2026-07-28",
+            ],
+        );
+        check(
+            channel,
+            "2025-06-18 2025-11-25 2026-07-28",
+            &[
+                "discover 2026-07-28",
+                "discovered 2024-11-05 2025-06-18 -> initialize 2025-06-18",
+                "initialized 2025-06-18 -> legacy 2025-06-18 Direct",
+            ],
+        );
+        check(
+            channel,
+            "2026-07-28",
+            &[
+                "discover 2026-07-28",
+                "discovered 2099-01-01 -> fail: no common protocol version; the server speaks 2099-01-01",
+            ],
+        );
+    }
+}
+
+#[test]
+fn an_unsupported_version_error_is_modern_and_its_list_is_used() {
+    for event in [
+        "error -32022 2025-11-25 2025-06-18",
+        "http 400 -32022 2025-06-18 2025-11-25",
+    ] {
+        check(
+            Channel::Http,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("{event} -> initialize 2025-11-25"),
+                "initialized 2025-11-25 -> legacy 2025-11-25 Direct",
+            ],
+        );
+    }
+    // A list that names the refused version again must not make the client ask for ever.
+    check(
+        Channel::Stdio,
+        "2026-07-28",
+        &[
+            "discover 2026-07-28",
+            "error -32022 2026-07-28 -> fail: no common protocol version; the server speaks 2026-07-28",
+        ],
+    );
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "error -32022 2099-01-01 -> fail: no common protocol version; the server speaks 2099-01-01",
+        ],
+    );
+}
+
+#[test]
+fn on_stdio_every_other_error_and_silence_mean_legacy() {
+    for event in [
+        "error -32601",
+        "error -32602",
+        "error -32600",
+        "error -32000",
+        "error -32700",
+        "error -32002",
+        "error 1",
+        "error -32022",
+        "timeout",
+    ] {
+        check(
+            Channel::Stdio,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("{event} -> initialize 2025-11-25"),
+                "initialized 2024-11-05 -> legacy 2024-11-05 Direct",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_child_that_dies_of_the_probe_is_started_again_once() {
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "exit -> respawn",
+            "respawned -> initialize 2025-11-25",
+            "initialized 2025-11-25 -> legacy 2025-11-25 Direct",
+        ],
+    );
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "exit -> respawn",
+            "respawned -> initialize 2025-11-25",
+            "exit -> fail: the server process ended during initialize",
+        ],
+    );
+}
+
+#[test]
+fn a_modern_only_client_never_initializes() {
+    for event in ["error -32601", "timeout"] {
+        check(
+            Channel::Stdio,
+            "2026-07-28",
+            &[
+                "discover 2026-07-28",
+                &format!("{event} -> fail: the server speaks only revisions with initialize"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_legacy_only_client_does_not_probe() {
+    check(
+        Channel::Stdio,
+        "2025-03-26",
+        &[
+            "initialize 2025-03-26",
+            "initialized 2025-03-26 -> legacy 2025-03-26 Direct",
+        ],
+    );
+}
+
+#[test]
+fn recognised_modern_errors_prove_the_era() {
+    for event in [
+        "http 400 -32020",
+        "http 400 -32021",
+        "http 404 -32601",
+        "error -32021",
+    ] {
+        check(
+            Channel::Http,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("{event} -> modern 2026-07-28"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn on_http_credentials_outages_and_timeouts_prove_nothing() {
+    for status in [401, 403, 407, 408, 429, 500, 502, 503, 504, 200, 202, 302] {
+        check(
+            Channel::Http,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("http {status} -> fail: the server answered with HTTP status {status}"),
+            ],
+        );
+    }
+    check(
+        Channel::Http,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "timeout -> fail: the server did not answer in time",
+        ],
+    );
+}
+
+#[test]
+fn on_http_a_foreign_refusal_leads_to_initialize_and_then_to_the_oldest_transport() {
+    for status in [400, 404, 405] {
+        check(
+            Channel::Http,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("http {status} -> initialize 2025-11-25"),
+                &format!("http {status} -> open sse"),
+                "sse -> initialize 2025-11-25",
+                "initialized 2024-11-05 -> legacy 2024-11-05 HttpWithSse",
+            ],
+        );
+    }
+    for event in [
+        "http 400 -32000",
+        "http 404 -32001",
+        "http 422",
+        "error -32601",
+    ] {
+        check(
+            Channel::Http,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("{event} -> initialize 2025-11-25"),
+                "initialized 2025-06-18 -> legacy 2025-06-18 Direct",
+            ],
+        );
+    }
+    check(
+        Channel::Http,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "http 400 -> initialize 2025-11-25",
+            "http 422 -> fail: the server answered with HTTP status 422",
+        ],
+    );
+    check(
+        Channel::Http,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "http 405 -> initialize 2025-11-25",
+            "http 405 -> open sse",
+            "http 404 -> fail: the server answered with HTTP status 404",
+        ],
+    );
+}
+
+#[test]
+fn an_unusable_initialize_result_ends_the_probe() {
+    for offered in ["2026-07-28", "2099-01-01", ""] {
+        check(
+            Channel::Stdio,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                "error -32601 -> initialize 2025-11-25",
+                &format!(
+                    "initialized {offered} -> fail: no common protocol version; the server speaks {offered}"
+                ),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_modern_server_that_was_too_slow_is_asked_once_more() {
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "timeout -> initialize 2025-11-25",
+            "error -32022 2026-07-28 -> discover 2026-07-28",
+            "discovered 2026-07-28 -> modern 2026-07-28",
+        ],
+    );
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "error -32601 -> initialize 2025-11-25",
+            "error -32022 2026-07-28 -> discover 2026-07-28",
+            "error -32601 -> initialize 2025-11-25",
+            "error -32022 2026-07-28 -> fail: no common protocol version; the server speaks 2026-07-28",
+        ],
+    );
+}
+
+#[test]
+fn events_out_of_turn_change_nothing() {
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "initialized 2025-11-25 -> wait",
+            "timeout -> initialize 2025-11-25",
+            "discovered 2026-07-28 -> wait",
+            "initialized 2025-11-25 -> legacy 2025-11-25 Direct",
+            "timeout -> legacy 2025-11-25 Direct",
+        ],
+    );
+}
+
+#[test]
+fn a_verdict_survives_storage_and_saves_round_trips() {
+    let resumed = |stored: &str, ours: &str| {
+        let verdict = serde_json::from_str(stored).expect("a stored verdict");
+        let (_, action) = Probe::resume(Channel::Http, versions(ours), verdict);
+        show(&action)
+    };
+    let modern = r#"{"era":"modern","version":"2026-07-28"}"#;
+    let direct = r#"{"era":"legacy","version":"2025-06-18","transport":"direct"}"#;
+    let sse = r#"{"era":"legacy","version":"2024-11-05","transport":"httpWithSse"}"#;
+    assert_eq!(resumed(modern, ALL), "modern 2026-07-28");
+    assert_eq!(resumed(direct, ALL), "initialize 2025-06-18");
+    assert_eq!(resumed(sse, ALL), "open sse");
+    assert_eq!(resumed(modern, "2025-06-18"), "initialize 2025-06-18");
+
+    let verdict: Verdict = serde_json::from_str(sse).expect("a stored verdict");
+    assert_eq!(
+        serde_json::to_string(&verdict).expect("a verdict is plain data"),
+        sse
+    );
+}

@@ -1,0 +1,275 @@
+//! Requests the peer sent: which of them may still be answered.
+//!
+//! Exchanges are told apart by a number of our own, because real clients use one id for everything: two requests in
+//! flight with the same id both run and both answer, and a cancellation of that id means all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolwire_types::RequestId;
+
+use super::{DEFAULT_IN_FLIGHT, Overloaded};
+
+/// Which inbound request an exchange is about; never used twice by one ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeKey(u64);
+
+/// Whether the peer may cancel a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a request can be cancelled or not")]
+pub enum Cancellation {
+    /// Every request but `initialize`.
+    Allowed,
+    /// `initialize`: its cancellation is ignored.
+    Refused,
+}
+
+impl Cancellation {
+    /// The rule for a method: `initialize` is never cancelled.
+    #[must_use]
+    pub fn of(method: &str) -> Self {
+        match method {
+            "initialize" => Self::Refused,
+            _ => Self::Allowed,
+        }
+    }
+}
+
+/// Whether anything may still be sent for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a request is either waiting or done with"
+)]
+pub enum MaySend {
+    /// The peer waits: send.
+    Waiting,
+    /// The peer cancelled, or has its answer: send nothing, notifications included.
+    Nothing,
+}
+
+/// The requests of the peer that are being worked on.
+#[derive(Debug, Clone)]
+pub struct InboundLedger {
+    limit: usize,
+    next: u64,
+    exchanges: BTreeMap<ExchangeKey, Exchange>,
+    by_id: BTreeSet<(RequestId, ExchangeKey)>,
+}
+
+#[derive(Debug, Clone)]
+struct Exchange {
+    id: RequestId,
+    cancellation: Cancellation,
+    cancelled: bool,
+}
+
+impl InboundLedger {
+    /// A ledger for at most `limit` requests at a time.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            next: 0,
+            exchanges: BTreeMap::new(),
+            by_id: BTreeSet::new(),
+        }
+    }
+
+    /// Notes a request that is about to run.
+    ///
+    /// # Errors
+    /// When the ledger is full; the request must then be answered with that error and not run.
+    pub fn begin(
+        &mut self,
+        id: RequestId,
+        cancellation: Cancellation,
+    ) -> Result<ExchangeKey, Overloaded> {
+        if self.exchanges.len() >= self.limit {
+            return Err(Overloaded);
+        }
+        let key = ExchangeKey(self.next);
+        self.next += 1;
+        self.by_id.insert((id.clone(), key));
+        self.exchanges.insert(
+            key,
+            Exchange {
+                id,
+                cancellation,
+                cancelled: false,
+            },
+        );
+        Ok(key)
+    }
+
+    /// Marks every request with this id as cancelled and returns those for which this is news.
+    pub fn cancel(&mut self, id: &RequestId) -> Vec<ExchangeKey> {
+        let first = (id.clone(), ExchangeKey(0));
+        let last = (id.clone(), ExchangeKey(u64::MAX));
+        let mut news = Vec::new();
+        for (_, key) in self.by_id.range(first..=last) {
+            if let Some(exchange) = self.exchanges.get_mut(key)
+                && exchange.cancellation == Cancellation::Allowed
+                && !exchange.cancelled
+            {
+                exchange.cancelled = true;
+                news.push(*key);
+            }
+        }
+        news
+    }
+
+    /// Whether a notification may go out for this request now.
+    #[must_use]
+    pub fn may_send(&self, key: ExchangeKey) -> MaySend {
+        match self.exchanges.get(&key) {
+            Some(exchange) if !exchange.cancelled => MaySend::Waiting,
+            _ => MaySend::Nothing,
+        }
+    }
+
+    /// Removes a request that has its outcome and says whether the outcome may be sent.
+    pub fn finish(&mut self, key: ExchangeKey) -> MaySend {
+        let may_send = self.may_send(key);
+        if let Some(exchange) = self.exchanges.remove(&key) {
+            self.by_id.remove(&(exchange.id, key));
+        }
+        may_send
+    }
+
+    /// True when a request with this id is in flight and not cancelled.
+    #[must_use]
+    pub fn is_waiting(&self, id: &RequestId) -> bool {
+        let first = (id.clone(), ExchangeKey(0));
+        let last = (id.clone(), ExchangeKey(u64::MAX));
+        self.by_id
+            .range(first..=last)
+            .any(|(_, key)| self.may_send(*key) == MaySend::Waiting)
+    }
+
+    /// How many requests are in flight.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// True when nothing is in flight.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.exchanges.is_empty()
+    }
+}
+
+impl Default for InboundLedger {
+    fn default() -> Self {
+        Self::new(DEFAULT_IN_FLIGHT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use toolwire_types::ErrorObject;
+
+    use super::*;
+
+    fn begin(ledger: &mut InboundLedger, id: impl Into<RequestId>) -> ExchangeKey {
+        ledger
+            .begin(id.into(), Cancellation::Allowed)
+            .expect("the ledger has room")
+    }
+
+    #[test]
+    fn a_finished_request_may_send_its_answer_once() {
+        let mut ledger = InboundLedger::default();
+        let key = begin(&mut ledger, 1);
+        assert_eq!(ledger.may_send(key), MaySend::Waiting);
+        assert_eq!(ledger.finish(key), MaySend::Waiting);
+        assert_eq!(ledger.may_send(key), MaySend::Nothing);
+        assert_eq!(ledger.finish(key), MaySend::Nothing);
+        assert!(ledger.is_empty());
+    }
+
+    #[test]
+    fn two_requests_with_one_id_both_answer() {
+        let mut ledger = InboundLedger::default();
+        let (first, second) = (begin(&mut ledger, 1), begin(&mut ledger, 1));
+        assert_ne!(first, second);
+        assert_eq!(ledger.finish(first), MaySend::Waiting);
+        assert_eq!(ledger.finish(second), MaySend::Waiting);
+    }
+
+    #[test]
+    fn cancelling_an_id_silences_every_request_that_has_it_and_no_other() {
+        let mut ledger = InboundLedger::default();
+        let (first, second) = (begin(&mut ledger, 1), begin(&mut ledger, 1));
+        let text = begin(&mut ledger, "1");
+        assert_eq!(ledger.cancel(&1.into()), [first, second]);
+        assert_eq!(ledger.cancel(&1.into()), []);
+        assert_eq!(ledger.may_send(first), MaySend::Nothing);
+        assert!(!ledger.is_waiting(&1.into()));
+        assert!(ledger.is_waiting(&"1".into()));
+        assert_eq!(ledger.finish(second), MaySend::Nothing);
+        assert_eq!(ledger.finish(text), MaySend::Waiting);
+    }
+
+    #[test]
+    fn cancelling_an_unknown_or_finished_id_does_nothing() {
+        let mut ledger = InboundLedger::default();
+        let key = begin(&mut ledger, 1);
+        ledger.finish(key);
+        assert_eq!(ledger.cancel(&1.into()), []);
+        assert_eq!(ledger.cancel(&"never".into()), []);
+    }
+
+    #[test]
+    fn initialize_is_never_cancelled() {
+        let mut ledger = InboundLedger::default();
+        let key = ledger
+            .begin(1.into(), Cancellation::of("initialize"))
+            .expect("the ledger has room");
+        assert_eq!(Cancellation::of("tools/call"), Cancellation::Allowed);
+        assert_eq!(ledger.cancel(&1.into()), []);
+        assert_eq!(ledger.finish(key), MaySend::Waiting);
+    }
+
+    #[test]
+    fn a_full_ledger_refuses_and_takes_again_after_a_finish() {
+        let mut ledger = InboundLedger::new(2);
+        let first = begin(&mut ledger, 1);
+        begin(&mut ledger, 2);
+        let refused = ledger.begin(3.into(), Cancellation::Allowed);
+        assert_eq!(refused, Err(Overloaded));
+        let error = ErrorObject::from(Overloaded);
+        assert_eq!(error.code, -32603);
+        assert_eq!(
+            error.data,
+            Some(serde_json::json!({"reason": "overloaded"}).into())
+        );
+        ledger.finish(first);
+        begin(&mut ledger, 3);
+        assert_eq!(ledger.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn after_everything_is_finished_nothing_is_left(
+            steps in proptest::collection::vec((0_i64..4, 0_u8..3), 0..200),
+        ) {
+            let mut ledger = InboundLedger::new(16);
+            let mut open = Vec::new();
+            for (id, step) in steps {
+                match step {
+                    0 => open.extend(ledger.begin(id.into(), Cancellation::Allowed)),
+                    1 => { ledger.cancel(&id.into()); }
+                    _ => if let Some(key) = open.pop() { ledger.finish(key); },
+                }
+                prop_assert!(ledger.len() <= 16);
+            }
+            for key in open {
+                ledger.finish(key);
+            }
+            prop_assert!(ledger.is_empty());
+            prop_assert!(ledger.by_id.is_empty());
+        }
+    }
+}
