@@ -1,0 +1,322 @@
+//! Elicitation: forms and addresses in the shape each revision knows.
+
+use serde_json::Value;
+use toolwire_types::{
+    ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams, ElicitResult,
+    ElicitSchema, EnumOption, ErrorObject, LegacyTitledEnumSchema, PrimitiveSchema,
+    ProtocolVersion, RawJson, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
+    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+};
+
+use super::{Stamp, Target, keep_if, stamp_meta};
+use crate::features::VersionFeatures;
+
+/// Makes the parameters of `elicitation/create` fit a revision, or says why that is impossible.
+///
+/// In 2025-06-18 choices of several words become choices of one, so the answer is a word and not an array.
+///
+/// # Errors
+/// When the revision has no elicitation, not this mode, or wants an `elicitationId` that is not there; and when a form
+/// that has to be rewritten is not an object with `properties`.
+pub fn project_elicitation(
+    mut params: ElicitRequestParams,
+    version: ProtocolVersion,
+) -> Result<ElicitRequestParams, ErrorObject> {
+    if let Some(obstacle) = obstacle(&params, version) {
+        let message = format!("{obstacle} (protocol version {version})");
+        return Err(ErrorObject::invalid_request(message));
+    }
+    params.stamp(&Target::new(version));
+    Ok(params)
+}
+
+/// Turns the answer to a form that [`project_elicitation`] simplified back into an answer to the form that was meant:
+/// where one word was chosen instead of several, it becomes a list of one.
+#[must_use]
+pub fn restore_elicitation(
+    asked: &ElicitRequestParams,
+    answer: RawJson,
+    version: ProtocolVersion,
+) -> RawJson {
+    let ElicitRequestParams::Form(form) = asked else {
+        return answer;
+    };
+    if version.has_rich_elicitation_schema() {
+        return answer;
+    }
+    let (Ok(schema), Ok(mut result)) = (form.schema(), answer.parse::<ElicitResult>()) else {
+        return answer;
+    };
+    let Some(content) = &mut result.content else {
+        return answer;
+    };
+    for (name, value) in content {
+        let several = matches!(
+            schema.properties.get(name),
+            Some(PrimitiveSchema::UntitledMultiSelect(_) | PrimitiveSchema::TitledMultiSelect(_))
+        );
+        if several && value.is_string() {
+            *value = Value::Array(vec![value.take()]);
+        }
+    }
+    RawJson::from_serialize(&result).unwrap_or(answer)
+}
+
+/// Why these parameters cannot be sent in this revision, if so.
+fn obstacle(params: &ElicitRequestParams, version: ProtocolVersion) -> Option<&'static str> {
+    match params {
+        _ if !version.has_elicitation() => Some("the client cannot be asked for input"),
+        ElicitRequestParams::Form(form) => {
+            let unreadable = !version.has_rich_elicitation_schema() && form.schema().is_err();
+            unreadable.then_some("the form is not an object with properties")
+        }
+        ElicitRequestParams::Url(_) if !version.has_url_elicitation() => {
+            Some("the client cannot be sent to a URL")
+        }
+        ElicitRequestParams::Url(url) => {
+            let unnamed = version.has_elicitation_id() && url.elicitation_id.is_none();
+            unnamed.then_some("URL elicitation needs an elicitationId")
+        }
+        _ => None,
+    }
+}
+
+impl Stamp for ElicitRequestParams {
+    fn stamp(&mut self, target: &Target<'_>) {
+        match self {
+            Self::Form(params) => params.stamp(target),
+            Self::Url(params) => params.stamp(target),
+            _ => {}
+        }
+    }
+}
+
+impl Stamp for ElicitRequestURLParams {
+    fn stamp(&mut self, target: &Target<'_>) {
+        keep_if(
+            target.version.has_elicitation_id(),
+            &mut self.elicitation_id,
+        );
+        keep_if(target.version.has_core_tasks(), &mut self.task);
+        stamp_meta(&mut self.meta, target);
+    }
+}
+
+impl Stamp for ElicitRequestFormParams {
+    fn stamp(&mut self, target: &Target<'_>) {
+        keep_if(target.version.has_url_elicitation(), &mut self.mode);
+        keep_if(target.version.has_core_tasks(), &mut self.task);
+        stamp_meta(&mut self.meta, target);
+        if !target.version.has_rich_elicitation_schema()
+            && let Ok(mut schema) = self.schema()
+        {
+            schema.stamp(target);
+            self.requested_schema = schema.into();
+        }
+    }
+}
+
+impl Stamp for ElicitSchema {
+    fn stamp(&mut self, target: &Target<'_>) {
+        if !target.version.has_rich_elicitation_schema() {
+            self.schema = None;
+            for field in self.properties.values_mut() {
+                simplify(field);
+            }
+        }
+    }
+}
+
+/// Rewrites a field in the words of 2025-06-18: only yes-or-no fields have defaults, choices are of one word, and names
+/// for people stand in `enumNames`.
+fn simplify(field: &mut PrimitiveSchema) {
+    match field {
+        PrimitiveSchema::String(text) => text.default = None,
+        PrimitiveSchema::Number(number) => number.default = None,
+        PrimitiveSchema::UntitledSingleSelect(choice) => choice.default = None,
+        PrimitiveSchema::LegacyTitledEnum(choice) => choice.default = None,
+        PrimitiveSchema::TitledSingleSelect(choice) => *field = one_titled(choice),
+        PrimitiveSchema::UntitledMultiSelect(choice) => *field = one_of_many(choice),
+        PrimitiveSchema::TitledMultiSelect(choice) => *field = one_of_many_titled(choice),
+        _ => {}
+    }
+}
+
+fn one_titled(choice: &TitledSingleSelectEnumSchema) -> PrimitiveSchema {
+    let mut single = with_names(&choice.one_of);
+    single.title.clone_from(&choice.title);
+    single.description.clone_from(&choice.description);
+    single.extra.clone_from(&choice.extra);
+    PrimitiveSchema::LegacyTitledEnum(single)
+}
+
+fn one_of_many(choice: &UntitledMultiSelectEnumSchema) -> PrimitiveSchema {
+    let mut single = UntitledSingleSelectEnumSchema::new(choice.items.values.iter().cloned());
+    single.title.clone_from(&choice.title);
+    single.description.clone_from(&choice.description);
+    single.extra.clone_from(&choice.extra);
+    PrimitiveSchema::UntitledSingleSelect(single)
+}
+
+fn one_of_many_titled(choice: &TitledMultiSelectEnumSchema) -> PrimitiveSchema {
+    let mut single = with_names(&choice.items.any_of);
+    single.title.clone_from(&choice.title);
+    single.description.clone_from(&choice.description);
+    single.extra.clone_from(&choice.extra);
+    PrimitiveSchema::LegacyTitledEnum(single)
+}
+
+fn with_names(options: &[EnumOption]) -> LegacyTitledEnumSchema {
+    LegacyTitledEnumSchema::new(
+        options.iter().map(|option| option.value.clone()),
+        options.iter().map(|option| option.title.clone()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use ProtocolVersion::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_choice_of_one_answers_a_choice_of_several() {
+        let form = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {
+            "colours": {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+            "name": {"type": "string"},
+        }}});
+        let form: ElicitRequestParams = serde_json::from_value(form).unwrap();
+        let check = |version, expected: Value| {
+            let answer = json!({"action": "accept", "content": {"colours": "red", "name": "x"}});
+            let restored = restore_elicitation(&form, answer.into(), version);
+            assert_eq!(restored.to_value().unwrap()["content"]["colours"], expected);
+        };
+        check(V2025_06_18, json!(["red"]));
+        check(V2025_11_25, json!("red"));
+        let declined = RawJson::from(json!({"action": "decline"}));
+        assert_eq!(
+            restore_elicitation(&form, declined.clone(), V2025_06_18),
+            declined
+        );
+    }
+
+    fn project(params: &Value, version: ProtocolVersion) -> Result<Value, ErrorObject> {
+        let params = serde_json::from_str(&params.to_string()).unwrap();
+        let projected = project_elicitation(params, version)?;
+        Ok(serde_json::to_value(projected).unwrap())
+    }
+
+    /// A field as 2025-06-18 and as later revisions see it.
+    fn check_field(field: &Value, simple: &Value) {
+        let form = |field: &Value| json!({"message": "m", "requestedSchema": {"type": "object", "properties": {"f": field}}});
+        let projected = |version| project(&form(field), version).unwrap();
+        assert_eq!(projected(V2025_06_18), form(simple));
+        assert_eq!(projected(V2025_11_25), form(field));
+        assert_eq!(projected(V2026_07_28), form(field));
+    }
+
+    #[test]
+    fn only_boolean_fields_keep_their_default_in_2025_06_18() {
+        check_field(
+            &json!({"type": "string", "title": "T", "maxLength": 3, "format": "email", "default": "x"}),
+            &json!({"type": "string", "title": "T", "maxLength": 3, "format": "email"}),
+        );
+        check_field(
+            &json!({"type": "integer", "minimum": 1, "default": 2}),
+            &json!({"type": "integer", "minimum": 1}),
+        );
+        let boolean = json!({"type": "boolean", "default": true});
+        check_field(&boolean, &boolean);
+        check_field(
+            &json!({"type": "string", "enum": ["a"], "default": "a"}),
+            &json!({"type": "string", "enum": ["a"]}),
+        );
+        check_field(
+            &json!({"type": "string", "enum": ["a"], "enumNames": ["A"], "default": "a"}),
+            &json!({"type": "string", "enum": ["a"], "enumNames": ["A"]}),
+        );
+    }
+
+    #[test]
+    fn choices_become_enum_and_enum_names_in_2025_06_18() {
+        let options = json!([{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]);
+        check_field(
+            &json!({"type": "string", "title": "T", "oneOf": options, "default": "a", "x-later": 1}),
+            &json!({"type": "string", "title": "T", "enum": ["a", "b"], "enumNames": ["A", "B"], "x-later": 1}),
+        );
+        check_field(
+            &json!({"type": "array", "description": "d", "minItems": 1, "items": {"anyOf": options}, "default": ["a"]}),
+            &json!({"type": "string", "description": "d", "enum": ["a", "b"], "enumNames": ["A", "B"]}),
+        );
+        check_field(
+            &json!({"type": "array", "maxItems": 1, "items": {"type": "string", "enum": ["a", "b"]}}),
+            &json!({"type": "string", "enum": ["a", "b"]}),
+        );
+    }
+
+    #[test]
+    fn fields_nobody_knows_and_the_order_of_fields_stay() {
+        let field = json!({"type": "colour", "default": 1});
+        check_field(&field, &field);
+        let schema =
+            r#"{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}"#;
+        let params: ElicitRequestParams =
+            serde_json::from_str(&format!(r#"{{"message":"m","requestedSchema":{schema}}}"#))
+                .unwrap();
+        let ElicitRequestParams::Form(form) = project_elicitation(params, V2025_06_18).unwrap()
+        else {
+            panic!("a form stays a form");
+        };
+        assert_eq!(form.requested_schema.get(), schema);
+    }
+
+    #[test]
+    fn the_envelope_of_a_form_follows_the_revision() {
+        let full = json!({
+            "mode": "form", "message": "m", "task": {"ttl": 1},
+            "requestedSchema": {"$schema": "s", "type": "object", "properties": {}},
+        });
+        let check =
+            |version, expected: Value| assert_eq!(project(&full, version).unwrap(), expected);
+        check(
+            V2025_06_18,
+            json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}}),
+        );
+        check(V2025_11_25, full.clone());
+        check(
+            V2026_07_28,
+            json!({
+                "mode": "form", "message": "m",
+                "requestedSchema": {"$schema": "s", "type": "object", "properties": {}},
+            }),
+        );
+    }
+
+    #[test]
+    fn the_elicitation_id_belongs_to_2025_11_25() {
+        let named =
+            json!({"mode": "url", "message": "m", "url": "https://a.b", "elicitationId": "e"});
+        let unnamed = json!({"mode": "url", "message": "m", "url": "https://a.b"});
+        assert_eq!(project(&named, V2025_11_25), Ok(named.clone()));
+        assert_eq!(project(&named, V2026_07_28), Ok(unnamed.clone()));
+        assert_eq!(project(&unnamed, V2026_07_28), Ok(unnamed.clone()));
+        assert_eq!(project(&unnamed, V2025_11_25).unwrap_err().code, -32600);
+    }
+
+    #[test]
+    fn what_a_revision_cannot_ask_is_an_error() {
+        let form = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+        let url =
+            json!({"mode": "url", "message": "m", "url": "https://a.b", "elicitationId": "e"});
+        for version in [V2024_11_05, V2025_03_26] {
+            assert!(project(&form, version).is_err());
+            assert!(project(&url, version).is_err());
+        }
+        let error = project(&url, V2025_06_18).unwrap_err();
+        assert!(error.message.contains("URL") && error.message.contains("2025-06-18"));
+        let odd = json!({"message": "m", "requestedSchema": true});
+        assert!(project(&odd, V2025_06_18).is_err());
+        assert_eq!(project(&odd, V2025_11_25), Ok(odd));
+    }
+}
