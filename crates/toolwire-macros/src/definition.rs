@@ -1,0 +1,55 @@
+//! The four things a function can serve, and what generated code calls them.
+
+use proc_macro2::TokenStream;
+use syn::Result;
+
+use crate::attributes::Entries;
+use crate::handler::{Handler, Subject};
+use crate::{prompt, resource, resource_template, tool};
+
+/// One of the attributes `#[tool]`, `#[prompt]`, `#[resource]`, `#[resource_template]`.
+pub(crate) struct Definition {
+    /// The attribute, which is also the method of `Server` that registers the thing.
+    pub(crate) attribute: &'static str,
+    /// The keys of the attribute.
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) subject: Subject,
+    /// The type of the served thing.
+    pub(crate) served: &'static str,
+    /// Builds the expression of the served thing.
+    pub(crate) serve: fn(Entries, Handler) -> Result<TokenStream>,
+}
+
+pub(crate) const TOOL: Definition = Definition {
+    attribute: "tool",
+    keys: tool::KEYS,
+    subject: tool::SUBJECT,
+    served: "ServedTool",
+    serve: tool::serve,
+};
+
+pub(crate) const PROMPT: Definition = Definition {
+    attribute: "prompt",
+    keys: prompt::KEYS,
+    subject: prompt::SUBJECT,
+    served: "ServedPrompt",
+    serve: prompt::serve,
+};
+
+pub(crate) const RESOURCE: Definition = Definition {
+    attribute: "resource",
+    keys: resource::KEYS,
+    subject: resource::SUBJECT,
+    served: "ServedResource",
+    serve: resource::serve,
+};
+
+pub(crate) const RESOURCE_TEMPLATE: Definition = Definition {
+    attribute: "resource_template",
+    keys: resource_template::KEYS,
+    subject: resource_template::SUBJECT,
+    served: "ServedResourceTemplate",
+    serve: resource_template::serve,
+};
+
+pub(crate) const ALL: [&Definition; 4] = [&TOOL, &PROMPT, &RESOURCE, &RESOURCE_TEMPLATE];

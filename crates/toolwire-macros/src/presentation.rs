@@ -1,0 +1,51 @@
+//! What every definition shows to people and models: title, description, icons.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, LitStr, Result};
+
+use crate::attributes::Entries;
+use crate::handler::Handler;
+
+/// The `.with_…` calls for `title`, `description` (or else the doc comment) and every `icon`.
+pub(crate) fn take_presentation(entries: &mut Entries, handler: &Handler) -> Result<TokenStream> {
+    let private = handler.crate_path.private();
+    let title = entries
+        .take_text("title")?
+        .map(|title| quote!(.with_title(#title)));
+    let description = entries
+        .take_text("description")?
+        .map(|text| text.value())
+        .or_else(|| handler.description.clone())
+        .map(|text| quote!(.with_description(#text)));
+    let icons = entries.take_texts("icon")?;
+    Ok(quote!(#title #description #(.with_icon(#private::Icon::new(#icons)))*))
+}
+
+/// The `.with_annotations(…)` call for `audience` and `priority`.
+pub(crate) fn take_annotations(entries: &mut Entries, handler: &Handler) -> Result<TokenStream> {
+    let private = handler.crate_path.private();
+    let roles = entries.take_texts("audience")?;
+    let priority = entries.take_expression("priority")?;
+    if roles.is_empty() && priority.is_none() {
+        return Ok(TokenStream::new());
+    }
+    let roles = roles
+        .iter()
+        .map(|role| role_of(role, &private))
+        .collect::<Result<Vec<_>>>()?;
+    let audience = (!roles.is_empty()).then(|| quote!(.with_audience([#(#roles),*])));
+    let priority = priority.map(|priority| quote!(.with_priority(#priority)));
+    Ok(quote!(.with_annotations(#private::Annotations::new() #audience #priority)))
+}
+
+fn role_of(role: &LitStr, private: &TokenStream) -> Result<TokenStream> {
+    match role.value().as_str() {
+        "user" => Ok(quote!(#private::Role::User)),
+        "assistant" => Ok(quote!(#private::Role::Assistant)),
+        _ => Err(Error::new_spanned(
+            role,
+            "the audience is `\"user\"`, `\"assistant\"` or both",
+        )),
+    }
+}

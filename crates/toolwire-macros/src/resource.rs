@@ -1,0 +1,128 @@
+//! `#[resource]`: a function as one resource at a fixed URI.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Error, LitStr, Result};
+
+use crate::attributes::Entries;
+use crate::handler::{Handler, Subject};
+use crate::kinds;
+use crate::parameters::{Argument, Parameter};
+use crate::presentation::{take_annotations, take_presentation};
+use crate::text_values;
+
+/// The keys of `#[resource]`.
+pub(crate) const KEYS: &[&str] = &[
+    "uri",
+    "name",
+    "title",
+    "description",
+    "mime_type",
+    "size",
+    "icon",
+    "audience",
+    "priority",
+    "crate",
+];
+
+/// What messages call it.
+pub(crate) const SUBJECT: Subject = Subject {
+    noun: "a resource",
+    argument_attribute: "`#[arg]` of a resource",
+    argument_keys: &["uri"],
+};
+
+/// The expression of the served resource.
+pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
+    let private = handler.crate_path.private();
+    let uri = take_uri(
+        &mut entries,
+        handler.ident.span(),
+        "resource",
+        "notes://all",
+    )?;
+    let mut reads = Vec::new();
+    let mut values = Vec::new();
+    for parameter in &mut handler.parameters {
+        let Parameter::Argument(argument) = parameter else {
+            continue;
+        };
+        let Some((value, read)) = take_uri_parameter(argument)? else {
+            let message = "a resource has a fixed URI and nothing to fill in: use `#[resource_template]`, or mark the \
+                           parameter that wants the URI with `#[arg(uri)]`";
+            return Err(Error::new_spanned(&argument.ident, message));
+        };
+        values.push(value);
+        reads.push(read);
+    }
+    let binding = uri_binding(&reads);
+    let body = text_values::respond(
+        &handler,
+        &reads,
+        &values,
+        "IntoResourceResponse",
+        "into_resource_response",
+    );
+    let closure = handler.async_closure(&quote!(#binding: ::std::string::String), &body);
+
+    let name = match entries.take_text("name")? {
+        Some(name) => name.value(),
+        None => handler.default_name(),
+    };
+    let presentation = take_presentation(&mut entries, &handler)?;
+    let annotations = take_annotations(&mut entries, &handler)?;
+    let mime_type = entries
+        .take_text("mime_type")?
+        .map(|mime_type| quote!(.with_mime_type(#mime_type)));
+    let size = entries
+        .take_expression("size")?
+        .map(|size| quote!(.with_size(#size)));
+    let share = handler.share();
+    let resource = quote_spanned! {handler.output_span=>
+        #private::ServedResource::new(#uri, #name, #closure)
+    };
+    Ok(quote! {
+        {
+            #share
+            #resource #presentation #mime_type #size #annotations
+        }
+    })
+}
+
+/// The `uri` every resource needs.
+pub(crate) fn take_uri(
+    entries: &mut Entries,
+    function: Span,
+    attribute: &str,
+    example: &str,
+) -> Result<LitStr> {
+    entries.take_text("uri")?.ok_or_else(|| {
+        let message = format!("the URI is missing: write `#[{attribute}(uri = \"{example}\")]`");
+        Error::new(function, message)
+    })
+}
+
+/// The value and the statement for a parameter marked `#[arg(uri)]`: the URI that was asked for.
+pub(crate) fn take_uri_parameter(
+    argument: &mut Argument,
+) -> Result<Option<(TokenStream, TokenStream)>> {
+    if !argument.entries.take_flag("uri")?.unwrap_or(false) {
+        return Ok(None);
+    }
+    let owned = &argument.owned;
+    let source = if kinds::is_called(owned, "String") {
+        quote!(__uri)
+    } else {
+        quote!(<#owned as ::core::convert::From<::std::string::String>>::from(__uri))
+    };
+    Ok(Some((quote!(__uri), quote!(let __uri: #owned = #source;))))
+}
+
+/// The pattern for the URI, which most handlers do not read.
+pub(crate) fn uri_binding(reads: &[TokenStream]) -> TokenStream {
+    if reads.is_empty() {
+        quote!(_)
+    } else {
+        quote!(__uri)
+    }
+}

@@ -1,0 +1,220 @@
+//! `#[server]`: the methods of an `impl` block as handlers that share their state.
+//!
+//! The methods stay what they are. Beside the block stands an implementation of `Handlers`, which puts the value behind
+//! an `Arc` and registers one closure per marked method.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result, Type};
+
+use crate::attributes::{CratePath, Entries, is_named};
+use crate::definition::{self, Definition};
+use crate::handler::{Callee, Handler};
+use crate::parameters::Errors;
+
+/// The keys of `#[server]`.
+const KEYS: &[&str] = &["name", "version", "crate"];
+
+/// Expands `#[server(attribute)]` on the block in `item`.
+pub(crate) fn expand(attribute: TokenStream, item: &TokenStream) -> TokenStream {
+    let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
+        let message = "`#[server]` belongs on an `impl` block";
+        let error = Error::new(proc_macro2::Span::call_site(), message).into_compile_error();
+        return quote!(#error #item);
+    };
+    let generated = generate(attribute, &mut block).unwrap_or_else(Error::into_compile_error);
+    quote!(#block #generated)
+}
+
+fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
+    let mut errors = Errors::default();
+    let mut entries = errors
+        .keep(Entries::parse(attribute, "`#[server]`", KEYS))
+        .unwrap_or_default();
+    let crate_path = entries.take_crate()?;
+    if let Some((path, _)) = &block.trait_ {
+        errors.add(Error::new_spanned(
+            path,
+            "`#[server]` belongs on an `impl` block of its own, without a trait",
+        ));
+    }
+    let self_type = block.self_ty.clone();
+    let mut registrations = Vec::new();
+    for item in &mut block.items {
+        if let ImplItem::Fn(method) = item {
+            let registration = register(method, &self_type, &crate_path);
+            registrations.extend(errors.keep(registration).flatten());
+        }
+    }
+    let into_server = errors.keep(into_server(&mut entries, block, &crate_path));
+    errors.finish(())?;
+
+    let private = crate_path.private();
+    let mut generics = block.generics.clone();
+    if !generics.params.is_empty() {
+        // Handlers are shared between threads; said here, a missing bound is an error at the use and not in here.
+        generics
+            .make_where_clause()
+            .predicates
+            .push(syn::parse_quote! {
+                #self_type: ::core::marker::Send + ::core::marker::Sync + 'static
+            });
+    }
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        impl #impl_generics #private::Handlers for #self_type #where_clause {
+            #[allow(unused_variables)]
+            fn register(self, __server: #private::Server) -> #private::Server {
+                let __handlers = ::std::sync::Arc::new(self);
+                #(#registrations)*
+                __server
+            }
+        }
+
+        impl #impl_generics #self_type #where_clause {
+            #into_server
+        }
+    })
+}
+
+/// The statement that registers `method`, if it is marked.
+fn register(
+    method: &mut ImplItemFn,
+    self_type: &Type,
+    crate_path: &CratePath,
+) -> Result<Option<TokenStream>> {
+    let mut marks: Vec<(&Definition, Attribute)> = Vec::new();
+    for definition in definition::ALL {
+        let named = |attribute: &mut Attribute| is_named(attribute, definition.attribute);
+        marks.extend(
+            method
+                .attrs
+                .extract_if(.., named)
+                .map(|attribute| (definition, attribute)),
+        );
+    }
+    let mut marks = marks.into_iter();
+    let Some((definition, attribute)) = marks.next() else {
+        return Ok(None);
+    };
+
+    // What arrived belongs to the call, so owned parameters are the natural ones.
+    method
+        .attrs
+        .push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
+    let handler = Handler::take(
+        definition.subject,
+        crate_path.clone(),
+        &method.attrs,
+        &mut method.sig,
+        Callee::Method(Box::new(self_type.clone())),
+    );
+    if let Some((_, second)) = marks.next() {
+        return Err(Error::new_spanned(
+            &second,
+            "a method can be one thing only: keep one of its attributes",
+        ));
+    }
+    let title = format!("`#[{}]`", definition.attribute);
+    let keys: Vec<&str> = definition
+        .keys
+        .iter()
+        .copied()
+        .filter(|key| *key != "crate")
+        .collect();
+    let tokens = match attribute.meta {
+        Meta::List(list) => list.tokens,
+        _ => TokenStream::new(),
+    };
+    let entries = Entries::parse(tokens, &title, &keys)?;
+    let served = (definition.serve)(entries, handler?)?;
+    let register = format_ident!("{}", definition.attribute);
+    // A method that is compiled away is not registered either.
+    let conditions = method
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"));
+    Ok(Some(quote! {
+        #(#conditions)*
+        let __server = __server.#register(#served);
+    }))
+}
+
+fn into_server(
+    entries: &mut Entries,
+    block: &ItemImpl,
+    crate_path: &CratePath,
+) -> Result<TokenStream> {
+    let private = crate_path.private();
+    let name = match entries.take_text("name")? {
+        Some(name) => name.value(),
+        None => kebab_case(&type_name(&block.self_ty)?),
+    };
+    let version = match entries.take_text("version")? {
+        Some(version) => quote!(#version),
+        None => quote!(::core::env!("CARGO_PKG_VERSION")),
+    };
+    let docs = format!("A server called `{name}` with these handlers.");
+    Ok(quote! {
+        #[doc = #docs]
+        #[allow(dead_code)]
+        #[must_use]
+        pub fn into_server(self) -> #private::Server {
+            #private::Server::new(#name, #version).handlers(self)
+        }
+    })
+}
+
+fn type_name(ty: &Type) -> Result<String> {
+    match ty {
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .map(|segment| segment.ident.to_string()),
+        _ => None,
+    }
+    .ok_or_else(|| Error::new_spanned(ty, "give the server a name: `#[server(name = \"…\")]`"))
+}
+
+/// `HTTPNotes2` becomes `http-notes2`.
+fn kebab_case(name: &str) -> String {
+    let letters: Vec<char> = name.trim_matches('_').chars().collect();
+    let mut kebab = String::new();
+    for (index, &letter) in letters.iter().enumerate() {
+        let starts_word = index > 0
+            && letter.is_uppercase()
+            && (!letters[index - 1].is_uppercase()
+                || letters
+                    .get(index + 1)
+                    .is_some_and(|next| next.is_lowercase()));
+        if starts_word && !kebab.ends_with('-') {
+            kebab.push('-');
+        }
+        if letter == '_' {
+            kebab.push('-');
+        } else {
+            kebab.extend(letter.to_lowercase());
+        }
+    }
+    kebab
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, expected: &str) {
+        assert_eq!(kebab_case(name), expected);
+    }
+
+    #[test]
+    fn server_names_come_from_type_names() {
+        check("Notes", "notes");
+        check("NoteServer", "note-server");
+        check("HTTPNotes2", "http-notes2");
+        check("Snake_Case", "snake-case");
+        check("A", "a");
+    }
+}

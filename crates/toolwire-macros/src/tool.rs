@@ -1,0 +1,163 @@
+//! `#[tool]`: a function as a tool, its parameters as the input schema.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{Error, LitStr, Result};
+
+use crate::arguments;
+use crate::attributes::{Entries, quoted};
+use crate::handler::{Handler, Subject};
+use crate::parameters::Parameter;
+use crate::presentation::take_presentation;
+
+/// The keys of `#[tool]`.
+pub(crate) const KEYS: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "icon",
+    "read_only",
+    "destructive",
+    "idempotent",
+    "open_world",
+    "requires",
+    "output_schema",
+    "blocking",
+    "strict",
+    "crate",
+];
+
+/// What messages call it.
+pub(crate) const SUBJECT: Subject = Subject {
+    noun: "a tool",
+    argument_attribute: "`#[arg]` of a tool",
+    argument_keys: arguments::KEYS,
+};
+
+/// The expression of the served tool.
+pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
+    let private = handler.crate_path.private();
+    let strict = entries.take_flag("strict")?.unwrap_or(false);
+    let declaration = arguments::declare(&mut handler.parameters, &handler.crate_path, strict)?;
+    let struct_name = arguments::struct_name();
+    let values: Vec<TokenStream> = handler
+        .parameters
+        .iter()
+        .filter_map(|parameter| match parameter {
+            Parameter::Argument(argument) => Some(&argument.ident),
+            Parameter::Context { .. } => None,
+        })
+        .map(|ident| quote!(__arguments.#ident))
+        .collect();
+    let binding = if values.is_empty() {
+        quote!(_)
+    } else {
+        quote!(__arguments)
+    };
+    let inputs = quote!(#binding: #struct_name);
+    let call = handler.call(&values);
+    // A `Result` is a value with a schema, too, when both its halves are: say which of the two is meant.
+    let call = if handler.is_fallible {
+        quote_spanned!(handler.output_span=> #private::Fallible::new(#call))
+    } else {
+        call
+    };
+
+    let blocking = entries.span("blocking");
+    let (constructor, closure) = if entries.take_flag("blocking")?.unwrap_or(false) {
+        if let Some(span) = blocking.filter(|_| handler.is_async) {
+            let message = "an async function never blocks its thread: remove `blocking` or `async`";
+            return Err(Error::new(span, message));
+        }
+        (quote!(blocking), handler.blocking_closure(&inputs, &call))
+    } else {
+        (quote!(typed), handler.async_closure(&inputs, &call))
+    };
+
+    let name = match entries.take_text("name")? {
+        Some(name) => name.value(),
+        None => handler.default_name(),
+    };
+    let presentation = take_presentation(&mut entries, &handler)?;
+    let annotations = take_hints(&mut entries, &private)?;
+    let requires = take_requirements(&mut entries, &private)?;
+    let no_output_schema = (entries.take_flag("output_schema")? == Some(false))
+        .then(|| quote!(.without_output_schema()));
+    let share = handler.share();
+    // The span makes a return type without conversion an error at the return type.
+    let tool = quote_spanned! {handler.output_span=>
+        #private::ServedTool::#constructor::<#struct_name, _, _, _>(#name, #closure)
+    };
+    Ok(quote! {
+        {
+            #declaration
+            #share
+            #tool #presentation #annotations #requires #no_output_schema
+        }
+    })
+}
+
+fn take_hints(entries: &mut Entries, private: &TokenStream) -> Result<Option<TokenStream>> {
+    let mut calls = Vec::new();
+    if let Some(hint) = entries.take_flag("read_only")? {
+        calls.push(quote!(.with_read_only(#hint)));
+    }
+    if let Some(hint) = entries.take_flag("destructive")? {
+        calls.push(quote!(.with_destructive(#hint)));
+    }
+    if let Some(hint) = entries.take_flag("idempotent")? {
+        calls.push(quote!(.with_idempotent(#hint)));
+    }
+    if let Some(hint) = entries.take_flag("open_world")? {
+        calls.push(quote!(.with_open_world(#hint)));
+    }
+    Ok((!calls.is_empty())
+        .then(|| quote!(.with_annotations(#private::ToolAnnotations::new() #(#calls)*))))
+}
+
+/// The client capabilities `requires(…)` may name.
+const CAPABILITIES: &[&str] = &[
+    "roots",
+    "sampling",
+    "sampling.context",
+    "sampling.tools",
+    "elicitation",
+    "elicitation.form",
+    "elicitation.url",
+];
+
+fn take_requirements(entries: &mut Entries, private: &TokenStream) -> Result<Option<TokenStream>> {
+    let wanted = entries.take_texts("requires")?;
+    if let Some(unknown) = wanted
+        .iter()
+        .find(|name| !CAPABILITIES.contains(&name.value().as_str()))
+    {
+        let message = format!(
+            "no such client capability; there are: {}",
+            quoted(CAPABILITIES)
+        );
+        return Err(Error::new_spanned(unknown, message));
+    }
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let asks = |name: &str| wanted.iter().any(|wanted: &LitStr| wanted.value() == name);
+    let part = |name: &str, call: TokenStream| asks(name).then_some(call);
+
+    let roots = part(
+        "roots",
+        quote!(.with_roots(#private::RootsCapability::new())),
+    );
+    let context = part("sampling.context", quote!(.with_context()));
+    let tools = part("sampling.tools", quote!(.with_tools()));
+    let sampling = (asks("sampling") || context.is_some() || tools.is_some())
+        .then(|| quote!(.with_sampling(#private::SamplingCapability::new() #context #tools)));
+    // Elicitation without a mode means forms.
+    let form = (asks("elicitation") || asks("elicitation.form")).then(|| quote!(.with_form()));
+    let url = part("elicitation.url", quote!(.with_url()));
+    let elicitation = (form.is_some() || url.is_some())
+        .then(|| quote!(.with_elicitation(#private::ElicitationCapability::new() #form #url)));
+    Ok(Some(quote! {
+        .requires(#private::ClientCapabilities::new() #roots #sampling #elicitation)
+    }))
+}
