@@ -1,1 +1,90 @@
-//! Servers and clients for MCP.
+//! Servers for the Model Context Protocol, in every released revision. Clients are not there yet.
+//!
+//! ```
+//! use toolwire::{Server, tool};
+//!
+//! /// Adds two integers.
+//! #[tool]
+//! async fn add(/** first number */ a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[expect(unused_must_use, reason = "nobody speaks to it here")]
+//! # async fn serve() {
+//! Server::new("demo", "1.0.0").tool(add).serve_stdio().await;
+//! # }
+//! ```
+//!
+//! * [`Server`] holds what is offered; [`tool`], [`prompt`], [`resource`], [`resource_template`] and [`macro@server`]
+//!   turn functions and methods into handlers, [`ServedTool`] and its siblings take closures.
+//! * [`RequestContext`] is what a handler sees of its request: progress, logging, cancellation, questions to the client.
+//! * One server value speaks every released protocol revision; which one is decided per request.
+//! * [`types`] are the wire types, [`proto`] the rules; [`transport`] moves the messages.
+//! * The [`guide`] explains each subject on one page.
+
+mod engine;
+mod error;
+pub mod guide;
+mod server;
+pub mod transport;
+
+/// The rules of the protocol: pure functions and state machines.
+pub use toolwire_proto as proto;
+/// The wire types of every released revision.
+pub use toolwire_types as types;
+
+/// The crate behind [`JsonSchema`], for types whose crate does not depend on it.
+///
+/// ```
+/// #[derive(serde::Deserialize, toolwire::JsonSchema)]
+/// #[schemars(crate = "toolwire::schemars")]
+/// struct Place {
+///     #[schemars(length(min = 1))]
+///     city: String,
+/// }
+/// ```
+pub use schemars;
+pub use schemars::JsonSchema;
+#[cfg(feature = "macros")]
+pub use toolwire_macros::{Elicit, prompt, resource, resource_template, server, tool};
+pub use toolwire_proto::cache::CacheHint;
+pub use toolwire_types::{
+    CacheScope, CallToolResult, ClientCapabilities, ContentBlock, ErrorObject, GetPromptResult,
+    LoggingLevel, PromptMessage, ProtocolVersion, RawJson, ResourceContents, Tool,
+};
+
+pub use engine::{
+    BoxFuture, Cancellation, ConnectionState, Notice, NullContext, RequestScope, TokenInfo,
+    TransportContext,
+};
+pub use error::Error;
+pub use server::{
+    Completion, CompletionRequest, Contents, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,
+    IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
+    IntoToolError, IntoToolResponse, PromptArguments, PromptResponse, RegistrationError,
+    RequestContext, ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate,
+    ServedTool, Server, TemplateArguments, ToolError, ToolResponse, via,
+};
+
+/// What generated code names. Not part of the public API.
+#[doc(hidden)]
+pub mod __private {
+    pub use schemars;
+    pub use serde;
+    pub use serde_json;
+
+    pub use crate::types::{
+        Annotations, BooleanSchema, ClientCapabilities, ElicitSchema, ElicitationCapability,
+        EnumOption, Icon, NumberSchema, PrimitiveSchema, PromptArgument, Role, RootsCapability,
+        SamplingCapability, StringFormat, StringSchema, TitledMultiSelectEnumSchema,
+        TitledSingleSelectEnumSchema, ToolAnnotations, UntitledMultiSelectEnumSchema,
+        UntitledSingleSelectEnumSchema,
+    };
+    pub use crate::{
+        Completion, CompletionRequest, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,
+        IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
+        IntoToolResponse, PromptArguments, PromptResponse, RequestContext, ResourceResponse,
+        ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
+        TemplateArguments, ToolError,
+    };
+}

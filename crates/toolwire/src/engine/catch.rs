@@ -1,0 +1,91 @@
+//! A future that turns a panic into a value.
+//!
+//! A panic in a handler costs that one request: it is answered −32603 and nothing else suffers. Dropping the handler may
+//! panic too, so that is caught as well.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The handler panicked; the panic hook has already reported where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Panicked;
+
+/// Runs a future and yields `Err(Panicked)` instead of unwinding.
+#[derive(Debug)]
+pub(crate) struct CatchPanic<F> {
+    future: Option<Pin<Box<F>>>,
+}
+
+impl<F: Future> CatchPanic<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self {
+            future: Some(Box::pin(future)),
+        }
+    }
+}
+
+impl<F: Future> Future for CatchPanic<F> {
+    type Output = Result<F::Output, Panicked>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = self.future.as_mut() else {
+            return Poll::Ready(Err(Panicked));
+        };
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(_) => Poll::Ready(Err(Panicked)),
+        }
+    }
+}
+
+impl<F> Drop for CatchPanic<F> {
+    fn drop(&mut self) {
+        let future = self.future.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
+            tracing::error!("a handler panicked while it was dropped");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct PanicOnDrop;
+
+    impl Drop for PanicOnDrop {
+        fn drop(&mut self) {
+            panic!("in drop");
+        }
+    }
+
+    #[tokio::test]
+    async fn panics_become_values() {
+        assert_eq!(CatchPanic::new(async { 7 }).await, Ok(7));
+        assert_eq!(
+            CatchPanic::new(async { panic!("now") }).await,
+            Err::<(), _>(Panicked)
+        );
+        let later = async {
+            tokio::task::yield_now().await;
+            panic!("after an await")
+        };
+        assert_eq!(CatchPanic::new(later).await, Err::<(), _>(Panicked));
+    }
+
+    #[tokio::test]
+    async fn a_panic_while_dropping_is_contained() {
+        let pending = CatchPanic::new(async {
+            let _guard = PanicOnDrop;
+            std::future::pending::<()>().await;
+        });
+        assert!(
+            tokio::time::timeout(std::time::Duration::ZERO, pending)
+                .await
+                .is_err()
+        );
+    }
+}

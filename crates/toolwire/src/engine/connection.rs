@@ -1,0 +1,224 @@
+//! What is remembered about one peer.
+//!
+//! A stdio process and a legacy HTTP session have one of these; a 2026-07-28 request gets a fresh one, or none, because
+//! it says everything itself. Nothing mutable about a peer lives anywhere else, so peers cannot see each other.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolwire_proto::features::SupportedVersions;
+use toolwire_proto::lifecycle::Lifecycle;
+use toolwire_proto::requests::{self, ExchangeKey, InboundLedger, MaySend, Overloaded};
+use toolwire_types::{
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel, ProtocolVersion, RequestId,
+};
+
+use crate::engine::Cancellation;
+
+/// How many resource URIs one connection may subscribe to.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+
+/// The state of one connection or session.
+#[derive(Debug, Default)]
+pub struct ConnectionState {
+    peer: Mutex<Peer>,
+    in_flight: Mutex<InFlight>,
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    lifecycle: Lifecycle,
+    capabilities: Arc<ClientCapabilities>,
+    info: Option<Arc<Implementation>>,
+    minimum_log_level: Option<LoggingLevel>,
+    subscriptions: BTreeSet<String>,
+}
+
+#[derive(Debug, Default)]
+struct InFlight {
+    ledger: InboundLedger,
+    running: HashMap<ExchangeKey, Running>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Running {
+    cancellation: Cancellation,
+    /// The size of the message it came in.
+    bytes: usize,
+}
+
+impl ConnectionState {
+    /// The state of a connection nobody has spoken on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// As [`new`](Self::new), with another bound on the requests that may run at once.
+    #[must_use]
+    pub fn with_limit(requests_in_flight: usize) -> Self {
+        let in_flight = InFlight {
+            ledger: InboundLedger::new(requests_in_flight),
+            ..InFlight::default()
+        };
+        Self {
+            peer: Mutex::default(),
+            in_flight: Mutex::new(in_flight),
+        }
+    }
+
+    /// A copy of the handshake's state, for the admission of a request.
+    #[must_use]
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.peer().lifecycle
+    }
+
+    /// The version `initialize` settled on, if there was one.
+    #[must_use]
+    pub fn version(&self) -> Option<ProtocolVersion> {
+        self.peer().lifecycle.version()
+    }
+
+    /// Whether an `initialize` request was answered with success.
+    #[must_use]
+    pub fn is_initialize_processed(&self) -> bool {
+        self.version().is_some()
+    }
+
+    /// Whether `notifications/initialized` was received.
+    #[must_use]
+    pub fn is_initialized(&self) -> bool {
+        self.peer().lifecycle.is_initialized()
+    }
+
+    /// What the client declared at `initialize`; empty before.
+    #[must_use]
+    pub fn client_capabilities(&self) -> Arc<ClientCapabilities> {
+        Arc::clone(&self.peer().capabilities)
+    }
+
+    /// What the client called itself at `initialize`.
+    #[must_use]
+    pub fn client_info(&self) -> Option<Arc<Implementation>> {
+        self.peer().info.clone()
+    }
+
+    /// The level `logging/setLevel` asked for.
+    #[must_use]
+    pub fn minimum_log_level(&self) -> Option<LoggingLevel> {
+        self.peer().minimum_log_level
+    }
+
+    /// Opens legacy semantics: negotiates a version once and remembers the peer.
+    pub(crate) fn initialize(
+        &self,
+        requested: &str,
+        supported: &SupportedVersions,
+        capabilities: ClientCapabilities,
+        info: Option<Implementation>,
+    ) -> Result<ProtocolVersion, ErrorObject> {
+        let mut peer = self.peer();
+        let version = peer.lifecycle.on_initialize(requested, supported)?;
+        peer.capabilities = Arc::new(capabilities);
+        peer.info = info.map(Arc::new);
+        Ok(version)
+    }
+
+    pub(crate) fn initialized(&self) {
+        self.peer().lifecycle.on_initialized();
+    }
+
+    pub(crate) fn set_minimum_log_level(&self, level: LoggingLevel) {
+        self.peer().minimum_log_level = Some(level);
+    }
+
+    pub(crate) fn subscribe(&self, uri: &str) -> Result<(), ErrorObject> {
+        let mut peer = self.peer();
+        if peer.subscriptions.len() >= MAX_SUBSCRIPTIONS && !peer.subscriptions.contains(uri) {
+            return Err(ErrorObject::invalid_params(format!(
+                "this connection already subscribes to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first"
+            )));
+        }
+        peer.subscriptions.insert(uri.to_owned());
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.peer().subscriptions.remove(uri);
+    }
+
+    /// Whether the client subscribed to a resource with `resources/subscribe`.
+    #[must_use]
+    pub fn is_subscribed(&self, uri: &str) -> bool {
+        self.peer().subscriptions.contains(uri)
+    }
+
+    /// Enters a request into the ledger of running ones, with the flag that cancels it.
+    ///
+    /// Refused when too many run, or when the messages of those that run are too large together.
+    pub(crate) fn begin(
+        &self,
+        id: &RequestId,
+        cancellable: requests::Cancellation,
+        cancellation: &Cancellation,
+        size: MessageSize,
+    ) -> Result<ExchangeKey, ErrorObject> {
+        let mut in_flight = self.in_flight();
+        let total = in_flight.bytes.saturating_add(size.bytes);
+        if total > size.limit && in_flight.bytes > 0 {
+            return Err(Overloaded::new().into());
+        }
+        let key = in_flight.ledger.begin(id.clone(), cancellable)?;
+        in_flight.bytes = total;
+        let running = Running {
+            cancellation: cancellation.clone(),
+            bytes: size.bytes,
+        };
+        in_flight.running.insert(key, running);
+        Ok(key)
+    }
+
+    /// Raises the flag of every running request with this id. Unknown ids are ignored.
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        let mut in_flight = self.in_flight();
+        for key in in_flight.ledger.cancel(id) {
+            if let Some(running) = in_flight.running.get(&key) {
+                running.cancellation.cancel();
+            }
+        }
+    }
+
+    /// Takes a request out of the ledger; says whether its answer may still be sent.
+    pub(crate) fn finish(&self, key: ExchangeKey) -> bool {
+        let mut in_flight = self.in_flight();
+        if let Some(running) = in_flight.running.remove(&key) {
+            in_flight.bytes -= running.bytes;
+        }
+        in_flight.ledger.finish(key) == MaySend::Waiting
+    }
+
+    /// Raises every flag: the peer is gone.
+    pub(crate) fn cancel_all(&self) {
+        for running in self.in_flight().running.values() {
+            running.cancellation.cancel();
+        }
+    }
+
+    fn peer(&self) -> MutexGuard<'_, Peer> {
+        self.peer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, InFlight> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The size of a request's message, and how large all that run may be together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MessageSize {
+    pub(crate) bytes: usize,
+    pub(crate) limit: usize,
+}

@@ -1,0 +1,24 @@
+//! Exchanges: one request, some notices, one outcome.
+//!
+//! The engine knows connections and running requests but no bytes. A transport gives it a [`TransportContext`] and gets
+//! back outcomes; the server floor beside it supplies the handlers.
+
+mod caller;
+mod cancellation;
+mod catch;
+mod connection;
+pub(crate) mod exchange;
+mod scope;
+mod token;
+pub(crate) mod transport;
+
+pub(crate) use caller::Caller;
+pub use cancellation::Cancellation;
+pub(crate) use catch::CatchPanic;
+pub use connection::ConnectionState;
+pub(crate) use connection::MessageSize;
+pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
+pub use scope::RequestScope;
+pub(crate) use scope::Round;
+pub use token::TokenInfo;
+pub use transport::{BoxFuture, Notice, NullContext, TransportContext};

@@ -1,0 +1,232 @@
+//! The scope of one request: what is known about it only after its message was parsed.
+//!
+//! It wraps the transport's context and is installed before the handler runs. The version in effect is fixed here, so
+//! that nothing another request does can change it while a handler waits.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::logging;
+use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::progress::ProgressGate;
+use toolwire_proto::stamp::{Stamp, Target};
+use toolwire_types::{
+    ClientCapabilities, ErrorObject, Implementation, InputResponses, LoggingLevel,
+    LoggingMessageNotificationParams, Meta, ProgressNotificationParams, ProgressToken,
+    ProtocolVersion, RawJson, RequestId, meta_key,
+};
+
+use crate::engine::transport::no_channel;
+use crate::engine::{Cancellation, ConnectionState, Notice, TokenInfo, TransportContext};
+use crate::error::Error;
+
+/// One request as its handler sees it. [`RequestContext`](crate::RequestContext) is the handle to it.
+#[derive(Debug)]
+pub struct RequestScope {
+    pub(crate) transport: Arc<dyn TransportContext>,
+    pub(crate) id: RequestId,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) client_capabilities: Arc<ClientCapabilities>,
+    /// `None` drops every log message.
+    pub(crate) minimum_log_level: Option<LoggingLevel>,
+    pub(crate) progress_token: Option<ProgressToken>,
+    pub(crate) raw_meta: Option<RawJson>,
+    /// Read from the raw form when somebody asks.
+    pub(crate) meta: OnceLock<Meta>,
+    pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
+    pub(crate) cancellation: Option<Cancellation>,
+    pub(crate) round: Round,
+    pub(crate) progress: Arc<Mutex<ProgressGate>>,
+}
+
+/// What the client sent back when it was asked for input.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Round {
+    pub(crate) input_responses: InputResponses,
+    /// The empty text is a state, too.
+    pub(crate) request_state: Option<String>,
+}
+
+impl RequestScope {
+    /// The id of the request.
+    #[must_use]
+    pub fn request_id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The protocol version in effect for this very request: the negotiated one on a legacy connection, the one in the
+    /// request's `_meta` otherwise.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.version
+    }
+
+    /// Whether the request describes itself and there is no channel to ask the client anything.
+    #[must_use]
+    pub fn is_stateless(&self) -> bool {
+        self.version.is_stateless()
+    }
+
+    /// Whether the client cancelled the request. Without a flag of its own the transport's word counts.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        match &self.cancellation {
+            Some(flag) => flag.is_cancelled() || self.transport.is_cancelled(),
+            None => self.transport.is_cancelled(),
+        }
+    }
+
+    /// The `_meta` of the request.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        self.meta.get_or_init(|| {
+            let read = self.raw_meta.as_ref().and_then(|raw| raw.parse().ok());
+            read.unwrap_or_default()
+        })
+    }
+
+    /// What the client calls itself: in this request, or when the connection was initialized.
+    #[must_use]
+    pub fn client_info(&self) -> Option<&Implementation> {
+        let find = || {
+            if self.version.is_stateless() {
+                // For display only, so a strange one counts as none.
+                self.meta()
+                    .get_as(meta_key::CLIENT_INFO)
+                    .ok()
+                    .flatten()
+                    .map(Arc::new)
+            } else {
+                self.connection_state()
+                    .and_then(|state| state.client_info())
+            }
+        };
+        self.client_info.get_or_init(find).as_deref()
+    }
+
+    /// The state of the connection the transport resolved for this request, if it keeps one.
+    #[must_use]
+    pub fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
+        self.transport.connection_state()
+    }
+
+    /// The name of the connection or session, if the transport is scoped to one.
+    #[must_use]
+    pub fn connection_token(&self) -> Option<&str> {
+        self.transport.connection_token()
+    }
+
+    /// Who is calling.
+    #[must_use]
+    pub fn auth(&self) -> &TokenInfo {
+        self.transport.auth()
+    }
+
+    /// Sends `notifications/progress`, if the request asked for it and the value grew.
+    pub(crate) fn report_progress(
+        &self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) {
+        let Some(token) = &self.progress_token else {
+            return;
+        };
+        // Held until it is sent, so that two threads cannot overtake each other, nor the outcome one of them.
+        let mut gate = self.gate();
+        if self.is_cancelled() || !gate.accept(progress) {
+            return;
+        }
+        let mut params = ProgressNotificationParams::new(token.clone(), progress);
+        params.total = total.filter(|total| total.is_finite());
+        params.message = message;
+        self.notify(
+            "notifications/progress",
+            params,
+            OutgoingKind::Progress(token.to_string()),
+        );
+    }
+
+    /// Sends `notifications/message`, unless it is below what the client wants to see.
+    pub(crate) fn log(&self, level: LoggingLevel, data: RawJson, logger: Option<&str>) {
+        let wanted = self
+            .minimum_log_level
+            .is_some_and(|minimum| logging::passes(level, minimum));
+        if !wanted {
+            return;
+        }
+        // Held until it is sent: spec 2026-07-28, server/utilities/logging, nothing follows the response.
+        let gate = self.gate();
+        if gate.is_complete() || self.is_cancelled() {
+            return;
+        }
+        let mut params = LoggingMessageNotificationParams::new(level, data);
+        params.logger = logger.map(str::to_owned);
+        self.notify("notifications/message", params, OutgoingKind::Log);
+    }
+
+    /// Sends a request to the client and waits for its answer; a stateless request has no channel for it.
+    pub(crate) async fn request(
+        &self,
+        method: &'static str,
+        params: RawJson,
+    ) -> Result<RawJson, Error> {
+        self.refuse_if_stateless(method)?;
+        if !self.transport.has_channel() {
+            return Err(no_channel(method));
+        }
+        self.transport.request(method, params).await
+    }
+
+    /// Spec 2026-07-28, basic/transports/stdio: a server must not write requests, whatever channel there is.
+    pub(crate) fn refuse_if_stateless(&self, method: &str) -> Result<(), Error> {
+        if !self.is_stateless() {
+            return Ok(());
+        }
+        Err(ErrorObject::internal(format!(
+            "`{method}` cannot be sent during a stateless request; return `input_required` and read \
+             `input_responses` when the client calls again"
+        ))
+        .into())
+    }
+
+    /// Nothing more is reported once the outcome is known.
+    pub(crate) fn complete(&self) {
+        self.gate().complete();
+    }
+
+    fn notify<P: Stamp + serde::Serialize>(
+        &self,
+        method: &'static str,
+        mut params: P,
+        kind: OutgoingKind,
+    ) {
+        params.stamp(&Target::new(self.version));
+        match RawJson::from_serialize(&params) {
+            Ok(params) => self.transport.notify(Notice::new(method, params, kind)),
+            Err(error) => tracing::warn!(method, %error, "a notification could not be written"),
+        }
+    }
+
+    fn gate(&self) -> std::sync::MutexGuard<'_, ProgressGate> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same request in its next round, with the answers that were gathered for it.
+    pub(crate) fn next_round(&self, round: Round) -> Self {
+        Self {
+            transport: Arc::clone(&self.transport),
+            id: self.id.clone(),
+            version: self.version,
+            client_capabilities: Arc::clone(&self.client_capabilities),
+            minimum_log_level: self.minimum_log_level,
+            progress_token: self.progress_token.clone(),
+            raw_meta: self.raw_meta.clone(),
+            meta: OnceLock::new(),
+            client_info: OnceLock::new(),
+            cancellation: self.cancellation.clone(),
+            round,
+            progress: Arc::clone(&self.progress),
+        }
+    }
+}

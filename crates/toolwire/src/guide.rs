@@ -1,0 +1,27 @@
+//! Guides: how to do things with toolwire, one page per subject.
+//!
+//! Start with [`getting_started`]. Every example on these pages is compiled, and run where it can end.
+
+#[doc = include_str!("guide/getting_started.md")]
+pub mod getting_started {}
+
+#[doc = include_str!("guide/tools.md")]
+pub mod tools {}
+
+#[doc = include_str!("guide/resources_and_prompts.md")]
+pub mod resources_and_prompts {}
+
+#[doc = include_str!("guide/request_context.md")]
+pub mod request_context {}
+
+#[doc = include_str!("guide/asking_for_input.md")]
+pub mod asking_for_input {}
+
+#[doc = include_str!("guide/versions.md")]
+pub mod versions {}
+
+#[doc = include_str!("guide/serving.md")]
+pub mod serving {}
+
+#[doc = include_str!("guide/coming_from_mcpd.md")]
+pub mod coming_from_mcpd {}

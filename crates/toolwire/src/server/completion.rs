@@ -1,0 +1,183 @@
+//! Completion of prompt arguments and template variables.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use toolwire_types::{CompleteResult, Completion as WireCompletion};
+
+use crate::engine::BoxFuture;
+use crate::server::RequestContext;
+
+/// The most values one answer may carry (spec, server/utilities/completion).
+const MAX_VALUES: usize = 100;
+
+/// What the user has typed so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompletionRequest {
+    /// The argument or variable that is being typed.
+    pub argument: String,
+    /// Its text up to now.
+    pub value: String,
+    /// Other arguments that are already filled in (from 2025-06-18 on).
+    pub arguments: IndexMap<String, String>,
+}
+
+/// Suggestions, best first.
+///
+/// More than a hundred are cut off, and the client is told that there are more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Completion {
+    values: Vec<String>,
+    total: Option<u64>,
+    has_more: bool,
+}
+
+impl Completion {
+    /// These suggestions.
+    #[must_use]
+    pub fn new(values: Vec<String>) -> Self {
+        Self {
+            values,
+            total: None,
+            has_more: false,
+        }
+    }
+
+    /// Those of the candidates that begin with what was typed, ignoring case.
+    pub fn prefix_match<T: AsRef<str>>(
+        value: &str,
+        candidates: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let typed = value.to_lowercase();
+        let matching = candidates
+            .into_iter()
+            .filter(|candidate| candidate.as_ref().to_lowercase().starts_with(&typed))
+            .map(|candidate| candidate.as_ref().to_owned());
+        Self::new(matching.collect())
+    }
+
+    /// How many there are in all, when it is more than are given.
+    #[must_use]
+    pub fn with_total(mut self, total: u64) -> Self {
+        self.total = Some(total);
+        self
+    }
+
+    /// Says that there are more than given.
+    #[must_use]
+    pub fn with_more(mut self) -> Self {
+        self.has_more = true;
+        self
+    }
+
+    pub(crate) fn into_result(mut self) -> CompleteResult {
+        let given = self.values.len();
+        if given > MAX_VALUES {
+            self.values.truncate(MAX_VALUES);
+            self.has_more = true;
+            self.total.get_or_insert(given as u64);
+        }
+        let mut completion = WireCompletion::new(self.values);
+        completion.total = self.total;
+        completion.has_more = Some(self.has_more);
+        CompleteResult::new(completion)
+    }
+}
+
+impl<T: Into<String>> From<Vec<T>> for Completion {
+    fn from(values: Vec<T>) -> Self {
+        Self::new(values.into_iter().map(Into::into).collect())
+    }
+}
+
+type Completer =
+    dyn Fn(RequestContext, CompletionRequest) -> BoxFuture<'static, Completion> + Send + Sync;
+
+/// The completers of one prompt or template, by argument.
+#[derive(Clone, Default)]
+pub(crate) struct Completers {
+    by_argument: IndexMap<String, Arc<Completer>>,
+}
+
+impl Completers {
+    pub(crate) fn add<F, Fut>(&mut self, argument: String, completer: F)
+    where
+        F: Fn(RequestContext, CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Into<Completion>,
+    {
+        let completer = move |ctx: RequestContext,
+                              request: CompletionRequest|
+              -> BoxFuture<'static, Completion> {
+            let running = completer(ctx, request);
+            Box::pin(async move { running.await.into() })
+        };
+        self.by_argument.insert(argument, Arc::new(completer));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_argument.is_empty()
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.by_argument.keys()
+    }
+
+    /// Suggestions for an argument; none when nobody completes it.
+    pub(crate) fn complete(
+        &self,
+        ctx: RequestContext,
+        request: CompletionRequest,
+    ) -> BoxFuture<'static, Completion> {
+        match self.by_argument.get(&request.argument) {
+            Some(completer) => completer(ctx, request),
+            None => Box::pin(std::future::ready(Completion::default())),
+        }
+    }
+}
+
+impl fmt::Debug for Completers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_argument.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_match_without_regard_to_case() {
+        let completion = Completion::prefix_match("al", ["Alice", "alan", "Bob"]);
+        assert_eq!(
+            completion.into_result().completion.values,
+            ["Alice", "alan"]
+        );
+    }
+
+    #[test]
+    fn at_most_a_hundred_values_are_sent() {
+        let many = |count: usize| {
+            Completion::new(vec!["x".to_owned(); count])
+                .into_result()
+                .completion
+        };
+        assert_eq!(
+            (many(99).values.len(), many(99).has_more),
+            (99, Some(false))
+        );
+        assert_eq!(
+            (many(100).values.len(), many(100).has_more),
+            (100, Some(false))
+        );
+        let cut = many(101);
+        assert_eq!(
+            (cut.values.len(), cut.has_more, cut.total),
+            (100, Some(true), Some(101))
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! How a handler fails.
+//!
+//! A tool that fails tells the model why: the result carries `isError`. A protocol error (an [`ErrorObject`], or a
+//! [`crate::Error`] that holds one) becomes the JSON-RPC error of the request instead.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use toolwire_types::ErrorObject;
+
+use crate::error::Error;
+
+/// The failure of a tool, prompt or resource handler.
+///
+/// Every error type converts with `?`. Strings do through [`ToolError::failed`].
+///
+/// ```
+/// use toolwire::ToolError;
+///
+/// fn parse(text: &str) -> Result<i64, ToolError> {
+///     if text.is_empty() {
+///         return Err(ToolError::failed("nothing to parse"));
+///     }
+///     Ok(text.parse()?)
+/// }
+/// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
+/// ```
+#[derive(Debug)]
+pub struct ToolError(Failure);
+
+#[derive(Debug)]
+enum Failure {
+    /// Told to the model as a result with `isError`.
+    Text(String),
+    /// Told to the client as a JSON-RPC error.
+    Rpc(ErrorObject),
+}
+
+impl ToolError {
+    /// A failure the model should read.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self(Failure::Text(message.into()))
+    }
+
+    /// A JSON-RPC error for the client.
+    #[must_use]
+    pub fn rpc(error: ErrorObject) -> Self {
+        Self(Failure::Rpc(error))
+    }
+
+    /// There is no resource at this URI. Each revision is told in its own way.
+    #[must_use]
+    pub fn resource_not_found(uri: impl Into<String>) -> Self {
+        let uri = uri.into();
+        let error = ErrorObject::invalid_params(format!("there is no resource `{uri}`"));
+        Self::rpc(error.with_data(serde_json::json!({ "uri": uri })))
+    }
+
+    /// The text for the model, or the JSON-RPC error.
+    pub(crate) fn into_text(self) -> Result<String, ErrorObject> {
+        match self.0 {
+            Failure::Text(text) => Ok(text),
+            Failure::Rpc(error) => Err(error),
+        }
+    }
+
+    /// The JSON-RPC error of a request that has no other way to fail (prompts, resources).
+    pub(crate) fn into_error_object(self) -> ErrorObject {
+        match self.0 {
+            Failure::Text(text) => ErrorObject::internal(text),
+            Failure::Rpc(error) => error,
+        }
+    }
+
+    fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
+        let error = match error.downcast::<ErrorObject>() {
+            Ok(rpc) => return Self(Failure::Rpc(*rpc)),
+            Err(other) => other,
+        };
+        match error.downcast::<Error>() {
+            Ok(error) => Self(Failure::Rpc(error.into_error_object())),
+            Err(other) => Self(Failure::Text(chain(&*other))),
+        }
+    }
+}
+
+/// This level and everything below it, as one line.
+fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Failure::Text(text) => f.write_str(text),
+            Failure::Rpc(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+// `ToolError` is not itself an `Error`, which leaves room for this conversion from all that are (as `anyhow` does).
+impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self::from_boxed(Box::new(error))
+    }
+}
+
+/// The error half of a handler's `Result`: any error, a string, or a [`ToolError`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a handler",
+    label = "not an error toolwire can report",
+    note = "use `ToolError`, a `String`, or any type that implements `std::error::Error + Send + Sync`"
+)]
+pub trait IntoToolError {
+    /// Converts.
+    fn into_tool_error(self) -> ToolError;
+}
+
+impl IntoToolError for ToolError {
+    fn into_tool_error(self) -> ToolError {
+        self
+    }
+}
+
+impl<E: Into<Box<dyn StdError + Send + Sync>>> IntoToolError for E {
+    fn into_tool_error(self) -> ToolError {
+        ToolError::from_boxed(self.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocol_errors_stay_protocol_errors_through_the_question_mark() {
+        fn inner() -> Result<(), ToolError> {
+            Err(ErrorObject::invalid_params("no"))?;
+            Ok(())
+        }
+        fn outer() -> Result<(), ToolError> {
+            Err(Error::from(ErrorObject::invalid_params("no")))?;
+            Ok(())
+        }
+        for error in [inner().unwrap_err(), outer().unwrap_err()] {
+            assert_eq!(error.into_text().unwrap_err().code, -32602);
+        }
+    }
+
+    #[test]
+    fn strings_and_errors_become_text() {
+        assert_eq!("plain".into_tool_error().into_text().unwrap(), "plain");
+        assert_eq!(
+            String::from("owned").into_tool_error().into_text().unwrap(),
+            "owned"
+        );
+        let io = std::io::Error::other("disk full");
+        assert_eq!(io.into_tool_error().into_text().unwrap(), "disk full");
+    }
+}

@@ -1,0 +1,72 @@
+//! The four lists, page by page.
+
+use toolwire_types::{
+    ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, RawJson,
+};
+
+use crate::engine::{Exchange, Outcome, Reply};
+use crate::server::pagination::{Page, page};
+use crate::server::snapshot::{List, Snapshot};
+
+/// Answers a list method.
+pub(crate) fn list(snapshot: &Snapshot, list: List, exchange: &Exchange) -> Outcome {
+    let request: PaginatedRequestParams = exchange.decode_params()?;
+    let cursor = request.cursor.as_deref();
+    let page = match list {
+        List::Tools => cut(snapshot, &snapshot.tools, cursor),
+        List::Prompts => cut(snapshot, &snapshot.prompts, cursor),
+        List::Resources => cut(snapshot, &snapshot.resources, cursor),
+        List::Templates => cut(snapshot, &snapshot.templates, cursor),
+    }?;
+    let version = exchange.context.version();
+    let written = snapshot.derived.page(
+        list,
+        version,
+        page.start,
+        snapshot.options.page_size,
+        || write(snapshot, list, version, &page),
+    );
+    written.map(Reply::Shared)
+}
+
+fn cut<T>(
+    snapshot: &Snapshot,
+    entries: &indexmap::IndexMap<String, T>,
+    cursor: Option<&str>,
+) -> Result<Page, ErrorObject> {
+    let key_at = |index: usize| entries.get_index(index).map_or("", |(key, _)| key.as_str());
+    page(
+        entries.len(),
+        snapshot.options.page_size,
+        cursor,
+        key_at,
+        |key| entries.get_index_of(key),
+    )
+}
+
+fn write(
+    snapshot: &Snapshot,
+    list: List,
+    version: ProtocolVersion,
+    page: &Page,
+) -> Result<RawJson, ErrorObject> {
+    let range = page.start..page.end;
+    let hint = &snapshot.options.list_hint;
+    macro_rules! result {
+        ($entries:expr, $result:ident) => {{
+            let entries = $entries.values().skip(range.start).take(range.len());
+            let mut result = $result::new(entries.map(|entry| entry.descriptor.clone()).collect());
+            result.next_cursor.clone_from(&page.next_cursor);
+            result.ttl_ms = Some(hint.ttl_ms());
+            result.cache_scope = Some(hint.scope);
+            snapshot.write(result, version)
+        }};
+    }
+    match list {
+        List::Tools => result!(snapshot.tools, ListToolsResult),
+        List::Prompts => result!(snapshot.prompts, ListPromptsResult),
+        List::Resources => result!(snapshot.resources, ListResourcesResult),
+        List::Templates => result!(snapshot.templates, ListResourceTemplatesResult),
+    }
+}

@@ -1,0 +1,184 @@
+//! Servers: what they offer, and how requests reach it.
+
+mod completion;
+mod context;
+mod described;
+pub(crate) mod dispatch;
+mod elicit;
+mod failure;
+pub(crate) mod hub;
+mod lists;
+mod method;
+mod open;
+mod options;
+mod pagination;
+mod prompt;
+mod register;
+mod registration;
+mod resource;
+mod response;
+mod rounds_loop;
+mod schema;
+#[cfg_attr(not(feature = "schema-validation"), path = "no_schema_check.rs")]
+mod schema_check;
+mod sealing;
+pub(crate) mod snapshot;
+mod tool;
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use toolwire_proto::subscriptions::Change;
+use toolwire_types::{Implementation, ServerCapabilities};
+
+pub use completion::{Completion, CompletionRequest};
+pub use context::RequestContext;
+pub use elicit::{Elicit, ElicitField};
+pub use failure::{IntoToolError, ToolError};
+pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptResponse, ServedPrompt};
+pub use register::Handlers;
+pub use registration::RegistrationError;
+pub use resource::{
+    Contents, IntoResource, IntoResourceResponse, IntoResourceTemplate, ResourceResponse,
+    ServedResource, ServedResourceTemplate, TemplateArguments,
+};
+pub use response::{Fallible, IntoToolResponse, ToolResponse, via};
+pub use tool::{IntoTool, ServedTool};
+
+use crate::engine::Cancellation;
+use hub::Hub;
+use snapshot::{Derived, Snapshot};
+
+/// An MCP server: a name, and what is registered on it.
+///
+/// It is a handle: clones share everything, and a clone kept aside changes the server while it serves.
+///
+/// ```
+/// use toolwire::{Server, tool};
+///
+/// /// Adds two integers.
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[expect(unused_must_use, reason = "nobody speaks to it here")]
+/// # async fn serve() {
+/// Server::new("demo", "1.0.0").tool(add).serve_stdio().await;
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    snapshot: RwLock<Arc<Snapshot>>,
+    hub: Arc<Hub>,
+    shutdown: Cancellation,
+}
+
+impl Server {
+    /// A server that offers nothing yet.
+    #[must_use]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_info(Implementation::new(name, version))
+    }
+
+    /// A server with a full identity: title, icons, website.
+    #[must_use]
+    pub fn with_info(info: Implementation) -> Self {
+        let shared = Shared {
+            snapshot: RwLock::new(Arc::new(Snapshot::new(info))),
+            hub: Arc::default(),
+            shutdown: Cancellation::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// What the server advertises, derived from what is registered.
+    #[must_use]
+    pub fn capabilities(&self) -> ServerCapabilities {
+        self.snapshot().capabilities().clone()
+    }
+
+    // ---- telling clients ----
+
+    /// Tells subscribers that a resource changed. Returns how many streams were reached.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
+        self.publish(&Change::ResourceUpdated(uri.into()))
+    }
+
+    /// Tells clients that the list of tools changed; adding and removing tools does so by itself.
+    pub fn tools_changed(&self) -> usize {
+        self.publish(&Change::ToolsListChanged)
+    }
+
+    /// Tells clients that the list of prompts changed; adding and removing prompts does so by itself.
+    pub fn prompts_changed(&self) -> usize {
+        self.publish(&Change::PromptsListChanged)
+    }
+
+    /// Tells clients that the list of resources changed; adding and removing resources does so by itself.
+    pub fn resources_changed(&self) -> usize {
+        self.publish(&Change::ResourcesListChanged)
+    }
+
+    /// Ends serving: streams get their last word, running requests a moment to finish.
+    pub fn shut_down(&self) {
+        self.shared.shutdown.cancel();
+    }
+
+    // ---- for the floors around ----
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(
+            &self
+                .shared
+                .snapshot
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.shared.hub
+    }
+
+    pub(crate) fn shutdown(&self) -> &Cancellation {
+        &self.shared.shutdown
+    }
+
+    fn publish(&self, change: &Change) -> usize {
+        self.shared.hub.publish(change)
+    }
+
+    /// Makes the next snapshot. Requests that run keep the one they began with.
+    fn change<R>(&self, change: impl FnOnce(&mut Snapshot) -> R) -> R {
+        let mut current = self
+            .shared
+            .snapshot
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let snapshot = Arc::make_mut(&mut current);
+        snapshot.derived = Derived::default();
+        change(snapshot)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snapshot = self.snapshot();
+        f.debug_struct("Server")
+            .field("info", &snapshot.info)
+            .field("tools", &snapshot.tools.len())
+            .field("prompts", &snapshot.prompts.len())
+            .field(
+                "resources",
+                &(snapshot.resources.len() + snapshot.templates.len()),
+            )
+            .finish_non_exhaustive()
+    }
+}

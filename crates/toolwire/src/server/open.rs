@@ -1,0 +1,129 @@
+//! From an admitted request to its scope: everything a handler will see of it.
+
+use std::sync::{Arc, LazyLock};
+
+use toolwire_proto::admit::{Admitted, MethodRef};
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::logging::{self, LevelChoice};
+use toolwire_types::{ClientCapabilities, ErrorObject, InputResponses, LoggingLevel, RawJson};
+
+use crate::engine::{Cancellation, Exchange, RequestScope, Round, Route, TransportContext};
+use crate::server::Server;
+use crate::server::context::RequestContext;
+use crate::server::sealing::Purpose;
+use crate::server::snapshot::Snapshot;
+
+/// What legacy clients see that never set a level.
+const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
+
+/// Most requests declare nothing, and share this.
+static NO_CAPABILITIES: LazyLock<Arc<ClientCapabilities>> = LazyLock::new(Arc::default);
+
+impl Server {
+    /// Gives an admitted request its scope.
+    pub(crate) fn open(
+        &self,
+        admitted: Admitted<'_>,
+        transport: Arc<dyn TransportContext>,
+        cancellation: Option<Cancellation>,
+    ) -> Result<Exchange, ErrorObject> {
+        let snapshot = self.snapshot();
+        let scope = RequestScope {
+            version: admitted.version,
+            client_capabilities: client_capabilities(&admitted, &*transport)?,
+            minimum_log_level: minimum_log_level(&snapshot, &admitted, &*transport),
+            round: round(&snapshot, &admitted, &*transport)?,
+            id: admitted.id,
+            progress_token: admitted.meta.progress_token,
+            raw_meta: admitted.raw_meta.map(RawJson::from),
+            meta: Default::default(),
+            client_info: Default::default(),
+            cancellation,
+            progress: Arc::default(),
+            transport,
+        };
+        let route = match admitted.method {
+            MethodRef::Known(method) => Route::Known(method),
+            MethodRef::Custom(name) => Route::Custom(name.into_owned()),
+        };
+        // Of a tool call only the name and the arguments matter, so the rest is not copied.
+        let params = admitted.params.filter(|_| route.name() != "tools/call");
+        Ok(Exchange {
+            name: admitted.name.map(|name| name.into_owned()),
+            params: params.map(RawJson::from),
+            arguments: admitted.arguments.map(RawJson::from),
+            context: RequestContext::new(Arc::new(scope), self.clone()),
+            route,
+            snapshot,
+        })
+    }
+}
+
+/// What the request declares, or what the connection declared once and for all.
+fn client_capabilities(
+    admitted: &Admitted<'_>,
+    transport: &dyn TransportContext,
+) -> Result<Arc<ClientCapabilities>, ErrorObject> {
+    let none = || Arc::clone(&NO_CAPABILITIES);
+    if !admitted.version.is_stateless() {
+        return Ok(transport
+            .connection_state()
+            .map_or_else(none, |state| state.client_capabilities()));
+    }
+    match admitted.meta.client_capabilities {
+        None => Ok(none()),
+        Some(raw) if raw.get() == "{}" => Ok(none()),
+        Some(raw) => serde_json::from_str(raw.get())
+            .map(Arc::new)
+            .map_err(|error| {
+                ErrorObject::invalid_params(format!("the client capabilities in `_meta`: {error}"))
+            }),
+    }
+}
+
+fn minimum_log_level(
+    snapshot: &Snapshot,
+    admitted: &Admitted<'_>,
+    transport: &dyn TransportContext,
+) -> Option<LoggingLevel> {
+    if !snapshot.options.logging {
+        return None;
+    }
+    let choice = LevelChoice {
+        requested: admitted.meta.log_level,
+        session: transport
+            .connection_state()
+            .and_then(|state| state.minimum_log_level()),
+        server_default: Some(DEFAULT_LOG_LEVEL),
+    };
+    logging::effective_minimum(admitted.era, choice)
+}
+
+/// The answers and the state the client sent back. State that does not open is refused.
+fn round(
+    snapshot: &Snapshot,
+    admitted: &Admitted<'_>,
+    transport: &dyn TransportContext,
+) -> Result<Round, ErrorObject> {
+    let input_responses = match admitted.input_responses {
+        Some(raw) => serde_json::from_str(raw.get())
+            .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,
+        None => InputResponses::default(),
+    };
+    let request_state = match &admitted.request_state {
+        Some(token) => {
+            let purpose = Purpose {
+                auth: transport.auth(),
+                method: admitted.method.name(),
+                name: admitted.name.as_deref().unwrap_or_default(),
+                arguments: admitted.arguments,
+            };
+            Some(snapshot.options.seal.open(&purpose, token)?)
+        }
+        None => None,
+    };
+    Ok(Round {
+        input_responses,
+        request_state,
+    })
+}

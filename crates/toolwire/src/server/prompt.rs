@@ -1,0 +1,335 @@
+//! A prompt: its descriptor, its handler, and the completion of its arguments.
+
+use std::fmt;
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use toolwire_types::{
+    ClientCapabilities, ErrorObject, GetPromptResult, InputRequests, InputRequiredResult, Prompt,
+    PromptArgument, PromptMessage,
+};
+
+use crate::engine::BoxFuture;
+use crate::server::RequestContext;
+use crate::server::completion::{Completers, Completion, CompletionRequest};
+use crate::server::described::descriptor_options;
+use crate::server::failure::{IntoToolError, ToolError};
+use crate::server::registration::RegistrationError;
+use crate::server::response::{input_required, state_text, via};
+
+type Outcome = Result<PromptResponse, ToolError>;
+type Handler = dyn Fn(RequestContext, PromptArguments) -> BoxFuture<'static, Outcome> + Send + Sync;
+
+/// Something that can be registered as a prompt; `#[prompt]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a prompt",
+    note = "put `#[prompt]` on the function, or build a `ServedPrompt` from a closure"
+)]
+pub trait IntoPrompt {
+    /// The prompt.
+    fn into_prompt(self) -> ServedPrompt;
+}
+
+impl IntoPrompt for ServedPrompt {
+    fn into_prompt(self) -> ServedPrompt {
+        self
+    }
+}
+
+impl<F: FnOnce() -> ServedPrompt> IntoPrompt for F {
+    fn into_prompt(self) -> ServedPrompt {
+        self()
+    }
+}
+
+/// The outcome of a prompt: its messages, or a wish for input.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PromptResponse {
+    /// The messages.
+    Complete(GetPromptResult),
+    /// The client must gather input and ask again.
+    InputRequired(InputRequiredResult),
+}
+
+impl PromptResponse {
+    /// Asks the client for input, as [`ToolResponse::input_required`](crate::ToolResponse::input_required) does.
+    #[must_use]
+    pub fn input_required(requests: InputRequests, state: Option<String>) -> Self {
+        Self::InputRequired(input_required(requests, state))
+    }
+
+    /// As [`input_required`](Self::input_required), with a typed state.
+    ///
+    /// # Errors
+    /// When the state cannot be written as JSON.
+    pub fn input_required_with<S: Serialize>(
+        requests: InputRequests,
+        state: &S,
+    ) -> Result<Self, ToolError> {
+        Ok(Self::input_required(requests, Some(state_text(state)?)))
+    }
+}
+
+/// Whatever a prompt handler returns: text (one user message), messages, a result, or a `Result` of these.
+#[diagnostic::on_unimplemented(
+    message = "a prompt cannot return `{Self}`",
+    note = "return text, a `PromptMessage` or a `Vec` of them, a `GetPromptResult`, a `PromptResponse`, or a `Result` \
+            of one of these"
+)]
+pub trait IntoPromptResponse<M> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// When the handler failed.
+    fn into_prompt_response(self) -> Result<PromptResponse, ToolError>;
+}
+
+impl IntoPromptResponse<via::Protocol> for PromptResponse {
+    fn into_prompt_response(self) -> Outcome {
+        Ok(self)
+    }
+}
+
+impl IntoPromptResponse<via::Protocol> for GetPromptResult {
+    fn into_prompt_response(self) -> Outcome {
+        Ok(PromptResponse::Complete(self))
+    }
+}
+
+impl IntoPromptResponse<via::Protocol> for Vec<PromptMessage> {
+    fn into_prompt_response(self) -> Outcome {
+        GetPromptResult::new(self).into_prompt_response()
+    }
+}
+
+impl IntoPromptResponse<via::Protocol> for PromptMessage {
+    fn into_prompt_response(self) -> Outcome {
+        vec![self].into_prompt_response()
+    }
+}
+
+impl IntoPromptResponse<via::Protocol> for String {
+    fn into_prompt_response(self) -> Outcome {
+        PromptMessage::user(self).into_prompt_response()
+    }
+}
+
+impl IntoPromptResponse<via::Protocol> for &str {
+    fn into_prompt_response(self) -> Outcome {
+        PromptMessage::user(self).into_prompt_response()
+    }
+}
+
+impl<T, E, M> IntoPromptResponse<via::Fallible<M>> for Result<T, E>
+where
+    T: IntoPromptResponse<M>,
+    E: IntoToolError,
+{
+    fn into_prompt_response(self) -> Outcome {
+        match self {
+            Ok(value) => value.into_prompt_response(),
+            Err(error) => Err(error.into_tool_error()),
+        }
+    }
+}
+
+/// The arguments of a prompt: text by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PromptArguments {
+    values: IndexMap<String, String>,
+}
+
+impl PromptArguments {
+    pub(crate) fn new(values: IndexMap<String, String>) -> Self {
+        Self { values }
+    }
+
+    /// The text of an argument.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// All arguments.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Takes an argument that must be there.
+    ///
+    /// # Errors
+    /// −32602, naming the argument, when it is missing or does not parse.
+    pub fn required<T: FromStr>(&mut self, name: &str) -> Result<T, ToolError> {
+        self.optional(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// Takes an argument that may be left out.
+    ///
+    /// # Errors
+    /// −32602, naming the argument, when it does not parse.
+    pub fn optional<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, ToolError> {
+        self.values
+            .shift_remove(name)
+            .map(|text| parse_argument(name, &text))
+            .transpose()
+    }
+}
+
+fn missing(name: &str) -> ToolError {
+    ToolError::rpc(ErrorObject::invalid_params(format!(
+        "missing argument `{name}`"
+    )))
+}
+
+/// Parses a textual argument of a prompt or a resource template.
+pub(crate) fn parse_argument<T: FromStr>(name: &str, text: &str) -> Result<T, ToolError> {
+    text.parse().map_err(|_| {
+        let kind = std::any::type_name::<T>()
+            .rsplit("::")
+            .next()
+            .unwrap_or("value");
+        ToolError::rpc(ErrorObject::invalid_params(format!(
+            "argument `{name}` is not a valid {kind}"
+        )))
+    })
+}
+
+/// A prompt and its handler.
+#[derive(Clone)]
+pub struct ServedPrompt {
+    descriptor: Prompt,
+    requires: Option<ClientCapabilities>,
+    completers: Completers,
+    handler: Arc<Handler>,
+}
+
+impl ServedPrompt {
+    /// A prompt whose handler gets the arguments as text.
+    pub fn new<M, F, Fut>(name: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(RequestContext, PromptArguments) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoPromptResponse<M>,
+    {
+        let handler =
+            move |ctx: RequestContext, arguments: PromptArguments| -> BoxFuture<'static, Outcome> {
+                let running = handler(ctx, arguments);
+                Box::pin(async move { running.await.into_prompt_response() })
+            };
+        Self {
+            descriptor: Prompt::new(name),
+            requires: None,
+            completers: Completers::default(),
+            handler: Arc::new(handler),
+        }
+    }
+
+    descriptor_options!();
+
+    /// Declares an argument. A required one that is missing is refused before the handler runs.
+    #[must_use]
+    pub fn with_argument(mut self, argument: PromptArgument) -> Self {
+        self.descriptor
+            .arguments
+            .get_or_insert_default()
+            .push(argument);
+        self
+    }
+
+    /// Completes an argument while the user types.
+    #[must_use]
+    pub fn with_completion<F, Fut>(mut self, argument: impl Into<String>, completer: F) -> Self
+    where
+        F: Fn(RequestContext, CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Into<Completion>,
+    {
+        self.completers.add(argument.into(), completer);
+        self
+    }
+
+    /// Capabilities a client must declare before it may use this prompt.
+    #[must_use]
+    pub fn requires(mut self, capabilities: ClientCapabilities) -> Self {
+        self.requires = Some(capabilities);
+        self
+    }
+
+    /// The descriptor clients see.
+    #[must_use]
+    pub fn descriptor(&self) -> &Prompt {
+        &self.descriptor
+    }
+
+    pub(crate) fn prepare(self) -> Result<PromptEntry, RegistrationError> {
+        let name = &self.descriptor.name;
+        if name.is_empty() {
+            return Err(RegistrationError::new("a prompt needs a name"));
+        }
+        let arguments = self.descriptor.arguments.as_deref().unwrap_or_default();
+        if let Some(unknown) = self
+            .completers
+            .names()
+            .find(|name| !arguments.iter().any(|known| known.name == **name))
+        {
+            return Err(RegistrationError::new(format!(
+                "prompt `{name}`: a completion is given for `{unknown}`, which is not an argument"
+            )));
+        }
+        Ok(PromptEntry {
+            descriptor: self.descriptor,
+            requires: self.requires,
+            completers: self.completers,
+            handler: self.handler,
+        })
+    }
+}
+
+impl fmt::Debug for ServedPrompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedPrompt")
+            .field("descriptor", &self.descriptor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A registered prompt.
+pub(crate) struct PromptEntry {
+    pub(crate) descriptor: Prompt,
+    pub(crate) requires: Option<ClientCapabilities>,
+    pub(crate) completers: Completers,
+    handler: Arc<Handler>,
+}
+
+impl PromptEntry {
+    /// Starts the handler, unless a required argument is missing.
+    pub(crate) fn get(
+        &self,
+        ctx: RequestContext,
+        values: IndexMap<String, String>,
+    ) -> BoxFuture<'static, Outcome> {
+        let arguments = self.descriptor.arguments.as_deref().unwrap_or_default();
+        let absent = arguments.iter().find(|argument| {
+            argument.required == Some(true) && !values.contains_key(&argument.name)
+        });
+        match absent {
+            Some(argument) => Box::pin(std::future::ready(Err(missing(&argument.name)))),
+            None => (self.handler)(ctx, PromptArguments::new(values)),
+        }
+    }
+}
+
+impl fmt::Debug for PromptEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptEntry")
+            .field("name", &self.descriptor.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,239 @@
+//! Registering: what the server offers, before and while it serves.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toolwire_proto::methods;
+
+use crate::server::failure::IntoToolError;
+use crate::server::method::MethodEntry;
+use crate::server::prompt::IntoPrompt;
+use crate::server::registration::RegistrationError;
+use crate::server::resource::{IntoResource, IntoResourceTemplate};
+use crate::server::tool::IntoTool;
+use crate::server::{RequestContext, Server};
+
+/// A value whose methods are handlers; `#[server]` on an impl block implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no handlers",
+    note = "put `#[toolwire::server]` on its impl block, and `#[tool]`, `#[prompt]` or `#[resource]` on methods"
+)]
+pub trait Handlers {
+    /// Registers everything on a server.
+    fn register(self, server: Server) -> Server;
+}
+
+/// A mistake in the program: it stops at start-up, where somebody sees it.
+#[track_caller]
+fn must(outcome: Result<(), RegistrationError>) {
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+impl Server {
+    /// Registers a tool.
+    ///
+    /// # Panics
+    /// When its name is taken or not allowed, or its schema does not compile.
+    #[must_use]
+    #[track_caller]
+    pub fn tool(self, tool: impl IntoTool) -> Self {
+        must(self.add_tool(tool));
+        self
+    }
+
+    /// Registers a prompt.
+    ///
+    /// # Panics
+    /// When its name is taken.
+    #[must_use]
+    #[track_caller]
+    pub fn prompt(self, prompt: impl IntoPrompt) -> Self {
+        must(self.add_prompt(prompt));
+        self
+    }
+
+    /// Registers a resource.
+    ///
+    /// # Panics
+    /// When its URI is taken or has no scheme.
+    #[must_use]
+    #[track_caller]
+    pub fn resource(self, resource: impl IntoResource) -> Self {
+        must(self.add_resource(resource));
+        self
+    }
+
+    /// Registers a resource template.
+    ///
+    /// # Panics
+    /// When it is taken, is no RFC 6570 template, or cannot be matched unambiguously.
+    #[must_use]
+    #[track_caller]
+    pub fn resource_template(self, template: impl IntoResourceTemplate) -> Self {
+        must(self.add_resource_template(template));
+        self
+    }
+
+    /// Registers everything a value offers through `#[server]`.
+    ///
+    /// # Panics
+    /// As the methods above.
+    #[must_use]
+    #[track_caller]
+    pub fn handlers(self, handlers: impl Handlers) -> Self {
+        handlers.register(self)
+    }
+
+    /// Serves a method the protocol does not define, for an extension of your own. It is served in every version.
+    ///
+    /// # Panics
+    /// When the protocol defines the method, or it is registered twice.
+    #[must_use]
+    #[track_caller]
+    pub fn method<P, R, E, F, Fut>(self, name: impl Into<String>, handler: F) -> Self
+    where
+        P: DeserializeOwned,
+        R: Serialize,
+        E: IntoToolError,
+        F: Fn(RequestContext, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        let name = name.into();
+        must(if methods::find(&name).is_some() {
+            Err(RegistrationError::new(format!(
+                "`{name}` is a method of the protocol itself"
+            )))
+        } else {
+            let entry = Arc::new(MethodEntry::new(handler));
+            self.change(|snapshot| insert(&mut snapshot.methods, "method", name, entry))
+        });
+        self
+    }
+
+    /// Adds a tool while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When its name is taken or not allowed, or its schema does not compile.
+    pub fn add_tool(&self, tool: impl IntoTool) -> Result<(), RegistrationError> {
+        let entry = Arc::new(tool.into_tool().prepare()?);
+        let name = entry.descriptor.name.clone();
+        self.change(|snapshot| insert(&mut snapshot.tools, "tool", name, entry))?;
+        self.tools_changed();
+        Ok(())
+    }
+
+    /// Removes a tool while serving, and tells clients. Calls that run go on. Says whether there was one.
+    pub fn remove_tool(&self, name: &str) -> bool {
+        let removed = self.change(|snapshot| {
+            let removed = snapshot.tools.shift_remove(name).is_some();
+            snapshot.emptied.tools |= removed;
+            removed
+        });
+        if removed {
+            self.tools_changed();
+        }
+        removed
+    }
+
+    /// Adds a prompt while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When its name is taken.
+    pub fn add_prompt(&self, prompt: impl IntoPrompt) -> Result<(), RegistrationError> {
+        let entry = Arc::new(prompt.into_prompt().prepare()?);
+        let name = entry.descriptor.name.clone();
+        self.change(|snapshot| insert(&mut snapshot.prompts, "prompt", name, entry))?;
+        self.prompts_changed();
+        Ok(())
+    }
+
+    /// Removes a prompt while serving, and tells clients. Says whether there was one.
+    pub fn remove_prompt(&self, name: &str) -> bool {
+        let removed = self.change(|snapshot| {
+            let removed = snapshot.prompts.shift_remove(name).is_some();
+            snapshot.emptied.prompts |= removed;
+            removed
+        });
+        if removed {
+            self.prompts_changed();
+        }
+        removed
+    }
+
+    /// Adds a resource while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When its URI is taken or has no scheme.
+    pub fn add_resource(&self, resource: impl IntoResource) -> Result<(), RegistrationError> {
+        let entry = Arc::new(resource.into_resource().prepare()?);
+        let uri = entry.descriptor.uri.clone();
+        self.change(|snapshot| insert(&mut snapshot.resources, "resource", uri, entry))?;
+        self.resources_changed();
+        Ok(())
+    }
+
+    /// Removes a resource while serving, and tells clients. Says whether there was one.
+    pub fn remove_resource(&self, uri: &str) -> bool {
+        let removed = self.change(|snapshot| {
+            let removed = snapshot.resources.shift_remove(uri).is_some();
+            snapshot.emptied.resources |= removed;
+            removed
+        });
+        if removed {
+            self.resources_changed();
+        }
+        removed
+    }
+
+    /// Adds a resource template while serving, and tells clients.
+    ///
+    /// # Errors
+    /// When it is taken, is no RFC 6570 template, or cannot be matched unambiguously.
+    pub fn add_resource_template(
+        &self,
+        template: impl IntoResourceTemplate,
+    ) -> Result<(), RegistrationError> {
+        let entry = Arc::new(template.into_resource_template().prepare()?);
+        let template = entry.descriptor.uri_template.clone();
+        self.change(|snapshot| {
+            insert(
+                &mut snapshot.templates,
+                "resource template",
+                template,
+                entry,
+            )
+        })?;
+        self.resources_changed();
+        Ok(())
+    }
+
+    /// Removes a resource template while serving, and tells clients. Says whether there was one.
+    pub fn remove_resource_template(&self, template: &str) -> bool {
+        let removed = self.change(|snapshot| {
+            let removed = snapshot.templates.shift_remove(template).is_some();
+            snapshot.emptied.resources |= removed;
+            removed
+        });
+        if removed {
+            self.resources_changed();
+        }
+        removed
+    }
+}
+
+fn insert<T>(
+    entries: &mut indexmap::IndexMap<String, T>,
+    kind: &str,
+    name: String,
+    entry: T,
+) -> Result<(), RegistrationError> {
+    if entries.contains_key(&name) {
+        return Err(RegistrationError::duplicate(kind, &name));
+    }
+    entries.insert(name, entry);
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! A mistake in what an author registers.
+
+use std::fmt;
+
+/// Why a tool, prompt or resource cannot be served: a duplicate name, a schema that does not compile, …
+///
+/// The builder methods of [`Server`](crate::Server) panic with this message, because it is a mistake in the program; the
+/// `add_*` methods, which work while serving, return it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegistrationError {
+    message: String,
+}
+
+impl RegistrationError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn duplicate(kind: &str, name: &str) -> Self {
+        Self::new(format!(
+            "{kind} `{name}` is registered twice; remove the first or rename one"
+        ))
+    }
+}
+
+impl fmt::Display for RegistrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RegistrationError {}

@@ -1,0 +1,155 @@
+//! Registered resources: found by URI, then read.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use toolwire_proto::cache::CacheHint;
+use toolwire_proto::uri_template::UriTemplate;
+use toolwire_types::{
+    BlobResourceContents, ClientCapabilities, InputRequiredResult, ReadResourceResult, Resource,
+    ResourceTemplate, TextResourceContents,
+};
+
+use super::arguments::TemplateArguments;
+use super::response::{Contents, IntoResourceResponse, ResourceResponse};
+use crate::engine::BoxFuture;
+use crate::server::RequestContext;
+use crate::server::completion::Completers;
+use crate::server::failure::ToolError;
+
+type Outcome = Result<ResourceResponse, ToolError>;
+type Reader =
+    dyn Fn(RequestContext, String, TemplateArguments) -> BoxFuture<'static, Outcome> + Send + Sync;
+
+/// What resources and templates have in common.
+#[derive(Clone)]
+pub(super) struct Serving {
+    reader: Arc<Reader>,
+    pub(super) requires: Option<ClientCapabilities>,
+    pub(super) cache: Option<CacheHint>,
+}
+
+impl Serving {
+    pub(super) fn new<M, F, Fut>(reader: F) -> Self
+    where
+        F: Fn(RequestContext, String, TemplateArguments) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoResourceResponse<M>,
+    {
+        let reader = move |ctx: RequestContext,
+                           uri: String,
+                           values: TemplateArguments|
+              -> BoxFuture<'static, Outcome> {
+            let running = reader(ctx, uri, values);
+            Box::pin(async move { running.await.into_resource_response() })
+        };
+        Self {
+            reader: Arc::new(reader),
+            requires: None,
+            cache: None,
+        }
+    }
+}
+
+/// A registered resource.
+pub(crate) struct ResourceEntry {
+    pub(crate) descriptor: Resource,
+    pub(super) serving: Serving,
+}
+
+/// A registered template.
+pub(crate) struct TemplateEntry {
+    pub(crate) template: UriTemplate,
+    pub(crate) descriptor: ResourceTemplate,
+    pub(crate) completers: Completers,
+    pub(super) serving: Serving,
+}
+
+impl fmt::Debug for ResourceEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceEntry")
+            .field("uri", &self.descriptor.uri)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for TemplateEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TemplateEntry")
+            .field("template", &self.descriptor.uri_template)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A resource that was found for a URI, ready to be read.
+#[derive(Clone)]
+pub(crate) struct FoundResource {
+    uri: String,
+    mime_type: Option<String>,
+    values: TemplateArguments,
+    pub(super) serving: Serving,
+}
+
+impl ResourceEntry {
+    pub(crate) fn found(&self) -> FoundResource {
+        FoundResource {
+            uri: self.descriptor.uri.clone(),
+            mime_type: self.descriptor.mime_type.clone(),
+            values: TemplateArguments::default(),
+            serving: self.serving.clone(),
+        }
+    }
+}
+
+impl TemplateEntry {
+    /// The resource at a URI, when the template matches it.
+    pub(crate) fn found(&self, uri: &str) -> Option<FoundResource> {
+        let values = self.template.matches(uri)?;
+        Some(FoundResource {
+            uri: uri.to_owned(),
+            mime_type: self.descriptor.mime_type.clone(),
+            values: TemplateArguments::new(values),
+            serving: self.serving.clone(),
+        })
+    }
+}
+
+/// What a read came to.
+#[derive(Debug)]
+pub(crate) enum ReadOutcome {
+    Complete(ReadResourceResult),
+    InputRequired(InputRequiredResult),
+}
+
+impl FoundResource {
+    pub(crate) fn requires(&self) -> Option<&ClientCapabilities> {
+        self.serving.requires.as_ref()
+    }
+
+    /// Runs the reader and fills in what the descriptor knows.
+    pub(crate) async fn read(self, ctx: RequestContext) -> Result<ReadOutcome, ToolError> {
+        let response = (self.serving.reader)(ctx, self.uri.clone(), self.values).await?;
+        let mut result = match response {
+            ResourceResponse::InputRequired(wish) => return Ok(ReadOutcome::InputRequired(wish)),
+            ResourceResponse::Complete(result) => result,
+            ResourceResponse::Contents(Contents::Text(text)) => {
+                let mut contents = TextResourceContents::new(self.uri, text);
+                contents.mime_type = self.mime_type;
+                ReadResourceResult::new(vec![contents.into()])
+            }
+            ResourceResponse::Contents(Contents::Bytes(bytes)) => {
+                let mut contents = BlobResourceContents::new(self.uri, STANDARD.encode(bytes));
+                contents.mime_type = self.mime_type;
+                ReadResourceResult::new(vec![contents.into()])
+            }
+        };
+        if let Some(hint) = &self.serving.cache {
+            result.ttl_ms.get_or_insert(hint.ttl_ms());
+            result.cache_scope.get_or_insert(hint.scope);
+        }
+        Ok(ReadOutcome::Complete(result))
+    }
+}

@@ -1,0 +1,238 @@
+//! Resources: descriptors with fixed URIs, templates, and their readers.
+
+mod arguments;
+mod entry;
+mod response;
+
+use std::fmt;
+use std::future::Future;
+
+use toolwire_proto::cache::CacheHint;
+use toolwire_proto::uri_template::UriTemplate;
+use toolwire_types::{Annotations, ClientCapabilities, Resource, ResourceTemplate};
+
+use crate::server::RequestContext;
+use crate::server::completion::{Completers, Completion, CompletionRequest};
+use crate::server::described::descriptor_options;
+use crate::server::registration::RegistrationError;
+
+pub use arguments::TemplateArguments;
+use entry::Serving;
+pub(crate) use entry::{FoundResource, ReadOutcome, ResourceEntry, TemplateEntry};
+pub use response::{Contents, IntoResourceResponse, ResourceResponse};
+
+/// Something that can be registered as a resource; `#[resource]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a resource",
+    note = "put `#[resource(uri = \"…\")]` on the function, or build a `ServedResource` from a closure"
+)]
+pub trait IntoResource {
+    /// The resource.
+    fn into_resource(self) -> ServedResource;
+}
+
+impl IntoResource for ServedResource {
+    fn into_resource(self) -> ServedResource {
+        self
+    }
+}
+
+impl<F: FnOnce() -> ServedResource> IntoResource for F {
+    fn into_resource(self) -> ServedResource {
+        self()
+    }
+}
+
+/// Something that can be registered as a resource template; `#[resource_template]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a resource template",
+    note = "put `#[resource_template(uri = \"…\")]` on the function, or build a `ServedResourceTemplate` from a closure"
+)]
+pub trait IntoResourceTemplate {
+    /// The template.
+    fn into_resource_template(self) -> ServedResourceTemplate;
+}
+
+impl IntoResourceTemplate for ServedResourceTemplate {
+    fn into_resource_template(self) -> ServedResourceTemplate {
+        self
+    }
+}
+
+impl<F: FnOnce() -> ServedResourceTemplate> IntoResourceTemplate for F {
+    fn into_resource_template(self) -> ServedResourceTemplate {
+        self()
+    }
+}
+
+/// A resource with a fixed URI, and its reader.
+#[derive(Clone)]
+pub struct ServedResource {
+    descriptor: Resource,
+    serving: Serving,
+}
+
+/// A family of resources described by a URI template, and their reader.
+#[derive(Clone)]
+pub struct ServedResourceTemplate {
+    descriptor: ResourceTemplate,
+    completers: Completers,
+    serving: Serving,
+}
+
+/// The `with_*` methods that both kinds of resource have.
+macro_rules! resource_options {
+    () => {
+        descriptor_options!();
+
+        /// The MIME type, also given to contents that name none.
+        #[must_use]
+        pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+            self.descriptor.mime_type = Some(mime_type.into());
+            self
+        }
+
+        /// Audience, priority and the like.
+        #[must_use]
+        pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+            self.descriptor.annotations = Some(annotations);
+            self
+        }
+
+        /// How long, and by whom, what was read may be kept (2026-07-28).
+        #[must_use]
+        pub fn with_cache(mut self, hint: CacheHint) -> Self {
+            self.serving.cache = Some(hint);
+            self
+        }
+
+        /// Capabilities a client must declare before it may read.
+        #[must_use]
+        pub fn requires(mut self, capabilities: ClientCapabilities) -> Self {
+            self.serving.requires = Some(capabilities);
+            self
+        }
+    };
+}
+
+impl ServedResource {
+    /// A resource at a fixed URI. The reader gets the URI it was asked for.
+    pub fn new<M, F, Fut>(uri: impl Into<String>, name: impl Into<String>, reader: F) -> Self
+    where
+        F: Fn(RequestContext, String) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoResourceResponse<M>,
+    {
+        Self {
+            descriptor: Resource::new(uri, name),
+            serving: Serving::new(move |ctx, uri, _: TemplateArguments| reader(ctx, uri)),
+        }
+    }
+
+    resource_options!();
+
+    /// The size in bytes, when it is known.
+    #[must_use]
+    pub fn with_size(mut self, bytes: u64) -> Self {
+        self.descriptor.size = Some(bytes);
+        self
+    }
+
+    /// The descriptor clients see.
+    #[must_use]
+    pub fn descriptor(&self) -> &Resource {
+        &self.descriptor
+    }
+
+    pub(crate) fn prepare(self) -> Result<ResourceEntry, RegistrationError> {
+        if !self.descriptor.uri.contains(':') {
+            return Err(RegistrationError::new(format!(
+                "resource `{}`: a URI needs a scheme, such as `notes://`",
+                self.descriptor.uri
+            )));
+        }
+        Ok(ResourceEntry {
+            descriptor: self.descriptor,
+            serving: self.serving,
+        })
+    }
+}
+
+impl ServedResourceTemplate {
+    /// Resources at every URI that matches an RFC 6570 template. The reader gets the URI and the variables in it.
+    pub fn new<M, F, Fut>(template: impl Into<String>, name: impl Into<String>, reader: F) -> Self
+    where
+        F: Fn(RequestContext, String, TemplateArguments) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoResourceResponse<M>,
+    {
+        Self {
+            descriptor: ResourceTemplate::new(template, name),
+            completers: Completers::default(),
+            serving: Serving::new(reader),
+        }
+    }
+
+    resource_options!();
+
+    /// Completes a variable while the user types.
+    #[must_use]
+    pub fn with_completion<F, Fut>(mut self, variable: impl Into<String>, completer: F) -> Self
+    where
+        F: Fn(RequestContext, CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Into<Completion>,
+    {
+        self.completers.add(variable.into(), completer);
+        self
+    }
+
+    /// The descriptor clients see.
+    #[must_use]
+    pub fn descriptor(&self) -> &ResourceTemplate {
+        &self.descriptor
+    }
+
+    pub(crate) fn prepare(self) -> Result<TemplateEntry, RegistrationError> {
+        let text = &self.descriptor.uri_template;
+        let refuse = |problem: String| {
+            RegistrationError::new(format!("resource template `{text}`: {problem}"))
+        };
+        let template = UriTemplate::parse(text).map_err(|problem| refuse(problem.to_string()))?;
+        template
+            .check_matchable()
+            .map_err(|problem| refuse(problem.to_string()))?;
+        let variables = template.variables();
+        if let Some(unknown) = self
+            .completers
+            .names()
+            .find(|name| !variables.contains(&name.as_str()))
+        {
+            return Err(refuse(format!(
+                "a completion is given for `{unknown}`, which is not a variable"
+            )));
+        }
+        Ok(TemplateEntry {
+            template,
+            descriptor: self.descriptor,
+            completers: self.completers,
+            serving: self.serving,
+        })
+    }
+}
+
+impl fmt::Debug for ServedResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedResource")
+            .field("descriptor", &self.descriptor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServedResourceTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedResourceTemplate")
+            .field("descriptor", &self.descriptor)
+            .finish_non_exhaustive()
+    }
+}

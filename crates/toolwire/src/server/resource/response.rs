@@ -1,0 +1,117 @@
+//! What a reader may return, and how it becomes contents.
+
+use serde::Serialize;
+use toolwire_types::{InputRequests, InputRequiredResult, ReadResourceResult, ResourceContents};
+
+use crate::server::failure::{IntoToolError, ToolError};
+use crate::server::response::{input_required, state_text, via};
+
+/// The outcome of a read: contents, or a wish for input.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ResourceResponse {
+    /// What the resource holds.
+    Contents(Contents),
+    /// A whole result, written by the author.
+    Complete(ReadResourceResult),
+    /// The client must gather input and read again.
+    InputRequired(InputRequiredResult),
+}
+
+/// What a resource holds; the URI and MIME type of its descriptor are filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Contents {
+    /// Text.
+    Text(String),
+    /// Bytes, sent as base64.
+    Bytes(Vec<u8>),
+}
+
+impl ResourceResponse {
+    /// Asks the client for input, as [`ToolResponse::input_required`](crate::ToolResponse::input_required) does.
+    #[must_use]
+    pub fn input_required(requests: InputRequests, state: Option<String>) -> Self {
+        Self::InputRequired(input_required(requests, state))
+    }
+
+    /// As [`input_required`](Self::input_required), with a typed state.
+    ///
+    /// # Errors
+    /// When the state cannot be written as JSON.
+    pub fn input_required_with<S: Serialize>(
+        requests: InputRequests,
+        state: &S,
+    ) -> Result<Self, ToolError> {
+        Ok(Self::input_required(requests, Some(state_text(state)?)))
+    }
+}
+
+/// Whatever a resource reader returns: text, bytes, contents, a result, or a `Result` of these.
+#[diagnostic::on_unimplemented(
+    message = "a resource cannot return `{Self}`",
+    note = "return text, `Vec<u8>`, `ResourceContents` or a `Vec` of them, a `ReadResourceResult`, a \
+            `ResourceResponse`, or a `Result` of one of these"
+)]
+pub trait IntoResourceResponse<M> {
+    /// Converts.
+    ///
+    /// # Errors
+    /// When the reader failed.
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError>;
+}
+
+impl IntoResourceResponse<via::Protocol> for ResourceResponse {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoResourceResponse<via::Protocol> for ReadResourceResult {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        Ok(ResourceResponse::Complete(self))
+    }
+}
+
+impl IntoResourceResponse<via::Protocol> for ResourceContents {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        vec![self].into_resource_response()
+    }
+}
+
+impl IntoResourceResponse<via::Protocol> for Vec<ResourceContents> {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        Ok(ResourceResponse::Complete(ReadResourceResult::new(self)))
+    }
+}
+
+impl IntoResourceResponse<via::Protocol> for String {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        Ok(ResourceResponse::Contents(Contents::Text(self)))
+    }
+}
+
+impl IntoResourceResponse<via::Protocol> for &str {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        self.to_owned().into_resource_response()
+    }
+}
+
+impl IntoResourceResponse<via::Protocol> for Vec<u8> {
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        Ok(ResourceResponse::Contents(Contents::Bytes(self)))
+    }
+}
+
+impl<T, E, M> IntoResourceResponse<via::Fallible<M>> for Result<T, E>
+where
+    T: IntoResourceResponse<M>,
+    E: IntoToolError,
+{
+    fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
+        match self {
+            Ok(value) => value.into_resource_response(),
+            Err(error) => Err(error.into_tool_error()),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What a tool may return, and how it becomes a result.
+//!
+//! Text stays text. A value with a schema that is an object or an array becomes structured content with a text mirror,
+//! and its schema becomes the tool's output schema. Scalars are text. Content blocks and whole results pass through.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use toolwire_types::{
+    CallToolResult, ContentBlock, ErrorObject, InputRequests, InputRequiredResult, RawJson,
+};
+
+use crate::server::failure::{IntoToolError, ToolError};
+use crate::server::schema;
+
+/// The outcome of a tool: a result, or a wish for input.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ToolResponse {
+    /// The tool is done.
+    Complete(CallToolResult),
+    /// The client must gather input and call again.
+    InputRequired(InputRequiredResult),
+}
+
+impl ToolResponse {
+    /// A finished tool.
+    #[must_use]
+    pub fn complete(result: CallToolResult) -> Self {
+        Self::Complete(result)
+    }
+
+    /// Asks the client for input. It calls the tool again with the answers, which
+    /// [`RequestContext::input_responses`](crate::RequestContext::input_responses) then returns, and with `state`
+    /// unchanged.
+    ///
+    /// On a revision that has no such results toolwire sends the requests itself, waits for the answers and runs the
+    /// handler again.
+    #[must_use]
+    pub fn input_required(requests: InputRequests, state: Option<String>) -> Self {
+        Self::InputRequired(input_required(requests, state))
+    }
+
+    /// As [`input_required`](Self::input_required), with a typed state that
+    /// [`RequestContext::request_state_as`](crate::RequestContext::request_state_as) reads back.
+    ///
+    /// # Errors
+    /// When the state cannot be written as JSON.
+    pub fn input_required_with<S: Serialize>(
+        requests: InputRequests,
+        state: &S,
+    ) -> Result<Self, ToolError> {
+        Ok(Self::input_required(requests, Some(state_text(state)?)))
+    }
+}
+
+impl From<CallToolResult> for ToolResponse {
+    fn from(result: CallToolResult) -> Self {
+        Self::Complete(result)
+    }
+}
+
+pub(crate) fn input_required(
+    requests: InputRequests,
+    state: Option<String>,
+) -> InputRequiredResult {
+    let mut result = InputRequiredResult::new();
+    result.input_requests = (!requests.is_empty()).then_some(requests);
+    result.request_state = state;
+    result
+}
+
+pub(crate) fn state_text<S: Serialize>(state: &S) -> Result<String, ToolError> {
+    serde_json::to_string(state).map_err(|error| {
+        ToolError::rpc(ErrorObject::internal(format!(
+            "the request state is not JSON: {error}"
+        )))
+    })
+}
+
+/// Whatever a tool handler returns.
+///
+/// `M` is a marker that tells the implementations apart; it is inferred and never written.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "this return type has no conversion into a tool result",
+    note = "return text, a number, a type that derives `Serialize` and `JsonSchema`, a `ContentBlock`, a \
+            `CallToolResult`, a `ToolResponse`, or a `Result` of one of these"
+)]
+pub trait IntoToolResponse<M> {
+    /// The schema of the structured content, when the type has one.
+    #[must_use]
+    fn output_schema() -> Option<Value> {
+        None
+    }
+
+    /// Converts.
+    ///
+    /// # Errors
+    /// When the handler failed, or the value cannot be written as JSON.
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError>;
+}
+
+/// Markers of the ways a value becomes a result.
+pub mod via {
+    /// A value with a schema.
+    #[derive(Debug)]
+    #[non_exhaustive]
+    pub struct Value;
+    /// A protocol type that is already (part of) a result.
+    #[derive(Debug)]
+    #[non_exhaustive]
+    pub struct Protocol;
+    /// A `Result` whose success converts via `M`.
+    #[derive(Debug)]
+    pub struct Fallible<M>(std::marker::PhantomData<M>);
+}
+
+impl<T: Serialize + JsonSchema> IntoToolResponse<via::Value> for T {
+    fn output_schema() -> Option<Value> {
+        let schema = schema::output_schema::<T>();
+        is_structured(&schema).then_some(schema)
+    }
+
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        let raw = RawJson::from_serialize(&self).map_err(|error| {
+            ToolError::rpc(ErrorObject::internal(format!(
+                "the result is not JSON: {error}"
+            )))
+        })?;
+        let mut result = CallToolResult::default();
+        match raw.get().as_bytes().first() {
+            Some(b'"') => {
+                let text: String = raw.parse().map_err(ToolError::from)?;
+                result.content.push(ContentBlock::text(text));
+            }
+            Some(b'{' | b'[') => {
+                result.content.push(ContentBlock::text(raw.get()));
+                result.structured_content = Some(raw);
+            }
+            // `()` and `None` say nothing.
+            _ if raw.is_null() => {}
+            _ => result.content.push(ContentBlock::text(raw.get())),
+        }
+        Ok(ToolResponse::Complete(result))
+    }
+}
+
+/// Objects and arrays are published as structured content; a bare scalar is just text.
+///
+/// A tool that declares an output schema must always return structured content, so a type that may also be written as a
+/// scalar or `null` declares none.
+fn is_structured(schema: &Value) -> bool {
+    let kinds = match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind.as_str()],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        // A union of shapes (an enum with data) carries its own keywords.
+        _ => {
+            let shapes = schema.get("oneOf").or_else(|| schema.get("anyOf"));
+            return shapes
+                .and_then(Value::as_array)
+                .is_some_and(|shapes| shapes.iter().all(is_structured));
+        }
+    };
+    kinds.iter().all(|kind| matches!(*kind, "object" | "array"))
+}
+
+impl IntoToolResponse<via::Protocol> for ToolResponse {
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoToolResponse<via::Protocol> for CallToolResult {
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        Ok(ToolResponse::Complete(self))
+    }
+}
+
+impl IntoToolResponse<via::Protocol> for InputRequiredResult {
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        Ok(ToolResponse::InputRequired(self))
+    }
+}
+
+impl IntoToolResponse<via::Protocol> for ContentBlock {
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        vec![self].into_tool_response()
+    }
+}
+
+impl IntoToolResponse<via::Protocol> for Vec<ContentBlock> {
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        let mut result = CallToolResult::default();
+        result.content = self;
+        Ok(ToolResponse::Complete(result))
+    }
+}
+
+impl<T, E, M> IntoToolResponse<via::Fallible<M>> for Result<T, E>
+where
+    T: IntoToolResponse<M>,
+    E: IntoToolError,
+{
+    fn output_schema() -> Option<Value> {
+        T::output_schema()
+    }
+
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        Fallible::new(self).into_tool_response()
+    }
+}
+
+/// A `Result` that is meant as one; `#[tool]` wraps what fallible functions return.
+///
+/// A plain `Result<T, E>` converts as well, unless `E` itself is a value with a schema (a `String`, for example): then it
+/// could be meant as data.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Fallible<T, E> {
+    outcome: Result<T, E>,
+}
+
+impl<T, E> Fallible<T, E> {
+    /// Wraps.
+    pub fn new(outcome: Result<T, E>) -> Self {
+        Self { outcome }
+    }
+}
+
+impl<T, E, M> IntoToolResponse<via::Fallible<M>> for Fallible<T, E>
+where
+    T: IntoToolResponse<M>,
+    E: IntoToolError,
+{
+    fn output_schema() -> Option<Value> {
+        T::output_schema()
+    }
+
+    fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
+        self.outcome
+            .map_err(IntoToolError::into_tool_error)?
+            .into_tool_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Serialize, JsonSchema)]
+    struct Sum {
+        sum: i64,
+    }
+
+    fn check<M, T: IntoToolResponse<M>>(value: T, expected: Value) {
+        let ToolResponse::Complete(result) = value.into_tool_response().unwrap() else {
+            panic!("not complete")
+        };
+        assert_eq!(serde_json::to_value(result).unwrap(), expected);
+    }
+
+    fn schema_of<M, T: IntoToolResponse<M>>(_: &T) -> Option<Value> {
+        T::output_schema()
+    }
+
+    #[test]
+    fn return_values_convert() {
+        let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        check("hello", text("hello"));
+        check(String::from("hello"), text("hello"));
+        check(7, text("7"));
+        check(true, text("true"));
+        check((), json!({"content": []}));
+        check(Ok::<_, ToolError>("fine"), text("fine"));
+        check(Fallible::new(Ok::<_, String>("fine")), text("fine"));
+        check(ContentBlock::text("block"), text("block"));
+        check(vec![ContentBlock::text("block")], text("block"));
+        check(
+            Sum { sum: 3 },
+            json!({"content": [{"type": "text", "text": "{\"sum\":3}"}], "structuredContent": {"sum": 3}}),
+        );
+        check(
+            Ok::<_, ToolError>(vec![1, 2]),
+            json!({"content": [{"type": "text", "text": "[1,2]"}], "structuredContent": [1, 2]}),
+        );
+    }
+
+    #[test]
+    fn objects_and_arrays_have_an_output_schema() {
+        assert_eq!(schema_of(&"text"), None);
+        assert_eq!(schema_of(&1), None);
+        assert_eq!(schema_of(&ContentBlock::text("")), None);
+        let sum = json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});
+        assert_eq!(schema_of(&Sum { sum: 0 }), Some(sum.clone()));
+        assert_eq!(schema_of(&Ok::<_, ToolError>(Sum { sum: 0 })), Some(sum));
+    }
+
+    #[test]
+    fn a_type_that_may_be_a_scalar_has_no_output_schema() {
+        #[derive(Serialize, JsonSchema)]
+        enum Shape {
+            Circle { radius: i64 },
+            Square { side: i64 },
+        }
+        #[derive(Serialize, JsonSchema)]
+        enum Found {
+            Nothing,
+            At { line: i64 },
+        }
+        #[derive(Serialize, JsonSchema)]
+        enum Colour {
+            /// Like blood.
+            Red,
+            /// Like grass.
+            Green,
+        }
+
+        for shape in [Shape::Circle { radius: 1 }, Shape::Square { side: 1 }] {
+            assert!(schema_of(&shape).is_some());
+        }
+        for found in [Found::Nothing, Found::At { line: 1 }] {
+            assert_eq!(schema_of(&found), None);
+        }
+        for colour in [Colour::Red, Colour::Green] {
+            assert_eq!(schema_of(&colour), None);
+        }
+        assert_eq!(schema_of(&Some(Sum { sum: 0 })), None);
+        assert_eq!(schema_of(&Some(Shape::Square { side: 1 })), None);
+    }
+
+    #[test]
+    fn failures_keep_their_kind() {
+        let failed = Fallible::new(Err::<i64, _>("no"));
+        assert_eq!(
+            failed
+                .into_tool_response()
+                .unwrap_err()
+                .into_text()
+                .unwrap(),
+            "no"
+        );
+    }
+}

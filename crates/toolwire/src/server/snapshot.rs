@@ -1,0 +1,212 @@
+//! Everything a server knows about itself, immutable: requests read one snapshot, changes make the next one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use toolwire_proto::cache::CacheHint;
+use toolwire_proto::features::SupportedVersions;
+use toolwire_types::{
+    Extra, Implementation, PromptsCapability, ProtocolVersion, RawJson, ResourcesCapability,
+    ServerCapabilities, ToolsCapability,
+};
+
+use crate::server::method::MethodEntry;
+use crate::server::prompt::PromptEntry;
+use crate::server::resource::{FoundResource, ResourceEntry, TemplateEntry};
+use crate::server::sealing::StateSeal;
+use crate::server::tool::ToolEntry;
+
+/// How long a server waits for a client's answer to a question; people answer some of them.
+const CLIENT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) info: Implementation,
+    pub(crate) instructions: Option<String>,
+    pub(crate) supported: SupportedVersions,
+    pub(crate) tools: IndexMap<String, Arc<ToolEntry>>,
+    pub(crate) prompts: IndexMap<String, Arc<PromptEntry>>,
+    pub(crate) resources: IndexMap<String, Arc<ResourceEntry>>,
+    pub(crate) templates: IndexMap<String, Arc<TemplateEntry>>,
+    pub(crate) methods: IndexMap<String, Arc<MethodEntry>>,
+    pub(crate) extensions: IndexMap<String, RawJson>,
+    pub(crate) options: Options,
+    pub(crate) emptied: Emptied,
+    pub(crate) derived: Derived,
+}
+
+/// Which lists lost an entry. Clients were told of these capabilities and go on asking, so that an emptied list stays an
+/// empty list and does not become an unknown method.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Emptied {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+}
+
+/// The switches of a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) logging: bool,
+    pub(crate) resource_subscriptions: bool,
+    pub(crate) require_initialized: bool,
+    pub(crate) validate_output: bool,
+    pub(crate) send_server_info: bool,
+    pub(crate) page_size: usize,
+    pub(crate) list_hint: CacheHint,
+    pub(crate) client_answer_timeout: Duration,
+    pub(crate) seal: Arc<StateSeal>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(info: Implementation) -> Self {
+        let seal = Arc::new(StateSeal::new(info.name.clone()));
+        Self {
+            info,
+            instructions: None,
+            supported: SupportedVersions::default(),
+            tools: IndexMap::new(),
+            prompts: IndexMap::new(),
+            resources: IndexMap::new(),
+            templates: IndexMap::new(),
+            methods: IndexMap::new(),
+            extensions: IndexMap::new(),
+            options: Options {
+                logging: false,
+                resource_subscriptions: false,
+                require_initialized: false,
+                validate_output: false,
+                send_server_info: true,
+                page_size: 0,
+                list_hint: CacheHint::default(),
+                client_answer_timeout: CLIENT_ANSWER_TIMEOUT,
+                seal,
+            },
+            emptied: Emptied::default(),
+            derived: Derived::default(),
+        }
+    }
+
+    /// What the server can do, derived from what is registered.
+    pub(crate) fn capabilities(&self) -> &ServerCapabilities {
+        self.derived
+            .capabilities
+            .get_or_init(|| self.derive_capabilities())
+    }
+
+    fn derive_capabilities(&self) -> ServerCapabilities {
+        let mut capabilities = ServerCapabilities::default();
+        if !self.tools.is_empty() || self.emptied.tools {
+            capabilities.tools = Some(ToolsCapability::new().with_list_changed());
+        }
+        if !self.prompts.is_empty() || self.emptied.prompts {
+            capabilities.prompts = Some(PromptsCapability::new().with_list_changed());
+        }
+        let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
+        if has_resources || self.emptied.resources {
+            let mut resources = ResourcesCapability::new().with_list_changed();
+            resources.subscribe = self.options.resource_subscriptions.then_some(true);
+            capabilities.resources = Some(resources);
+        }
+        if self.options.logging {
+            capabilities.logging = Some(Extra::new());
+        }
+        if self.has_completions() {
+            capabilities.completions = Some(Extra::new());
+        }
+        if !self.extensions.is_empty() {
+            capabilities.extensions = Some(self.extensions.clone());
+        }
+        capabilities
+    }
+
+    fn has_completions(&self) -> bool {
+        self.prompts
+            .values()
+            .any(|prompt| !prompt.completers.is_empty())
+            || self
+                .templates
+                .values()
+                .any(|template| !template.completers.is_empty())
+    }
+
+    /// The resource at a URI: a fixed one, else the most specific template that matches.
+    pub(crate) fn find_resource(&self, uri: &str) -> Option<FoundResource> {
+        if let Some(entry) = self.resources.get(uri) {
+            return Some(entry.found());
+        }
+        let mut matching: Vec<_> = self
+            .templates
+            .values()
+            .filter_map(|entry| Some((entry, entry.found(uri)?)))
+            .collect();
+        // Stable: of two equally specific templates the one registered first is read.
+        matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));
+        matching.into_iter().next().map(|(_, found)| found)
+    }
+
+    /// What goes into the `_meta` of every 2026-07-28 result.
+    pub(crate) fn server_info(&self) -> Option<&RawJson> {
+        let write = || RawJson::from_serialize(&self.info).ok();
+        let info = self.derived.server_info.get_or_init(write).as_ref();
+        info.filter(|_| self.options.send_server_info)
+    }
+}
+
+/// Which list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum List {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+/// What follows from the rest of a snapshot and is worked out once; a changed snapshot starts with none of it.
+#[derive(Debug, Default)]
+pub(crate) struct Derived {
+    capabilities: OnceLock<ServerCapabilities>,
+    server_info: OnceLock<Option<RawJson>>,
+    pages: Mutex<HashMap<PageKey, Arc<RawJson>>>,
+}
+
+/// A page of a list, as one revision has it, by the index it begins at.
+type PageKey = (List, ProtocolVersion, usize);
+
+impl Clone for Derived {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Derived {
+    /// The page that begins at `start`, written now if it was not before.
+    ///
+    /// Only pages that begin on a page boundary are kept, so that forged cursors cannot fill the cache.
+    pub(crate) fn page<E>(
+        &self,
+        list: List,
+        version: ProtocolVersion,
+        start: usize,
+        page_size: usize,
+        write: impl FnOnce() -> Result<RawJson, E>,
+    ) -> Result<Arc<RawJson>, E> {
+        let regular = start.checked_rem(page_size).unwrap_or(start) == 0;
+        if !regular {
+            return write().map(Arc::new);
+        }
+        let key = (list, version, start);
+        if let Some(page) = self.lock().get(&key) {
+            return Ok(Arc::clone(page));
+        }
+        let page = Arc::new(write()?);
+        self.lock().insert(key, Arc::clone(&page));
+        Ok(page)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PageKey, Arc<RawJson>>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,432 @@
+//! A tool: its descriptor, its handler, and the check of its arguments.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toolwire_proto::param_headers;
+use toolwire_types::{
+    CallToolResult, ClientCapabilities, ErrorObject, RawJson, Tool, ToolAnnotations,
+};
+
+use crate::engine::BoxFuture;
+use crate::server::RequestContext;
+use crate::server::described::descriptor_options;
+use crate::server::failure::ToolError;
+use crate::server::registration::RegistrationError;
+use crate::server::response::{IntoToolResponse, ToolResponse};
+use crate::server::schema;
+use crate::server::schema_check::SchemaCheck;
+
+type Outcome = Result<ToolResponse, ToolError>;
+type Handler = dyn Fn(RequestContext, &RawJson) -> BoxFuture<'static, Outcome> + Send + Sync;
+
+/// Something that can be registered as a tool; `#[tool]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    note = "put `#[tool]` on the function, or build a `ServedTool` from a closure"
+)]
+pub trait IntoTool {
+    /// The tool.
+    fn into_tool(self) -> ServedTool;
+}
+
+impl IntoTool for ServedTool {
+    fn into_tool(self) -> ServedTool {
+        self
+    }
+}
+
+impl<F: FnOnce() -> ServedTool> IntoTool for F {
+    fn into_tool(self) -> ServedTool {
+        self()
+    }
+}
+
+/// A tool and its handler.
+///
+/// ```
+/// use serde::Deserialize;
+/// use toolwire::{JsonSchema, RequestContext, ServedTool, Server};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Add { a: i64, b: i64 }
+///
+/// let add = ServedTool::typed("add", |_: RequestContext, args: Add| async move { args.a + args.b })
+///     .with_description("Adds two integers.");
+/// let server = Server::new("demo", "1.0.0").tool(add);
+/// ```
+#[derive(Clone)]
+pub struct ServedTool {
+    descriptor: Tool,
+    requires: Option<ClientCapabilities>,
+    check_arguments: bool,
+    handler: Arc<Handler>,
+}
+
+impl ServedTool {
+    /// A tool whose arguments decode into a type, whose schema is published.
+    pub fn typed<A, M, F, Fut>(name: impl Into<String>, handler: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(RequestContext, A) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoToolResponse<M>,
+    {
+        let name = name.into();
+        let tool_name: Arc<str> = name.as_str().into();
+        let handler =
+            move |ctx: RequestContext, arguments: &RawJson| -> BoxFuture<'static, Outcome> {
+                match decode::<A>(&tool_name, arguments) {
+                    Ok(arguments) => {
+                        let running = handler(ctx, arguments);
+                        Box::pin(async move { running.await.into_tool_response() })
+                    }
+                    Err(error) => Box::pin(std::future::ready(Err(error))),
+                }
+            };
+        Self::from_schema(
+            name,
+            &schema::arguments_schema::<A>(),
+            Fut::Output::output_schema(),
+            handler,
+        )
+    }
+
+    /// A tool that runs on the blocking pool: for handlers that compute for long or do blocking input and output.
+    ///
+    /// Cancelling cannot interrupt it; poll [`RequestContext::is_cancelled`].
+    pub fn blocking<A, M, F, R>(name: impl Into<String>, handler: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(RequestContext, A) -> R + Send + Sync + 'static,
+        R: IntoToolResponse<M> + Send + 'static,
+    {
+        let name = name.into();
+        let tool_name: Arc<str> = name.as_str().into();
+        let handler = Arc::new(handler);
+        let handler =
+            move |ctx: RequestContext, arguments: &RawJson| -> BoxFuture<'static, Outcome> {
+                match decode::<A>(&tool_name, arguments) {
+                    Ok(arguments) => {
+                        let handler = Arc::clone(&handler);
+                        let running = tokio::task::spawn_blocking(move || handler(ctx, arguments));
+                        Box::pin(async move {
+                            match running.await {
+                                Ok(value) => value.into_tool_response(),
+                                Err(error) => match error.try_into_panic() {
+                                    Ok(panic) => std::panic::resume_unwind(panic),
+                                    Err(_) => Err(ToolError::rpc(ErrorObject::internal(
+                                        "the server is shutting down",
+                                    ))),
+                                },
+                            }
+                        })
+                    }
+                    Err(error) => Box::pin(std::future::ready(Err(error))),
+                }
+            };
+        Self::from_schema(
+            name,
+            &schema::arguments_schema::<A>(),
+            R::output_schema(),
+            handler,
+        )
+    }
+
+    /// A tool over raw JSON: any descriptor, and a handler that gets the arguments unread (`{}` when there are none).
+    ///
+    /// The arguments are checked against the descriptor's schema first; see
+    /// [`without_argument_check`](Self::without_argument_check).
+    pub fn raw<M, F, Fut>(descriptor: Tool, handler: F) -> Self
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoToolResponse<M>,
+    {
+        let handler =
+            move |ctx: RequestContext, arguments: &RawJson| -> BoxFuture<'static, Outcome> {
+                let running = handler(ctx, arguments.clone());
+                Box::pin(async move { running.await.into_tool_response() })
+            };
+        Self {
+            descriptor,
+            requires: None,
+            check_arguments: true,
+            handler: Arc::new(handler),
+        }
+    }
+
+    fn from_schema<F>(name: String, input: &Value, output: Option<Value>, handler: F) -> Self
+    where
+        F: Fn(RequestContext, &RawJson) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
+    {
+        let mut descriptor = Tool::new(name, RawJson::from_value(input));
+        descriptor.output_schema = output.map(RawJson::from);
+        let check_arguments = schema::says_more_than_serde(input);
+        Self {
+            descriptor,
+            requires: None,
+            check_arguments,
+            handler: Arc::new(handler),
+        }
+    }
+
+    descriptor_options!();
+
+    /// Hints about what the tool does to the world.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.descriptor.annotations = Some(annotations);
+        self
+    }
+
+    /// The schema of the structured content.
+    #[must_use]
+    pub fn with_output_schema(mut self, schema: impl Into<RawJson>) -> Self {
+        self.descriptor.output_schema = Some(schema.into());
+        self
+    }
+
+    /// Publishes no output schema.
+    #[must_use]
+    pub fn without_output_schema(mut self) -> Self {
+        self.descriptor.output_schema = None;
+        self
+    }
+
+    /// Capabilities a client must declare before it may call this tool; a call without them is refused with −32021.
+    #[must_use]
+    pub fn requires(mut self, capabilities: ClientCapabilities) -> Self {
+        self.requires = Some(capabilities);
+        self
+    }
+
+    /// Hands arguments to the handler without checking them against the schema; for gateways that pass them on.
+    #[must_use]
+    pub fn without_argument_check(mut self) -> Self {
+        self.check_arguments = false;
+        self
+    }
+
+    /// The descriptor clients see.
+    #[must_use]
+    pub fn descriptor(&self) -> &Tool {
+        &self.descriptor
+    }
+
+    /// Compiles what can be compiled ahead, and refuses what could never be served.
+    pub(crate) fn prepare(self) -> Result<ToolEntry, RegistrationError> {
+        let name = self.descriptor.name.as_str();
+        check_name(name)?;
+        let schema = self.descriptor.input_schema.to_value().unwrap_or_default();
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(RegistrationError::new(format!(
+                "tool `{name}`: the input schema must be an object with `\"type\": \"object\"`"
+            )));
+        }
+        let compile = |schema: &Value, which: &str| {
+            SchemaCheck::new(schema).map_err(|problem| {
+                RegistrationError::new(format!(
+                    "tool `{name}`: the {which} schema cannot be used: {problem}"
+                ))
+            })
+        };
+        let input = self
+            .check_arguments
+            .then(|| compile(&schema, "input"))
+            .transpose()?;
+        let output = match &self.descriptor.output_schema {
+            Some(schema) if cfg!(feature = "schema-validation") => {
+                Some(compile(&schema.to_value().unwrap_or_default(), "output")?)
+            }
+            _ => None,
+        };
+        param_headers::validate(&self.descriptor.input_schema)
+            .map_err(|problem| RegistrationError::new(format!("tool `{name}`: {problem}")))?;
+        Ok(ToolEntry {
+            descriptor: self.descriptor,
+            requires: self.requires,
+            input,
+            output,
+            handler: self.handler,
+        })
+    }
+}
+
+impl fmt::Debug for ServedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedTool")
+            .field("descriptor", &self.descriptor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Spec 2025-11-25 and later, server/tools, "Tool Names".
+fn check_name(name: &str) -> Result<(), RegistrationError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if name.is_empty() || name.len() > 128 || !name.bytes().all(allowed) {
+        return Err(RegistrationError::new(format!(
+            "tool name {name:?}: use 1 to 128 letters, digits, `_`, `-` or `.`"
+        )));
+    }
+    Ok(())
+}
+
+fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result<A, ToolError> {
+    serde_json::from_str(arguments.get()).or_else(|_| {
+        // Some clients write `null` for what they leave out, which a default does not cover.
+        if let Some(decoded) = decode_without_nulls(arguments) {
+            return Ok(decoded);
+        }
+        // Only a failed decode pays for tracking the path.
+        let mut deserializer = serde_json::Deserializer::from_str(arguments.get());
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let path = match error.path().to_string() {
+                root if root == "." => "arguments".to_owned(),
+                path => format!("arguments.{path}"),
+            };
+            invalid_arguments(
+                tool,
+                &format!("{path}: {}", without_position(error.inner())),
+            )
+        })
+    })
+}
+
+/// Decodes the arguments that are not `null`, if that is possible.
+fn decode_without_nulls<A: DeserializeOwned>(arguments: &RawJson) -> Option<A> {
+    let mut members: serde_json::Map<String, Value> = arguments.parse().ok()?;
+    members.retain(|_, value| !value.is_null());
+    serde_json::from_value(Value::Object(members)).ok()
+}
+
+/// What serde_json says, without the line and column of a text that the caller never saw.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
+}
+
+fn invalid_arguments(tool: &str, complaint: &str) -> ToolError {
+    ToolError::failed(format!("invalid arguments for tool `{tool}`: {complaint}"))
+}
+
+/// A registered tool, ready to be called.
+pub(crate) struct ToolEntry {
+    pub(crate) descriptor: Tool,
+    pub(crate) requires: Option<ClientCapabilities>,
+    input: Option<SchemaCheck>,
+    output: Option<SchemaCheck>,
+    handler: Arc<Handler>,
+}
+
+impl ToolEntry {
+    /// Starts the handler; arguments that break the schema never reach it.
+    pub(crate) fn call(
+        &self,
+        ctx: RequestContext,
+        arguments: &RawJson,
+    ) -> BoxFuture<'static, Outcome> {
+        if let Some(check) = &self.input
+            && let Err(complaint) = check.check_arguments(arguments)
+        {
+            let error = invalid_arguments(&self.descriptor.name, &complaint);
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        (self.handler)(ctx, arguments)
+    }
+
+    /// Checks a result against the output schema; an error result is never checked.
+    pub(crate) fn check_output(&self, result: &CallToolResult) -> Result<(), ErrorObject> {
+        let Some(check) = &self.output else {
+            return Ok(());
+        };
+        if result.is_error == Some(true) {
+            return Ok(());
+        }
+        let name = &self.descriptor.name;
+        let Some(content) = &result.structured_content else {
+            return Err(ErrorObject::internal(format!(
+                "tool `{name}` declares an output schema but returned no structured content"
+            )));
+        };
+        let value = content.to_value().map_err(|error| {
+            ErrorObject::internal(format!("tool `{name}` returned unreadable JSON: {error}"))
+        })?;
+        check
+            .check(&value, "structuredContent")
+            .map_err(|complaint| {
+                ErrorObject::internal(format!(
+                    "tool `{name}` returned a result that breaks its schema: {complaint}"
+                ))
+            })
+    }
+}
+
+impl fmt::Debug for ToolEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolEntry")
+            .field("name", &self.descriptor.name)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check<A: DeserializeOwned + fmt::Debug>(arguments: Value, expected: &str) {
+        let complaint = decode::<A>("buy", &arguments.into()).unwrap_err();
+        assert_eq!(
+            complaint.to_string(),
+            format!("invalid arguments for tool `buy`: {expected}")
+        );
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Search {
+        query: String,
+        #[serde(default)]
+        limit: u32,
+        tag: Option<String>,
+    }
+
+    #[test]
+    fn an_argument_that_is_null_was_left_out() {
+        let arguments = json!({"query": "q", "limit": null, "tag": null});
+        let decoded: Search = decode("buy", &arguments.into()).unwrap();
+        let expected = Search {
+            query: "q".to_owned(),
+            limit: 0,
+            tag: None,
+        };
+        assert_eq!(decoded, expected);
+        check::<Search>(
+            json!({"query": null}),
+            "arguments.query: invalid type: null, expected a string",
+        );
+    }
+
+    #[test]
+    fn complaints_name_the_path_and_not_the_column() {
+        type Counts = std::collections::BTreeMap<String, Vec<u32>>;
+        check::<Counts>(
+            json!({"tea": [1, null]}),
+            "arguments.tea[1]: invalid type: null, expected u32",
+        );
+        check::<Counts>(
+            json!({"tea": 3}),
+            "arguments.tea: invalid type: integer `3`, expected a sequence",
+        );
+        check::<Counts>(
+            json!([]),
+            "arguments: invalid type: sequence, expected a map",
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Batches of messages, which exactly one revision has (2025-03-26, basic, "Batching").
+
+use std::future::Future;
+
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+use toolwire_proto::envelope::{Envelope, RequestEnvelope, Unreadable};
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::strict_json;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::engine::exchange::encode_error;
+use crate::transport::duplex::{Duplex, Started};
+
+/// Starts every message of a batch. The work yields the array of answers; there is none when nothing wants one, or when
+/// everything that did was cancelled.
+///
+/// # Errors
+/// When the connection's revision has no batches.
+pub(crate) async fn start(
+    connection: &mut Duplex,
+    messages: &[&RawValue],
+) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, Unreadable> {
+    let version = connection.state().version();
+    if !version.is_some_and(VersionFeatures::allows_batch) {
+        let refusal = match version {
+            Some(version) => format!("protocol version {version} has no batches"),
+            None => "a batch needs a handshake to a version with batches".to_owned(),
+        };
+        let error = ErrorObject::invalid_request(refusal);
+        return Err(Unreadable { error, id: None });
+    }
+    let mut answers = Vec::new();
+    let mut running = JoinSet::new();
+    for message in messages {
+        match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
+            Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
+                Started::Answered(answer) => answers.push(answer),
+                Started::Running(request) => drop(running.spawn(request.answer())),
+            },
+            Ok(Envelope::Notification(notification)) => connection.on_notification(&notification),
+            Ok(Envelope::Response(response)) => connection.on_response(response),
+            Ok(Envelope::Batch(_)) => {
+                let error = ErrorObject::invalid_request("a batch cannot hold another batch");
+                answers.push(encode_error(ResponseId::Null, error));
+            }
+            Err(unreadable) => {
+                let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
+                answers.push(encode_error(id, unreadable.error));
+            }
+        }
+    }
+    if answers.is_empty() && running.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(async move {
+        while let Some(finished) = running.join_next().await {
+            answers.extend(finished.ok().flatten());
+        }
+        (!answers.is_empty()).then(|| array(&answers))
+    }))
+}
+
+async fn start_request(connection: &mut Duplex, request: &RequestEnvelope<'_>) -> Started {
+    let refuse = |error| Started::Answered(encode_error(ResponseId::Id(request.id.clone()), error));
+    // Spec 2025-03-26, basic/lifecycle, "Initialization".
+    if request.method == "initialize" {
+        return refuse(ErrorObject::invalid_request(
+            "`initialize` cannot be part of a batch",
+        ));
+    }
+    match connection.admit(request) {
+        Ok(admitted) => connection.start(admitted).await,
+        Err(rejection) => refuse(rejection.error),
+    }
+}
+
+fn array(messages: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = vec![b'['];
+    for (index, message) in messages.iter().enumerate() {
+        if index > 0 {
+            bytes.push(b',');
+        }
+        bytes.extend_from_slice(message);
+    }
+    bytes.push(b']');
+    bytes
+}

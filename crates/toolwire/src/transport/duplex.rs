@@ -1,0 +1,467 @@
+//! One connection over which both sides send messages: the loop behind stdio and the in-process transport.
+//!
+//! One reader feeds it, one writer drains it. Whatever needs no handler is answered in the loop, in order; every other
+//! request is a task of its own, so that a cancellation reaches it while it runs. Both eras may interleave.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction, Rejection};
+use toolwire_proto::envelope::{
+    Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
+};
+use toolwire_proto::framing::{Frame, LineDecoder, UnreadableQuota};
+use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::requests::{self, ExchangeKey};
+use toolwire_proto::{stamp, strict_json};
+use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
+
+use crate::engine::exchange::{encode_error, encode_outcome};
+use crate::engine::{
+    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
+};
+use crate::server::Server;
+use crate::server::dispatch::Dispatch;
+use crate::server::hub::Listening;
+use crate::transport::batch;
+use crate::transport::limits::Limits;
+use crate::transport::listen::{LegacyListener, ListenStream};
+use crate::transport::out_stream::OutStream;
+use crate::transport::stdio_context::StdioContext;
+
+/// How long a full house is waited for before a request is refused: bursts of short calls pass.
+const OVERLOAD_PATIENCE: Duration = Duration::from_millis(250);
+
+/// The loop of one connection.
+pub(crate) struct Duplex {
+    server: Server,
+    context: Arc<StdioContext>,
+    limits: Limits,
+    decoder: LineDecoder,
+    quota: UnreadableQuota,
+    origin: Instant,
+    tasks: JoinSet<()>,
+    listens: HashMap<RequestId, ListenStream>,
+    /// The house was full and nothing has finished since.
+    is_stuck: bool,
+    _legacy: Listening,
+}
+
+impl Duplex {
+    pub(crate) fn new(server: Server, out: Arc<OutStream>, limits: Limits) -> Self {
+        let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
+        let timeout = server.snapshot().options.client_answer_timeout;
+        let listener = LegacyListener::new(Arc::clone(&out), Arc::clone(&state));
+        Self {
+            _legacy: server.hub().listen(Arc::new(listener)),
+            context: Arc::new(StdioContext {
+                out,
+                caller: Caller::new(timeout),
+                state,
+            }),
+            decoder: LineDecoder::new(limits.message_bytes),
+            quota: UnreadableQuota::new(),
+            origin: Instant::now(),
+            tasks: JoinSet::new(),
+            listens: HashMap::new(),
+            is_stuck: false,
+            server,
+            limits,
+        }
+    }
+
+    /// Serves until the client hangs up, stops reading, or the server shuts down.
+    pub(crate) async fn run(mut self, mut chunks: mpsc::Receiver<Vec<u8>>) {
+        let broken = self.out().broken().clone();
+        let shutdown = self.server.shutdown().clone();
+        loop {
+            tokio::select! {
+                chunk = chunks.recv() => match chunk {
+                    Some(chunk) => self.on_chunk(&chunk, &chunks).await,
+                    None => break self.on_end_of_input(&chunks).await,
+                },
+                Some(_) = self.tasks.join_next() => {}
+                () = broken.cancelled() => {
+                    self.context.state.cancel_all();
+                    self.tasks.shutdown().await;
+                    break;
+                }
+                () = shutdown.cancelled() => break self.on_shutdown().await,
+            }
+        }
+        self.out().close();
+    }
+
+    async fn on_chunk(&mut self, mut chunk: &[u8], input: &mpsc::Receiver<Vec<u8>>) {
+        while let Some(frame) = self.decoder.next_frame(&mut chunk) {
+            match frame {
+                Frame::Line(line) => self.on_line(&line, input).await,
+                Frame::TooLong => self.refuse_unreadable(too_long(self.limits.message_bytes)),
+                // Only the end of the input yields one.
+                Frame::Unterminated(_) => {}
+            }
+        }
+        // While more input is always ready, nobody else takes finished tasks away, and each keeps its memory until then.
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    async fn on_line(&mut self, line: &[u8], input: &mpsc::Receiver<Vec<u8>>) {
+        if !self.wait_for_room(input).await {
+            return;
+        }
+        match strict_json::read(line, &strict_json::Limits::default()) {
+            Ok(Envelope::Request(request)) => self.on_request(&request).await,
+            Ok(Envelope::Notification(notification)) => self.on_notification(&notification),
+            Ok(Envelope::Response(response)) => self.on_response(response),
+            Ok(Envelope::Batch(messages)) => self.on_batch(&messages).await,
+            Err(unreadable) => self.refuse_unreadable(unreadable),
+        }
+    }
+
+    /// A client that sends without reading waits here, not in our memory. False when nobody will read the answer: the
+    /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
+    async fn wait_for_room(&self, input: &mpsc::Receiver<Vec<u8>>) -> bool {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.out().has_room() => return !self.out().broken().is_cancelled(),
+                () = self.server.shutdown().cancelled() => return false,
+                () = tokio::time::sleep(self.limits.drain) => {
+                    if input.is_closed() {
+                        tracing::warn!("the client hung up and left its answers unread");
+                        self.out().fail();
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn on_request(&mut self, request: &RequestEnvelope<'_>) {
+        match self.admit(request) {
+            Err(rejection) => {
+                self.answer(encode_error(ResponseId::Id(rejection.id), rejection.error));
+            }
+            Ok(admitted) if admitted.method.name() == "subscriptions/listen" => {
+                self.on_listen(&admitted);
+            }
+            Ok(admitted) => match self.start(admitted).await {
+                Started::Answered(bytes) => self.answer(bytes),
+                Started::Running(running) => {
+                    self.tasks.spawn(running.answer_to(Arc::clone(self.out())));
+                }
+            },
+        }
+    }
+
+    pub(crate) fn admit<'a>(
+        &self,
+        request: &RequestEnvelope<'a>,
+    ) -> Result<Admitted<'a>, Rejection> {
+        self.with_facts(|facts| admit::admit(request, facts))
+    }
+
+    fn with_facts<R>(&self, judge: impl FnOnce(&Facts<'_>) -> R) -> R {
+        let snapshot = self.server.snapshot();
+        judge(&Facts {
+            supported: &snapshot.supported,
+            lifecycle: self.context.state.lifecycle(),
+            headers: None,
+            is_custom_method: &|name| snapshot.methods.contains_key(name),
+            require_initialized: snapshot.options.require_initialized,
+        })
+    }
+
+    /// Answers a request on the spot, or prepares the work that will.
+    pub(crate) async fn start(&mut self, admitted: Admitted<'_>) -> Started {
+        let id = admitted.id.clone();
+        let version = admitted.version;
+        let refuse = |error| {
+            Started::Answered(encode_error(
+                ResponseId::Id(id.clone()),
+                stamp::stamp_error(error, version),
+            ))
+        };
+        let cancellable = requests::Cancellation::of(admitted.method.name());
+        let size = MessageSize {
+            bytes: admitted.params.map_or(0, |params| params.get().len()),
+            limit: self.limits.bytes_in_flight,
+        };
+        let context = Arc::clone(&self.context) as Arc<dyn TransportContext>;
+        let cancellation = Cancellation::new();
+        let dispatched = self
+            .server
+            .open(admitted, context, Some(cancellation.clone()))
+            .map(|exchange| self.server.dispatch(exchange));
+        let work = match dispatched {
+            Ok(Dispatch::Later(work)) => work,
+            Ok(Dispatch::Now(outcome)) => return Started::Answered(encode_outcome(&id, &outcome)),
+            Err(error) => return refuse(error),
+        };
+        match self.begin(&id, cancellable, &cancellation, size).await {
+            Ok(key) => Started::Running(RunningRequest {
+                id,
+                work,
+                key,
+                cancellation,
+                state: Arc::clone(&self.context.state),
+            }),
+            Err(error) => refuse(error),
+        }
+    }
+
+    /// Enters a request into the ledger. A full house is given a moment to empty, once: as long as nothing finishes, the
+    /// requests after it are refused at once, so that a cancellation behind them is read soon.
+    async fn begin(
+        &mut self,
+        id: &RequestId,
+        cancellable: requests::Cancellation,
+        cancellation: &Cancellation,
+        size: MessageSize,
+    ) -> Result<ExchangeKey, ErrorObject> {
+        let deadline = Instant::now() + OVERLOAD_PATIENCE;
+        loop {
+            let begun = self
+                .context
+                .state
+                .begin(id, cancellable, cancellation, size);
+            let refused = match begun {
+                Ok(key) => {
+                    self.is_stuck = false;
+                    return Ok(key);
+                }
+                Err(error) => error,
+            };
+            if self.is_stuck {
+                match self.tasks.try_join_next() {
+                    Some(_) => self.is_stuck = false,
+                    None => return Err(refused),
+                }
+                continue;
+            }
+            self.is_stuck = !matches!(
+                tokio::time::timeout_at(deadline, self.tasks.join_next()).await,
+                Ok(Some(_))
+            );
+        }
+    }
+
+    fn on_listen(&mut self, admitted: &Admitted<'_>) {
+        let id = admitted.id.clone();
+        if self.listens.contains_key(&id) {
+            // With the id this would read as the end of the live stream.
+            let error = ErrorObject::invalid_params(format!(
+                "a subscription with the id {id} is already open"
+            ));
+            return self.answer(encode_error(ResponseId::Absent, error));
+        }
+        if self.listens.len() >= self.limits.subscriptions {
+            let error = ErrorObject::internal("too many subscriptions are open; cancel some first")
+                .with_data(serde_json::json!({ "reason": "overloaded" }));
+            return self.answer(encode_error(ResponseId::Id(id), error));
+        }
+        match ListenStream::open(&self.server, admitted, self.out()) {
+            Ok(stream) => drop(self.listens.insert(id, stream)),
+            Err(error) => self.answer(encode_error(ResponseId::Id(id), error)),
+        }
+    }
+
+    pub(crate) fn on_notification(&mut self, notification: &NotificationEnvelope<'_>) {
+        match self.with_facts(|facts| admit::admit_notification(notification, facts)) {
+            NotificationAction::Cancel { request_id, reason } => {
+                tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
+                if let Some(stream) = self.listens.remove(&request_id) {
+                    stream.silence();
+                }
+                self.context.state.cancel(&request_id);
+                // What was cancelled is about to finish.
+                self.is_stuck = false;
+            }
+            NotificationAction::Initialized => self.context.state.initialized(),
+            _ => tracing::debug!(method = %notification.method, "a notification nobody needs"),
+        }
+    }
+
+    pub(crate) fn on_response(&self, response: ResponseEnvelope<'_>) {
+        self.context
+            .caller
+            .resolve(&response.id, response.outcome.map(RawJson::from));
+    }
+
+    async fn on_batch(&mut self, messages: &[&serde_json::value::RawValue]) {
+        match batch::start(self, messages).await {
+            Ok(Some(work)) => {
+                let out = Arc::clone(self.out());
+                self.tasks.spawn(async move {
+                    if let Some(bytes) = work.await {
+                        out.push_response(bytes).await;
+                    }
+                });
+            }
+            Ok(None) => {}
+            Err(unreadable) => self.refuse_unreadable(unreadable),
+        }
+    }
+
+    /// Answers bytes that were no message. A peer that floods us with them is ignored after a while, so that two
+    /// programs that log into each other's input cannot keep each other busy.
+    fn refuse_unreadable(&mut self, unreadable: Unreadable) {
+        let id = match unreadable.id {
+            Some(id) => ResponseId::Id(id),
+            None if self.quota.take(self.origin.elapsed()) => {
+                stamp::unreadable_id(self.context.state.version())
+            }
+            None => return,
+        };
+        self.answer(encode_error(id, unreadable.error));
+    }
+
+    fn answer(&self, bytes: Vec<u8>) {
+        self.out().push(OutgoingKind::Response, bytes);
+    }
+
+    fn out(&self) -> &Arc<OutStream> {
+        &self.context.out
+    }
+
+    pub(crate) fn state(&self) -> &Arc<ConnectionState> {
+        &self.context.state
+    }
+
+    /// The client hung up: what it still waits for is finished, within bounds.
+    async fn on_end_of_input(&mut self, input: &mpsc::Receiver<Vec<u8>>) {
+        if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
+            // A torn last line is nobody's request.
+            if strict_json::read(&line, &strict_json::Limits::default()).is_ok() {
+                self.on_line(&line, input).await;
+            }
+        }
+        self.listens.clear();
+        self.context.caller.close();
+        self.drain().await;
+    }
+
+    /// The server ends: streams get their last word, running requests a moment.
+    async fn on_shutdown(&mut self) {
+        for (_, stream) in self.listens.drain() {
+            stream.conclude(&self.server);
+        }
+        self.drain().await;
+        self.context.caller.close();
+    }
+
+    async fn drain(&mut self) {
+        let finished = async { while self.tasks.join_next().await.is_some() {} };
+        let broken = self.context.out.broken().clone();
+        tokio::select! {
+            () = finished => {}
+            () = broken.cancelled() => {}
+            () = tokio::time::sleep(self.limits.drain) => {
+                tracing::warn!("requests still ran when the time to finish was over");
+                // Those that only wait to be read have waited long enough.
+                if self.context.out.is_full() {
+                    self.context.out.fail();
+                }
+            }
+        }
+        self.context.state.cancel_all();
+        self.tasks.shutdown().await;
+    }
+}
+
+fn too_long(limit: usize) -> Unreadable {
+    Unreadable {
+        error: ErrorObject::invalid_request(format!("the message is longer than {limit} bytes")),
+        id: None,
+    }
+}
+
+/// A request after its start.
+pub(crate) enum Started {
+    /// The answer is here.
+    Answered(Vec<u8>),
+    /// A handler works on it.
+    Running(RunningRequest),
+}
+
+/// A handler at work.
+pub(crate) struct RunningRequest {
+    id: RequestId,
+    work: BoxFuture<'static, Outcome>,
+    key: ExchangeKey,
+    cancellation: Cancellation,
+    state: Arc<ConnectionState>,
+}
+
+impl RunningRequest {
+    /// Runs the handler. `None` when it was cancelled: then nothing is sent.
+    pub(crate) async fn answer(mut self) -> Option<Vec<u8>> {
+        let answer = self.run().await;
+        let may_send = self.state.finish(self.key);
+        answer.filter(|_| may_send)
+    }
+
+    /// Runs the handler and queues the answer. It keeps its place among the running requests until there is room for the
+    /// answer, so that a client that reads slowly is not served faster than it reads.
+    async fn answer_to(mut self, out: Arc<OutStream>) {
+        let answer = self.run().await;
+        if answer.is_some() {
+            out.has_room().await;
+        }
+        let may_send = self.state.finish(self.key);
+        if let Some(bytes) = answer.filter(|_| may_send) {
+            out.push(OutgoingKind::Response, bytes);
+        }
+    }
+
+    async fn run(&mut self) -> Option<Vec<u8>> {
+        let outcome = tokio::select! {
+            biased;
+            () = self.cancellation.cancelled() => None,
+            outcome = &mut self.work => Some(outcome),
+        };
+        outcome.map(|outcome| encode_outcome(&self.id, &outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::memory::InProcess;
+
+    async fn listen(client: &mut InProcess, id: usize) -> String {
+        let request = serde_json::json!({
+            "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen",
+            "params": {
+                "notifications": {},
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                },
+            },
+        });
+        client.send(&request.to_string()).await.unwrap();
+        client.receive().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_has_a_bounded_number_of_streams() {
+        let mut client = InProcess::connect(&Server::new("test", "1"));
+        for id in 0..requests::DEFAULT_IN_FLIGHT {
+            let answer = listen(&mut client, id).await;
+            assert!(answer.contains("acknowledged"), "{answer}");
+        }
+        let refused = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
+        assert!(refused.contains("overloaded"), "{refused}");
+
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#;
+        client.send(cancel).await.unwrap();
+        let answer = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
+        assert!(answer.contains("acknowledged"), "{answer}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Streams of changes on one connection: `subscriptions/listen`, and what legacy clients get unasked.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolwire_proto::admit::Admitted;
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::subscriptions::{self, Change, Filter};
+use toolwire_types::{
+    CancelledNotificationParams, ErrorObject, Notification, ProtocolVersion, RawJson, RequestId,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult,
+};
+
+use crate::engine::ConnectionState;
+use crate::engine::exchange::encode_outcome;
+use crate::server::Server;
+use crate::server::hub::{ChangeListener, Listening};
+use crate::transport::out_stream::OutStream;
+
+/// One open `subscriptions/listen`.
+#[derive(Debug)]
+pub(crate) struct ListenStream {
+    shared: Arc<Stream>,
+    version: ProtocolVersion,
+    _listening: Listening,
+}
+
+#[derive(Debug)]
+struct Stream {
+    id: RequestId,
+    filter: Filter,
+    out: Arc<OutStream>,
+    /// Held while something is sent: the acknowledgement comes first, and after the end comes nothing.
+    open: Mutex<bool>,
+}
+
+impl ListenStream {
+    /// Checks the request, acknowledges it, and listens from then on.
+    pub(crate) fn open(
+        server: &Server,
+        admitted: &Admitted<'_>,
+        out: &Arc<OutStream>,
+    ) -> Result<Self, ErrorObject> {
+        let capabilities = server.capabilities();
+        let method = admitted.method.name();
+        if !toolwire_proto::methods::find(method)
+            .is_some_and(|method| method.is_offered(admitted.version, &capabilities))
+        {
+            return Err(ErrorObject::method_not_found(format!(
+                "`{method}` is not offered by this server"
+            )));
+        }
+        let text = admitted.params.map_or("{}", |params| params.get());
+        let request: SubscriptionsListenRequestParams = serde_json::from_str(text)
+            .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))?;
+        let honoured = subscriptions::honoured(&request.notifications, &capabilities);
+        let filter = Filter::new(&honoured)?;
+        let shared = Arc::new(Stream {
+            id: admitted.id.clone(),
+            filter,
+            out: Arc::clone(out),
+            open: Mutex::new(true),
+        });
+        // Registered before the acknowledgement is sent, but held back until it is: no change is lost in between.
+        let gate = shared.lock();
+        let listening = server
+            .hub()
+            .listen(Arc::clone(&shared) as Arc<dyn ChangeListener>);
+        out.notify(
+            &subscriptions::acknowledgement(&admitted.id, honoured),
+            OutgoingKind::Other,
+        );
+        drop(gate);
+        Ok(Self {
+            shared,
+            version: admitted.version,
+            _listening: listening,
+        })
+    }
+
+    /// Ends the stream without another word: the client cancelled it.
+    pub(crate) fn silence(self) {
+        *self.shared.lock() = false;
+    }
+
+    /// Ends the stream from this side. Two passages of the specification ask for two different farewells, so both are
+    /// given: `basic/patterns/cancellation` and `basic/patterns/subscriptions`, "Graceful Closure".
+    pub(crate) fn conclude(self, server: &Server) {
+        *self.shared.lock() = false;
+        let id = &self.shared.id;
+        let cancelled = CancelledNotificationParams::new(id.clone());
+        if let Ok(params) = RawJson::from_serialize(&cancelled) {
+            self.shared.out.notify(
+                &Notification::new("notifications/cancelled", Some(params)),
+                OutgoingKind::Other,
+            );
+        }
+        let outcome = server
+            .snapshot()
+            .finish(SubscriptionsListenResult::new(id), self.version);
+        self.shared
+            .out
+            .push(OutgoingKind::Response, encode_outcome(id, &outcome));
+    }
+}
+
+impl Stream {
+    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChangeListener for Stream {
+    fn deliver(&self, change: &Change) -> bool {
+        if !self.filter.accepts(change) {
+            return false;
+        }
+        let open = self.lock();
+        let notification = change.to_notification().filter(|_| *open);
+        let delivered = notification.is_some();
+        if let Some(notification) = notification {
+            self.out.notify(
+                &subscriptions::stamp(notification, &self.id),
+                kind(change, Some(&self.id)),
+            );
+        }
+        delivered
+    }
+}
+
+/// What a legacy client gets: list changes unasked, and updates of the resources it subscribed to.
+#[derive(Debug)]
+pub(crate) struct LegacyListener {
+    out: Arc<OutStream>,
+    state: Arc<ConnectionState>,
+}
+
+impl LegacyListener {
+    pub(crate) fn new(out: Arc<OutStream>, state: Arc<ConnectionState>) -> Self {
+        Self { out, state }
+    }
+}
+
+impl ChangeListener for LegacyListener {
+    fn deliver(&self, change: &Change) -> bool {
+        let speaks = self.state.is_initialized()
+            && self
+                .state
+                .version()
+                .is_some_and(|version| !version.has_listen());
+        let wanted = match change {
+            Change::ToolsListChanged
+            | Change::PromptsListChanged
+            | Change::ResourcesListChanged => true,
+            Change::ResourceUpdated(uri) => self.state.is_subscribed(uri),
+            _ => false,
+        };
+        let notification = change.to_notification().filter(|_| speaks && wanted);
+        if let Some(notification) = &notification {
+            self.out.notify(notification, kind(change, None));
+        }
+        notification.is_some()
+    }
+}
+
+/// How the queue may merge a change with an equal one that is still waiting.
+fn kind(change: &Change, subscription: Option<&RequestId>) -> OutgoingKind {
+    let subscription = subscription.map(ToString::to_string);
+    match change {
+        Change::ResourceUpdated(uri) => OutgoingKind::ResourceUpdated {
+            uri: uri.clone(),
+            subscription,
+        },
+        Change::ToolsListChanged | Change::PromptsListChanged | Change::ResourcesListChanged => {
+            OutgoingKind::ListChanged {
+                method: format!("{change:?}").into(),
+                subscription,
+            }
+        }
+        _ => OutgoingKind::Other,
+    }
+}

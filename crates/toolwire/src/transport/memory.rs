@@ -1,0 +1,98 @@
+//! A connection inside one process: the same messages and the same rules as on stdio, without a pipe.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::error::Error;
+use crate::server::Server;
+use crate::transport::duplex::Duplex;
+use crate::transport::limits::Limits;
+use crate::transport::out_stream::OutStream;
+
+/// The client's end of a connection to a server in the same process.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use toolwire::{Server, transport::InProcess};
+///
+/// let mut client = InProcess::connect(&Server::new("demo", "1.0.0"));
+/// client.send(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).await.unwrap();
+/// assert_eq!(client.receive().await.unwrap(), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct InProcess {
+    to_server: Option<mpsc::Sender<Vec<u8>>>,
+    from_server: Arc<OutStream>,
+    serving: JoinHandle<()>,
+}
+
+impl InProcess {
+    /// Connects to a server. Needs a tokio runtime.
+    #[must_use]
+    pub fn connect(server: &Server) -> Self {
+        Self::connect_with(server, Limits::default())
+    }
+
+    /// Connects with other limits.
+    #[must_use]
+    pub fn connect_with(server: &Server, limits: Limits) -> Self {
+        let out = Arc::new(OutStream::new(limits.outbox()));
+        // A client that is ahead of the server waits after this many messages.
+        let (to_server, chunks) = mpsc::channel(64);
+        let connection = Duplex::new(server.clone(), Arc::clone(&out), limits);
+        Self {
+            to_server: Some(to_server),
+            from_server: out,
+            serving: tokio::spawn(connection.run(chunks)),
+        }
+    }
+
+    /// Sends one message; it must not contain a line break.
+    ///
+    /// # Errors
+    /// When the server has ended the connection.
+    pub async fn send(&self, message: &str) -> Result<(), Error> {
+        let mut line = Vec::with_capacity(message.len() + 1);
+        line.extend_from_slice(message.as_bytes());
+        line.push(b'\n');
+        self.send_bytes(line).await
+    }
+
+    /// Sends raw bytes, as a pipe would carry them.
+    ///
+    /// # Errors
+    /// When the server has ended the connection.
+    pub async fn send_bytes(&self, bytes: Vec<u8>) -> Result<(), Error> {
+        match &self.to_server {
+            Some(to_server) => to_server.send(bytes).await.map_err(|_| Error::closed()),
+            None => Err(Error::closed()),
+        }
+    }
+
+    /// The next message of the server; `None` when it has ended the connection.
+    pub async fn receive(&mut self) -> Option<String> {
+        let message = self.from_server.next().await?;
+        Some(String::from_utf8(message).expect("the server writes JSON text"))
+    }
+
+    /// Hangs up. Requests that run are finished; [`receive`](Self::receive) still yields their answers.
+    pub fn close(&mut self) {
+        self.to_server = None;
+    }
+
+    /// Waits until the server has left the connection.
+    pub async fn closed(mut self) {
+        self.close();
+        drop((&mut self.serving).await);
+    }
+}
+
+impl Drop for InProcess {
+    fn drop(&mut self) {
+        self.from_server.fail();
+    }
+}

@@ -1,0 +1,16 @@
+//! How messages travel: byte streams on stdio, and in process.
+
+mod batch;
+mod duplex;
+mod limits;
+mod listen;
+mod memory;
+mod out_stream;
+mod single;
+mod stdio;
+mod stdio_context;
+
+pub use limits::Limits;
+pub use memory::InProcess;
+pub use stdio::StdioOptions;
+pub use stdio_context::StdioContext;

@@ -1,0 +1,80 @@
+//! One message in, at most one out: for callers that bring their own transport and keep no connection.
+
+use std::sync::Arc;
+
+use toolwire_proto::admit::{self, Facts};
+use toolwire_proto::envelope::{Envelope, RequestEnvelope};
+use toolwire_proto::lifecycle::Lifecycle;
+use toolwire_proto::{stamp, strict_json};
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::engine::NullContext;
+use crate::engine::exchange::{encode_error, encode_outcome};
+use crate::server::Server;
+use crate::server::dispatch::Dispatch;
+
+impl Server {
+    /// Serves one message without a connection, and returns the answer if it wants one.
+    ///
+    /// This is for requests that describe themselves (2026-07-28): there is nobody to remember an `initialize`, nowhere
+    /// to send progress, and no way to ask the client anything while the request runs. Dropping the future cancels the
+    /// request.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use toolwire::Server;
+    ///
+    /// let server = Server::new("demo", "1.0.0");
+    /// let answer = server.handle(br#"{"jsonrpc":"2.0","id":1,"method":"nonsense"}"#).await;
+    /// assert!(String::from_utf8(answer.unwrap()).unwrap().contains("-32601"));
+    /// # }
+    /// ```
+    pub async fn handle(&self, message: &[u8]) -> Option<Vec<u8>> {
+        match strict_json::read(message, &strict_json::Limits::default()) {
+            Ok(Envelope::Request(request)) => Some(self.handle_request(&request).await),
+            // Nothing here waits for an answer, and nothing runs that could be cancelled.
+            Ok(Envelope::Notification(_) | Envelope::Response(_)) => None,
+            Ok(Envelope::Batch(_)) => {
+                let error = ErrorObject::invalid_request("batches need a connection");
+                Some(encode_error(stamp::unreadable_id(None), error))
+            }
+            Err(unreadable) => {
+                let id = unreadable
+                    .id
+                    .map_or_else(|| stamp::unreadable_id(None), ResponseId::Id);
+                Some(encode_error(id, unreadable.error))
+            }
+        }
+    }
+
+    async fn handle_request(&self, request: &RequestEnvelope<'_>) -> Vec<u8> {
+        let refuse = |error| encode_error(ResponseId::Id(request.id.clone()), error);
+        let snapshot = self.snapshot();
+        let facts = Facts {
+            supported: &snapshot.supported,
+            lifecycle: Lifecycle::Fresh,
+            headers: None,
+            is_custom_method: &|name| snapshot.methods.contains_key(name),
+            require_initialized: false,
+        };
+        let admitted = match admit::admit(request, &facts) {
+            Ok(admitted) => admitted,
+            Err(rejection) => return refuse(rejection.error),
+        };
+        if admitted.method.name() == "subscriptions/listen" {
+            return refuse(ErrorObject::invalid_request(
+                "`subscriptions/listen` needs a connection",
+            ));
+        }
+        let version = admitted.version;
+        let outcome = match self.open(admitted, Arc::new(NullContext::new()), None) {
+            Ok(exchange) => match self.dispatch(exchange) {
+                Dispatch::Now(outcome) => outcome,
+                Dispatch::Later(work) => work.await,
+            },
+            Err(error) => Err(stamp::stamp_error(error, version)),
+        };
+        encode_outcome(&request.id, &outcome)
+    }
+}
