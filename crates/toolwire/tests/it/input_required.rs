@@ -1,0 +1,368 @@
+//! Requests that need input: the answer is the question, and the client calls again (2026-07-28).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolwire::types::{
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
+    ElicitRequestURLParams, ElicitResult, InputRequest, InputRequests, ListRootsResult,
+    SamplingMessage,
+};
+use toolwire::{
+    CallToolResult, PromptResponse, RequestContext, ResourceResponse, ServedPrompt, ServedResource,
+    ServedTool, Server, ToolError, ToolResponse,
+};
+
+use crate::peer::{Peer, answer, complete, modern, modern_with, plain, server, text};
+
+fn form() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"],
+    })
+}
+
+/// The wish that all handlers here begin with.
+fn who() -> InputRequests {
+    InputRequests::new().with("who", ElicitRequestFormParams::new("Who are you?", form()))
+}
+
+/// The same on the wire.
+fn who_on_the_wire() -> Value {
+    json!({"who": {
+        "method": "elicitation/create",
+        "params": {"message": "Who are you?", "requestedSchema": form()},
+    }})
+}
+
+fn name_of(ctx: &RequestContext) -> Result<Option<String>, ToolError> {
+    let Some(answer) = ctx.input_response_as::<ElicitResult>("who")? else {
+        return Ok(None);
+    };
+    let content = answer.content.unwrap_or_default();
+    let name = content.get("name").and_then(Value::as_str);
+    Ok(Some(name.unwrap_or("nobody").to_owned()))
+}
+
+fn greeters() -> Server {
+    let tool = plain("greet", |ctx: RequestContext| async move {
+        Ok::<_, ToolError>(match name_of(&ctx)? {
+            None => ToolResponse::input_required(who(), Some("tool".to_owned())),
+            Some(name) => CallToolResult::text(format!("{name} {}", ctx.request_state())).into(),
+        })
+    });
+    let prompt = ServedPrompt::new("greet", |ctx: RequestContext, _| async move {
+        let Some(name) = name_of(&ctx)? else {
+            return Ok(PromptResponse::input_required(
+                who(),
+                Some("prompt".to_owned()),
+            ));
+        };
+        let message = toolwire::PromptMessage::user(format!("{name} {}", ctx.request_state()));
+        Ok::<_, ToolError>(PromptResponse::Complete(toolwire::GetPromptResult::new(
+            vec![message],
+        )))
+    });
+    let resource = ServedResource::new("a:b", "b", |ctx: RequestContext, _| async move {
+        let Some(name) = name_of(&ctx)? else {
+            return Ok(ResourceResponse::input_required(
+                who(),
+                Some("resource".to_owned()),
+            ));
+        };
+        let text = format!("{name} {}", ctx.request_state());
+        Ok::<_, ToolError>(ResourceResponse::Contents(toolwire::Contents::Text(text)))
+    });
+    server().tool(tool).prompt(prompt).resource(resource)
+}
+
+fn asking(method: &str, params: Value) -> Value {
+    modern_with(1, method, params, json!({"elicitation": {}}))
+}
+
+fn accept(name: &str) -> Value {
+    json!({"who": {"action": "accept", "content": {"name": name}}})
+}
+
+#[tokio::test]
+async fn tools_prompts_and_resources_ask_and_are_asked_again() {
+    let mut peer = Peer::connect(&greeters());
+    for (method, params, expected) in [
+        ("tools/call", json!({"name": "greet"}), "Ada tool"),
+        ("prompts/get", json!({"name": "greet"}), "Ada prompt"),
+        ("resources/read", json!({"uri": "a:b"}), "Ada resource"),
+    ] {
+        let wish = peer.result_of(asking(method, params.clone())).await;
+        assert_eq!(wish["resultType"], "input_required");
+        assert_eq!(wish["inputRequests"], who_on_the_wire());
+        let state = wish["requestState"].as_str().expect("a state");
+        assert!(!state.contains("tool") && !state.contains("prompt"));
+
+        let mut retry = params;
+        retry["inputResponses"] = accept("Ada");
+        retry["requestState"] = json!(state);
+        let result = peer.result_of(asking(method, retry)).await;
+        assert_eq!(result["resultType"], "complete", "{result}");
+        let found = match method {
+            "tools/call" => &result["content"][0]["text"],
+            "prompts/get" => &result["messages"][0]["content"]["text"],
+            _ => &result["contents"][0]["text"],
+        };
+        assert_eq!(found, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_retry_without_the_answer_is_asked_again() {
+    let mut peer = Peer::connect(&greeters());
+    for responses in [
+        json!({}),
+        json!({"other": {"action": "accept"}}),
+        Value::Null,
+    ] {
+        let params = json!({"name": "greet", "inputResponses": responses});
+        let wish = peer.result_of(asking("tools/call", params)).await;
+        assert_eq!(wish["resultType"], "input_required");
+    }
+}
+
+#[tokio::test]
+async fn answers_of_the_wrong_shape_are_refused() {
+    let mut peer = Peer::connect(&greeters());
+    for responses in [
+        json!([]),
+        json!("x"),
+        json!({"who": 7}),
+        json!({"who": {"action": "accept", "content": 1}}),
+    ] {
+        let params = json!({"name": "greet", "inputResponses": responses});
+        peer.refusal_of(asking("tools/call", params), -32602).await;
+    }
+    let params = json!({"name": "greet", "requestState": 7});
+    peer.refusal_of(asking("tools/call", params), -32602).await;
+}
+
+#[tokio::test]
+async fn only_what_the_client_declared_is_asked() {
+    let ask = |name: &str, request: fn() -> InputRequest| {
+        plain(name, move |_| async move {
+            ToolResponse::input_required(InputRequests::new().with("q", request()), None)
+        })
+    };
+    let server = server()
+        .tool(ask("form", || {
+            ElicitRequestFormParams::new("?", form()).into()
+        }))
+        .tool(ask("url", || {
+            ElicitRequestURLParams::new("?", "https://example.test").into()
+        }))
+        .tool(ask("sample", || {
+            CreateMessageRequestParams::new([SamplingMessage::user("?")], 10).into()
+        }))
+        .tool(ask("roots", InputRequest::roots));
+    let mut peer = Peer::connect(&server);
+    for (tool, declared, missing) in [
+        (
+            "form",
+            json!({"elicitation": {}}),
+            json!({"elicitation": {"form": {}}}),
+        ),
+        (
+            "url",
+            json!({"elicitation": {"url": {}}}),
+            json!({"elicitation": {"url": {}}}),
+        ),
+        ("sample", json!({"sampling": {}}), json!({"sampling": {}})),
+        ("roots", json!({"roots": {}}), json!({"roots": {}})),
+    ] {
+        let params = json!({"name": tool});
+        let error = peer
+            .refusal_of(modern(1, "tools/call", params.clone()), -32021)
+            .await;
+        assert_eq!(error["data"], json!({"requiredCapabilities": missing}));
+        let request = modern_with(2, "tools/call", params, declared);
+        let wish = peer.result_of(request).await;
+        assert_eq!(wish["resultType"], "input_required", "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn answers_are_read_by_their_kind() {
+    let tool = plain("all", |ctx: RequestContext| async move {
+        if !ctx.is_resubmit() {
+            let requests = who()
+                .with(
+                    "model",
+                    CreateMessageRequestParams::new([SamplingMessage::user("?")], 9),
+                )
+                .with("roots", InputRequest::roots());
+            return Ok(ToolResponse::input_required(requests, None));
+        }
+        let who: Option<ElicitResult> = ctx.input_response_as("who")?;
+        let model: Option<CreateMessageResult> = ctx.input_response_as("model")?;
+        let roots: Option<ListRootsResult> = ctx.input_response_as("roots")?;
+        let absent: Option<ElicitResult> = ctx.input_response_as("absent")?;
+        let seen = (
+            who.map(|who| who.action == toolwire::types::ElicitAction::Accept),
+            model.map(|answer| answer.model),
+            roots.map(|roots| roots.roots.len()),
+            absent.is_none(),
+            ctx.has_input_response("who"),
+            ctx.has_input_response("absent"),
+        );
+        Ok::<_, ToolError>(CallToolResult::text(format!("{seen:?}")).into())
+    });
+    let mut peer = Peer::connect(&server().tool(tool));
+    let capabilities = json!({"elicitation": {}, "sampling": {}, "roots": {}});
+    let request = |params| modern_with(1, "tools/call", params, capabilities.clone());
+    let wish = peer.result_of(request(json!({"name": "all"}))).await;
+    let keys: Vec<_> = wish["inputRequests"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(keys.len(), 3);
+    assert_eq!(
+        wish["inputRequests"]["roots"],
+        json!({"method": "roots/list"})
+    );
+    assert_eq!(wish.get("requestState"), None);
+
+    let responses = json!({
+        "who": {"action": "accept", "content": {"name": "Ada"}},
+        "model": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "!"}},
+        "roots": {"roots": [{"uri": "file:///a"}]},
+    });
+    let params = json!({"name": "all", "inputResponses": responses});
+    peer.send(request(params)).await;
+    let seen = r#"(Some(true), Some("m"), Some(1), true, true, false)"#;
+    peer.expect(complete(1, text(seen))).await;
+}
+
+/// Tells what a handler sees of its rounds.
+fn mirror() -> ServedTool {
+    plain("mirror", |ctx: RequestContext| async move {
+        let keys: Vec<_> = ctx.input_responses().iter().map(|(key, _)| key).collect();
+        format!(
+            "{keys:?} {} {} {:?}",
+            ctx.is_resubmit(),
+            ctx.has_request_state(),
+            ctx.request_state()
+        )
+    })
+}
+
+#[tokio::test]
+async fn handlers_see_what_came_back() {
+    let server = server().without_sealed_request_state().tool(mirror());
+    let mut peer = Peer::connect(&server);
+    let mut check = async |mut params: Value, expected: &str| {
+        params["name"] = json!("mirror");
+        peer.send(modern(1, "tools/call", params)).await;
+        peer.expect(complete(1, text(expected))).await;
+    };
+    check(json!({}), r#"[] false false """#).await;
+    check(json!({"requestState": "s"}), r#"[] false true "s""#).await;
+    check(json!({"requestState": ""}), r#"[] false true """#).await;
+    check(
+        json!({"inputResponses": {"b": {}, "a": {}}, "requestState": "s"}),
+        r#"["b", "a"] true true "s""#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn legacy_requests_have_no_rounds_of_the_client() {
+    let server = server().without_sealed_request_state().tool(mirror());
+    let mut peer = Peer::connect(&server);
+    peer.initialize("2025-11-25").await;
+    let params = json!({"name": "mirror", "inputResponses": {"a": {}}, "requestState": "s"});
+    peer.send(crate::peer::legacy(1, "tools/call", params))
+        .await;
+    peer.expect(answer(1, text(r#"[] false false """#))).await;
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Steps {
+    done: u32,
+}
+
+/// Needs three rounds, and counts them in its state.
+fn stepping() -> ServedTool {
+    plain("step", |ctx: RequestContext| async move {
+        let mut steps: Steps = ctx.request_state_as()?;
+        if steps.done == 3 {
+            return Ok(CallToolResult::text("three rounds").into());
+        }
+        steps.done += 1;
+        ToolResponse::input_required_with(InputRequests::new(), &steps)
+    })
+}
+
+#[tokio::test]
+async fn typed_state_travels_from_round_to_round() {
+    let server = server().without_sealed_request_state().tool(stepping());
+    let mut peer = Peer::connect(&server);
+    let mut params = json!({"name": "step"});
+    for round in 1..=3 {
+        let wish = peer
+            .result_of(modern(1, "tools/call", params.clone()))
+            .await;
+        // The contract: the state is the JSON text of the value.
+        assert_eq!(
+            wish,
+            json!({"resultType": "input_required", "requestState": format!("{{\"done\":{round}}}")})
+        );
+        params["requestState"] = wish["requestState"].clone();
+    }
+    peer.send(modern(1, "tools/call", params)).await;
+    peer.expect(complete(1, text("three rounds"))).await;
+}
+
+#[tokio::test]
+async fn an_empty_state_is_told_from_none() {
+    let tool = plain("tool", |ctx: RequestContext| async move {
+        match ctx.has_request_state() {
+            true => CallToolResult::text("back again").into(),
+            false => ToolResponse::input_required(InputRequests::new(), Some(String::new())),
+        }
+    });
+    let mut peer = Peer::connect(&server().tool(tool));
+    let wish = peer
+        .result_of(modern(1, "tools/call", json!({"name": "tool"})))
+        .await;
+    let params = json!({"name": "tool", "requestState": wish["requestState"]});
+    peer.send(modern(2, "tools/call", params)).await;
+    peer.expect(complete(2, text("back again"))).await;
+}
+
+#[tokio::test]
+async fn a_state_that_is_not_of_the_type_is_refused() {
+    let server = server().without_sealed_request_state().tool(stepping());
+    let mut peer = Peer::connect(&server);
+    for state in ["{", "7", "{\"done\":\"x\"}", "null"] {
+        let params = json!({"name": "step", "requestState": state});
+        peer.refusal_of(modern(1, "tools/call", params), -32602)
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_missing_answer_can_be_read_as_empty() {
+    #[derive(Deserialize)]
+    struct Choice {
+        #[serde(default)]
+        size: u8,
+    }
+    let tool = plain("choose", |ctx: RequestContext| async move {
+        let choice: Choice = ctx.input_response_or_empty("choice")?;
+        Ok::<_, ToolError>(format!("size {}", choice.size))
+    });
+    let mut peer = Peer::connect(&server().tool(tool));
+    peer.send(modern(1, "tools/call", json!({"name": "choose"})))
+        .await;
+    peer.expect(complete(1, text("size 0"))).await;
+    let params = json!({"name": "choose", "inputResponses": {"choice": {"size": 3}}});
+    peer.send(modern(2, "tools/call", params)).await;
+    peer.expect(complete(2, text("size 3"))).await;
+}

@@ -1,0 +1,238 @@
+//! Handlers that return what they want to know: on a legacy connection the questions are sent for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwire::types::{
+    CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult,
+    InputRequest, InputRequests, SamplingMessage,
+};
+use toolwire::{
+    CallToolResult, PromptArguments, PromptResponse, RequestContext, ResourceResponse,
+    ServedPrompt, ServedResource, ServedTool, Server, ToolError, ToolResponse, tool,
+};
+
+use crate::legacy_asking::{able, call, refusal};
+use crate::legacy_server::LEGACY;
+use crate::peer::{Peer, answer, cancel, legacy, text};
+
+fn form(message: &str) -> ElicitRequestFormParams {
+    ElicitRequestFormParams::new(message, json!({"type": "object", "properties": {}}))
+}
+
+fn form_question(id: i64, message: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {}});
+    legacy(
+        id,
+        "elicitation/create",
+        json!({"message": message, "requestedSchema": schema}),
+    )
+}
+
+fn roots_question(id: i64) -> Value {
+    legacy(id, "roots/list", json!({}))
+}
+
+/// Asks for roots, then for a form, and remembers in its state what it has learned.
+#[tool]
+fn interview(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
+    let seen: Vec<String> = ctx.request_state_as()?;
+    let answers = ctx.input_responses();
+    let keys: Vec<&str> = answers.iter().map(|(key, _)| key).collect();
+    match seen.len() {
+        0 => ToolResponse::input_required_with(
+            InputRequests::new().with("where", InputRequest::roots()),
+            &vec!["asked where"],
+        ),
+        1 => {
+            assert_eq!(keys, ["where"]);
+            ToolResponse::input_required_with(
+                InputRequests::new()
+                    .with("who", form("Who?"))
+                    .with("what", form("What?")),
+                &vec!["asked where", "asked who and what"],
+            )
+        }
+        _ => {
+            let who: ElicitResult = ctx.input_response_or_empty("who")?;
+            let told = format!("{seen:?} {keys:?} {:?}", who.action);
+            Ok(ToolResponse::complete(CallToolResult::text(told)))
+        }
+    }
+}
+
+#[tokio::test]
+async fn questions_are_sent_and_the_handler_runs_again_with_the_answers() {
+    for version in ["2025-06-18", "2025-11-25"] {
+        let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
+        peer.initialize_with(version, able()).await;
+        peer.send(call("c", "interview")).await;
+        peer.expect(roots_question(1)).await;
+        peer.send(answer(1, json!({"roots": []}))).await;
+        peer.expect(form_question(2, "Who?")).await;
+        peer.send(answer(2, json!({"action": "accept", "content": {}})))
+            .await;
+        peer.expect(form_question(3, "What?")).await;
+        peer.send(answer(3, json!({"action": "decline"}))).await;
+        let told = r#"["asked where", "asked who and what"] ["who", "what"] Accept"#;
+        peer.expect(answer("c", text(told))).await;
+        peer.expect_silence().await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_question_fails_the_request() {
+    let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
+    peer.initialize_with("2025-06-18", able()).await;
+    peer.send(call("c", "interview")).await;
+    peer.expect(roots_question(1)).await;
+    peer.send(refusal(1, -32603, "no roots today")).await;
+    peer.expect(refusal("c", -32603, "no roots today")).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn cancelling_between_the_rounds_withdraws_the_question() {
+    let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
+    peer.initialize_with("2025-06-18", able()).await;
+    peer.send(call("c", "interview")).await;
+    peer.expect(roots_question(1)).await;
+    peer.send(answer(1, json!({"roots": []}))).await;
+    peer.expect(form_question(2, "Who?")).await;
+    peer.send(cancel("c")).await;
+    peer.expect(cancel(2)).await;
+    peer.expect_silence().await;
+}
+
+/// A tool that asks one thing for ever, and how often it ran.
+fn insatiable(question: InputRequest) -> (ServedTool, Arc<AtomicU32>) {
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&runs);
+    let descriptor = toolwire::Tool::new("insatiable", json!({"type": "object"}));
+    let tool = ServedTool::raw(descriptor, move |_: RequestContext, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let requests = InputRequests::new().with("more", question.clone());
+        async move { ToolResponse::input_required(requests, None) }
+    });
+    (tool, runs)
+}
+
+#[tokio::test]
+async fn after_16_rounds_the_request_fails() {
+    let (tool, runs) = insatiable(InputRequest::roots());
+    let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
+    peer.initialize_with("2025-11-25", able()).await;
+    peer.send(call("c", "insatiable")).await;
+    for round in 1..=16 {
+        peer.expect(roots_question(round)).await;
+        peer.send(answer(round, json!({"roots": []}))).await;
+    }
+    peer.expect_error("c", -32603).await;
+    assert_eq!(runs.load(Ordering::Relaxed), 17);
+    peer.expect_silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_without_questions_runs_the_handler_again_after_a_pause() {
+    /// Counts to three in its state.
+    #[tool]
+    fn count(ctx: &RequestContext) -> ToolResponse {
+        match ctx.request_state() {
+            "xxx" => CallToolResult::text("three").into(),
+            state => ToolResponse::input_required(InputRequests::new(), Some(format!("{state}x"))),
+        }
+    }
+
+    for version in LEGACY {
+        let mut peer = Peer::connect(&Server::new("s", "1").tool(count));
+        peer.initialize(version).await;
+        let start = tokio::time::Instant::now();
+        peer.send(call("c", "count")).await;
+        peer.expect(answer("c", text("three"))).await;
+        assert!(start.elapsed() >= Duration::from_millis(700), "{version}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_client_or_its_revision_lacks_fails_the_request() {
+    let check = async |version: &str, capabilities: Value, question: InputRequest| {
+        let (tool, _) = insatiable(question);
+        let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
+        peer.initialize_with(version, capabilities).await;
+        peer.refusal_of(call("c", "insatiable"), -32600).await;
+    };
+    let sampling = || CreateMessageRequestParams::new([SamplingMessage::user("hi")], 1);
+    for version in LEGACY {
+        check(version, json!({}), InputRequest::roots()).await;
+        check(version, json!({}), form("Who?").into()).await;
+        check(version, json!({}), sampling().into()).await;
+    }
+    check("2024-11-05", able(), form("Who?").into()).await;
+    check("2025-03-26", able(), form("Who?").into()).await;
+    let visit = || ElicitRequestURLParams::new("Go", "https://example.test");
+    check(
+        "2025-06-18",
+        able(),
+        visit().with_elicitation_id("v").into(),
+    )
+    .await;
+    // 2025-11-25 wants an id for it, and only the author can give one.
+    check("2025-11-25", able(), visit().into()).await;
+}
+
+#[tokio::test]
+async fn answers_sent_with_a_legacy_request_are_not_read() {
+    let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
+    peer.initialize_with("2025-11-25", able()).await;
+    let params = json!({
+        "name": "interview",
+        "requestState": "forged",
+        "inputResponses": {"where": {"roots": []}},
+    });
+    peer.send(legacy("c", "tools/call", params)).await;
+    peer.expect(roots_question(1)).await;
+}
+
+#[tokio::test]
+async fn prompts_and_resources_ask_in_the_same_way() {
+    let prompt = ServedPrompt::new(
+        "p",
+        async |ctx: RequestContext, _: PromptArguments| match ctx.is_resubmit() {
+            true => PromptResponse::Complete(toolwire::GetPromptResult::new(vec![])),
+            false => PromptResponse::input_required(
+                InputRequests::new().with("r", InputRequest::roots()),
+                None,
+            ),
+        },
+    );
+    let resource =
+        ServedResource::new(
+            "r://r",
+            "r",
+            async |ctx: RequestContext, _: String| match ctx.is_resubmit() {
+                true => ResourceResponse::Contents(toolwire::Contents::Text("read".to_owned())),
+                false => ResourceResponse::input_required(
+                    InputRequests::new().with("r", InputRequest::roots()),
+                    None,
+                ),
+            },
+        );
+    let server = Server::new("s", "1").prompt(prompt).resource(resource);
+    for version in LEGACY {
+        let mut peer = Peer::connect(&server);
+        peer.initialize_with(version, able()).await;
+        peer.send(legacy("p", "prompts/get", json!({"name": "p"})))
+            .await;
+        peer.expect(roots_question(1)).await;
+        peer.send(answer(1, json!({"roots": []}))).await;
+        peer.expect(answer("p", json!({"messages": []}))).await;
+        peer.send(legacy("r", "resources/read", json!({"uri": "r://r"})))
+            .await;
+        peer.expect(roots_question(2)).await;
+        peer.send(answer(2, json!({"roots": []}))).await;
+        let contents = json!({"contents": [{"uri": "r://r", "text": "read"}]});
+        peer.expect(answer("r", contents)).await;
+    }
+}

@@ -1,0 +1,338 @@
+//! `subscriptions/listen`.
+
+use serde_json::{Value, json};
+use toolwire::{ServedPrompt, ServedResource, Server};
+
+use crate::peer::{Peer, answer, cancel, modern, notification, plain, server};
+
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+fn rich() -> Server {
+    server()
+        .with_resource_subscriptions()
+        .tool(plain("idle", |_| async { "idle" }))
+        .prompt(ServedPrompt::new("p", |_, _| async { "hi" }))
+        .resource(ServedResource::new("notes://a", "a", |_, _| async { "a" }))
+}
+
+fn listen(id: impl Into<Value>, filter: Value) -> Value {
+    modern(id, "subscriptions/listen", json!({"notifications": filter}))
+}
+
+fn acknowledged(id: impl Into<Value>, honoured: Value) -> Value {
+    let meta = json!({SUBSCRIPTION: id.into()});
+    notification(
+        "notifications/subscriptions/acknowledged",
+        json!({"notifications": honoured, "_meta": meta}),
+    )
+}
+
+fn changed(id: impl Into<Value>, list: &str) -> Value {
+    let meta = json!({SUBSCRIPTION: id.into()});
+    notification(
+        &format!("notifications/{list}/list_changed"),
+        json!({"_meta": meta}),
+    )
+}
+
+fn updated(id: impl Into<Value>, uri: &str) -> Value {
+    let meta = json!({SUBSCRIPTION: id.into()});
+    notification(
+        "notifications/resources/updated",
+        json!({"uri": uri, "_meta": meta}),
+    )
+}
+
+#[tokio::test]
+async fn the_acknowledgement_comes_first_and_tells_what_is_honoured() {
+    let check = async |server: Server, wish: Value, honoured: Value| {
+        let mut peer = Peer::connect(&server);
+        peer.send(listen("s", wish)).await;
+        peer.expect(acknowledged("s", honoured)).await;
+        peer.expect_silence().await;
+    };
+    let everything = json!({
+        "toolsListChanged": true,
+        "promptsListChanged": true,
+        "resourcesListChanged": true,
+        "resourceSubscriptions": ["notes://a", "notes://a", "notes://later"],
+        "taskIds": ["t"],
+        "unheardOf": true,
+    });
+    check(
+        rich(),
+        everything.clone(),
+        json!({
+            "toolsListChanged": true,
+            "promptsListChanged": true,
+            "resourcesListChanged": true,
+            "resourceSubscriptions": ["notes://a", "notes://later"],
+        }),
+    )
+    .await;
+    check(server(), everything.clone(), json!({})).await;
+    let tools_only = server().tool(plain("idle", |_| async { "idle" }));
+    check(tools_only, everything, json!({"toolsListChanged": true})).await;
+    check(rich(), json!({}), json!({})).await;
+    check(rich(), json!({"toolsListChanged": false}), json!({})).await;
+}
+
+#[tokio::test]
+async fn changes_reach_only_those_who_asked() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(1, json!({"toolsListChanged": true})))
+        .await;
+    peer.receive().await;
+    assert_eq!(server.tools_changed(), 1);
+    assert_eq!(server.prompts_changed(), 0);
+    assert_eq!(server.resources_changed(), 0);
+    assert_eq!(server.resource_updated("notes://a"), 0);
+    peer.expect(changed(1, "tools")).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn adding_and_removing_tells_listeners_by_itself() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    let everything =
+        json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+    peer.send(listen(1, everything)).await;
+    peer.receive().await;
+
+    server
+        .add_tool(plain("late", |_| async { "late" }))
+        .expect("the name is free");
+    peer.expect(changed(1, "tools")).await;
+    assert!(server.remove_tool("late"));
+    peer.expect(changed(1, "tools")).await;
+    assert!(!server.remove_tool("late"));
+
+    server
+        .add_prompt(ServedPrompt::new("late", |_, _| async { "hi" }))
+        .expect("the name is free");
+    peer.expect(changed(1, "prompts")).await;
+    assert!(server.remove_prompt("late"));
+    peer.expect(changed(1, "prompts")).await;
+
+    server
+        .add_resource(ServedResource::new("x:y", "y", |_, _| async { "y" }))
+        .expect("the URI is free");
+    peer.expect(changed(1, "resources")).await;
+    assert!(server.remove_resource("x:y"));
+    peer.expect(changed(1, "resources")).await;
+
+    let template = toolwire::ServedResourceTemplate::new("x://{id}", "x", |_, _, _| async { "x" });
+    server
+        .add_resource_template(template)
+        .expect("the template is free");
+    peer.expect(changed(1, "resources")).await;
+    assert!(server.remove_resource_template("x://{id}"));
+    peer.expect(changed(1, "resources")).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn updates_are_told_for_the_resource_and_what_lies_below_it() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(1, json!({"resourceSubscriptions": ["notes://a"]})))
+        .await;
+    peer.receive().await;
+    for (uri, heard) in [
+        ("notes://a", true),
+        ("notes://a/part", true),
+        ("notes://ab", false),
+        ("notes://b", false),
+        ("notes://", false),
+    ] {
+        assert_eq!(server.resource_updated(uri), usize::from(heard), "{uri}");
+        if heard {
+            peer.expect(updated(1, uri)).await;
+        }
+    }
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn several_listen_at_once_and_ids_keep_their_type() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(1, json!({"toolsListChanged": true})))
+        .await;
+    peer.expect(acknowledged(1, json!({"toolsListChanged": true})))
+        .await;
+    peer.send(listen("1", json!({"toolsListChanged": true})))
+        .await;
+    peer.expect(acknowledged("1", json!({"toolsListChanged": true})))
+        .await;
+    peer.send(listen(2, json!({"promptsListChanged": true})))
+        .await;
+    peer.expect(acknowledged(2, json!({"promptsListChanged": true})))
+        .await;
+
+    // Both are told, though nobody read in between.
+    assert_eq!(server.tools_changed(), 2);
+    peer.expect(changed(1, "tools")).await;
+    peer.expect(changed("1", "tools")).await;
+    assert_eq!(server.prompts_changed(), 1);
+    peer.expect(changed(2, "prompts")).await;
+
+    peer.send(cancel("1")).await;
+    peer.expect_silence().await;
+    assert_eq!(server.tools_changed(), 1);
+    peer.expect(changed(1, "tools")).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn every_connection_has_its_own_subscriptions() {
+    let server = rich();
+    let mut first = Peer::connect(&server);
+    let mut second = Peer::connect(&server);
+    for peer in [&mut first, &mut second] {
+        peer.send(listen(1, json!({"toolsListChanged": true})))
+            .await;
+        peer.receive().await;
+    }
+    first.send(cancel(1)).await;
+    first.expect_silence().await;
+    assert_eq!(server.tools_changed(), 1);
+    second.expect(changed(1, "tools")).await;
+    first.expect_silence().await;
+}
+
+#[tokio::test]
+async fn changes_nobody_has_read_yet_are_told_once() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["notes://a"]});
+    peer.send(listen(1, filter)).await;
+    peer.receive().await;
+    for _ in 0..1000 {
+        server.tools_changed();
+        server.resource_updated("notes://a");
+    }
+    peer.expect(changed(1, "tools")).await;
+    peer.expect(updated(1, "notes://a")).await;
+    peer.expect_silence().await;
+    server.tools_changed();
+    peer.expect(changed(1, "tools")).await;
+}
+
+#[tokio::test]
+async fn a_filter_of_too_many_uris_is_refused() {
+    let mut peer = Peer::connect(&rich());
+    let filter = |count: usize| {
+        let uris: Vec<_> = (0..count).map(|n| format!("notes://{n}")).collect();
+        json!({"resourceSubscriptions": uris})
+    };
+    peer.refusal_of(listen(1, filter(1025)), -32602).await;
+    peer.send(listen(1, filter(1024))).await;
+    peer.expect(acknowledged(1, filter(1024))).await;
+}
+
+#[tokio::test]
+async fn malformed_filters_are_refused() {
+    let mut peer = Peer::connect(&rich());
+    for params in [
+        json!({}),
+        json!({"notifications": null}),
+        json!({"notifications": []}),
+        json!({"notifications": {"toolsListChanged": "yes"}}),
+        json!({"notifications": {"resourceSubscriptions": "notes://a"}}),
+        json!({"notifications": {"resourceSubscriptions": [1]}}),
+    ] {
+        let request = modern(1, "subscriptions/listen", params);
+        peer.refusal_of(request, -32602).await;
+    }
+}
+
+#[tokio::test]
+async fn an_id_that_is_listening_cannot_listen_again() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(1, json!({"toolsListChanged": true})))
+        .await;
+    peer.receive().await;
+    peer.send(listen(1, json!({"promptsListChanged": true})))
+        .await;
+    // With the id this would read as the end of the live stream.
+    let refusal = peer.receive().await;
+    assert_eq!(refusal.get("id"), None, "{refusal}");
+    assert_eq!(refusal["error"]["code"], -32602);
+    assert_eq!(server.prompts_changed(), 0);
+    assert_eq!(server.tools_changed(), 1);
+    peer.expect(changed(1, "tools")).await;
+
+    // After its end the id is free.
+    peer.send(cancel(1)).await;
+    peer.send(listen(1, json!({"promptsListChanged": true})))
+        .await;
+    peer.expect(acknowledged(1, json!({"promptsListChanged": true})))
+        .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_subscription_ends_silently() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(1, json!({"toolsListChanged": true})))
+        .await;
+    peer.receive().await;
+    // Not this one.
+    peer.send(cancel("1")).await;
+    peer.expect_silence().await;
+    assert_eq!(server.tools_changed(), 1);
+    peer.expect(changed(1, "tools")).await;
+
+    peer.send(cancel(1)).await;
+    peer.expect_silence().await;
+    assert_eq!(server.tools_changed(), 0);
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn shutting_down_ends_subscriptions_in_good_order() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen("s", json!({"toolsListChanged": true})))
+        .await;
+    peer.receive().await;
+    server.shut_down();
+    peer.expect(cancel("s")).await;
+    peer.expect(answer(
+        "s",
+        json!({"resultType": "complete", "_meta": {SUBSCRIPTION: "s"}}),
+    ))
+    .await;
+    peer.expect_end().await;
+    assert_eq!(server.tools_changed(), 0);
+}
+
+#[tokio::test]
+async fn other_requests_are_served_beside_a_subscription() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(1, json!({"toolsListChanged": true})))
+        .await;
+    peer.receive().await;
+    // The same id as the subscription: an ordinary answer, and the stream lives on.
+    let result = peer
+        .result_of(modern(1, "tools/call", json!({"name": "idle"})))
+        .await;
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(server.tools_changed(), 1);
+    peer.expect(changed(1, "tools")).await;
+}
+
+#[tokio::test]
+async fn nothing_is_told_to_those_who_do_not_listen() {
+    let server = rich();
+    let mut peer = Peer::connect(&server);
+    peer.result_of(modern(1, "tools/list", json!({}))).await;
+    assert_eq!(server.tools_changed(), 0);
+    assert_eq!(server.resource_updated("notes://a"), 0);
+    peer.expect_silence().await;
+}

@@ -1,0 +1,122 @@
+//! `notifications/message`: only for requests that asked, only what they asked for.
+
+use serde_json::{Value, json};
+use toolwire::{LoggingLevel, RequestContext, ServedTool};
+
+use crate::peer::{
+    Peer, answer, call, complete, legacy, modern, notification, plain, server, text,
+};
+
+const LEVELS: [(LoggingLevel, &str); 8] = [
+    (LoggingLevel::Debug, "debug"),
+    (LoggingLevel::Info, "info"),
+    (LoggingLevel::Notice, "notice"),
+    (LoggingLevel::Warning, "warning"),
+    (LoggingLevel::Error, "error"),
+    (LoggingLevel::Critical, "critical"),
+    (LoggingLevel::Alert, "alert"),
+    (LoggingLevel::Emergency, "emergency"),
+];
+
+/// Logs once at every level.
+fn chatty() -> ServedTool {
+    plain("chat", |ctx: RequestContext| async move {
+        for (level, name) in LEVELS {
+            ctx.log(level, name);
+        }
+        "done"
+    })
+}
+
+fn with_level(id: i64, tool: &str, level: &str) -> Value {
+    let meta = json!({"io.modelcontextprotocol/logLevel": level});
+    modern(id, "tools/call", json!({"name": tool, "_meta": meta}))
+}
+
+fn message(params: Value) -> Value {
+    notification("notifications/message", params)
+}
+
+#[tokio::test]
+async fn a_request_hears_its_level_and_above() {
+    let mut peer = Peer::connect(&server().with_logging().tool(chatty()));
+    for (position, (_, minimum)) in LEVELS.iter().enumerate() {
+        peer.send(with_level(1, "chat", minimum)).await;
+        for (_, name) in &LEVELS[position..] {
+            peer.expect(message(json!({"level": name, "data": name})))
+                .await;
+        }
+        peer.expect(complete(1, text("done"))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_did_not_ask_hears_nothing() {
+    let mut peer = Peer::connect(&server().with_logging().tool(chatty()));
+    peer.send(call(1, "chat", json!({}))).await;
+    peer.expect(complete(1, text("done"))).await;
+    // A level belongs to its request and not to those after it.
+    peer.send(with_level(2, "chat", "emergency")).await;
+    peer.expect(message(json!({"level": "emergency", "data": "emergency"})))
+        .await;
+    peer.expect(complete(2, text("done"))).await;
+    peer.send(call(3, "chat", json!({}))).await;
+    peer.expect(complete(3, text("done"))).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn a_server_without_logging_sends_none() {
+    let mut peer = Peer::connect(&server().tool(chatty()));
+    peer.send(with_level(1, "chat", "debug")).await;
+    peer.expect(complete(1, text("done"))).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn any_json_can_be_logged_under_a_name() {
+    let tool = plain("log", |ctx: RequestContext| async move {
+        ctx.log(LoggingLevel::Info, "plain text");
+        ctx.log(LoggingLevel::Info, json!({"rows": 3, "tags": ["a"]}));
+        ctx.log(LoggingLevel::Info, Value::Null);
+        ctx.log_as("database", LoggingLevel::Error, 7);
+        "done"
+    });
+    let mut peer = Peer::connect(&server().with_logging().tool(tool));
+    peer.send(with_level(1, "log", "debug")).await;
+    for expected in [
+        json!({"level": "info", "data": "plain text"}),
+        json!({"level": "info", "data": {"rows": 3, "tags": ["a"]}}),
+        json!({"level": "info", "data": null}),
+        json!({"level": "error", "data": 7, "logger": "database"}),
+    ] {
+        peer.expect(message(expected)).await;
+    }
+    peer.expect(complete(1, text("done"))).await;
+}
+
+#[tokio::test]
+async fn levels_of_the_two_eras_do_not_mix() {
+    let mut peer = Peer::connect(&server().with_logging().tool(chatty()));
+    peer.initialize("2025-11-25").await;
+    peer.send(legacy(1, "logging/setLevel", json!({"level": "alert"})))
+        .await;
+    peer.expect(answer(1, json!({}))).await;
+
+    // The session's level means nothing to a request that describes itself.
+    peer.send(call(2, "chat", json!({}))).await;
+    peer.expect(complete(2, text("done"))).await;
+    peer.send(with_level(3, "chat", "emergency")).await;
+    peer.expect(message(json!({"level": "emergency", "data": "emergency"})))
+        .await;
+    peer.expect(complete(3, text("done"))).await;
+
+    // And the other way round.
+    peer.send(legacy(4, "tools/call", json!({"name": "chat"})))
+        .await;
+    for name in ["alert", "emergency"] {
+        peer.expect(message(json!({"level": name, "data": name})))
+            .await;
+    }
+    peer.expect(answer(4, text("done"))).await;
+}

@@ -1,0 +1,36 @@
+//! What toolwire does, seen from the other end of the wire.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "scripts write their JSON in place; a reference at every call would be noise"
+)]
+
+mod asking;
+mod bad_input;
+mod batch;
+mod cancellation;
+mod context;
+mod custom_methods;
+mod discover;
+mod ending;
+mod eras;
+mod input_required;
+mod legacy;
+mod legacy_asking;
+mod legacy_changes;
+mod legacy_results;
+mod legacy_rounds;
+mod legacy_server;
+mod legacy_waiting;
+mod limits;
+mod listen;
+mod logging;
+mod macro_errors;
+mod macros;
+mod pages;
+mod peer;
+mod progress;
+mod prompts;
+mod request_state;
+mod resources;
+mod tools;

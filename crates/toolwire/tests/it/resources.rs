@@ -1,0 +1,272 @@
+//! `resources/list`, `resources/templates/list`, `resources/read`, and the cache hints of the six cacheable results.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwire::types::{
+    CacheScope, InputRequests, InputRequiredResult, Meta, ReadResourceResult, TextResourceContents,
+};
+use toolwire::{
+    CacheHint, ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate, Server,
+    TemplateArguments, ToolError,
+};
+
+use crate::peer::{Peer, answer, complete, legacy, modern, plain, server};
+
+fn notes() -> Server {
+    server()
+        .resource(
+            ServedResource::new("notes://readme", "readme", |_, _| async { "Read me." })
+                .with_mime_type("text/plain")
+                .with_size(8),
+        )
+        .resource(
+            ServedResource::new("notes://logo", "logo", |_, _| async { vec![0_u8, 1, 255] })
+                .with_mime_type("image/png"),
+        )
+        .resource_template(
+            ServedResourceTemplate::new(
+                "notes://by-id/{id}",
+                "note",
+                |_, uri: String, mut variables: TemplateArguments| async move {
+                    let id: u32 = variables.required("id")?;
+                    match id {
+                        0 => Err(ToolError::resource_not_found(uri)),
+                        1 => Err(ToolError::failed("the shelf burns")),
+                        _ => Ok(format!("note {id}")),
+                    }
+                },
+            )
+            .with_mime_type("text/markdown"),
+        )
+}
+
+fn read(id: i64, uri: &str) -> Value {
+    modern(id, "resources/read", json!({"uri": uri}))
+}
+
+/// A read of contents that may not be kept.
+fn fresh(contents: Value) -> Value {
+    json!({"contents": [contents], "ttlMs": 0, "cacheScope": "private"})
+}
+
+#[tokio::test]
+async fn resources_and_templates_are_listed_apart() {
+    let mut peer = Peer::connect(&notes());
+    peer.send(modern(1, "resources/list", json!({}))).await;
+    peer.expect(complete(
+        1,
+        json!({
+            "resources": [
+                {"uri": "notes://readme", "name": "readme", "mimeType": "text/plain", "size": 8},
+                {"uri": "notes://logo", "name": "logo", "mimeType": "image/png"},
+            ],
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }),
+    ))
+    .await;
+    peer.send(modern(2, "resources/templates/list", json!({})))
+        .await;
+    peer.expect(complete(
+        2,
+        json!({
+            "resourceTemplates": [{
+                "uriTemplate": "notes://by-id/{id}",
+                "name": "note",
+                "mimeType": "text/markdown",
+            }],
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }),
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn contents_are_text_or_base64() {
+    let mut peer = Peer::connect(&notes());
+    let mut check = async |uri: &str, contents: Value| {
+        peer.send(read(1, uri)).await;
+        peer.expect(complete(1, fresh(contents))).await;
+    };
+    check(
+        "notes://readme",
+        json!({"uri": "notes://readme", "mimeType": "text/plain", "text": "Read me."}),
+    )
+    .await;
+    check(
+        "notes://logo",
+        json!({"uri": "notes://logo", "mimeType": "image/png", "blob": "AAH/"}),
+    )
+    .await;
+    check(
+        "notes://by-id/7",
+        json!({"uri": "notes://by-id/7", "mimeType": "text/markdown", "text": "note 7"}),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_missing_resource_is_told_in_each_revision_s_way() {
+    let mut peer = Peer::connect(&notes());
+    peer.initialize("2025-11-25").await;
+    for uri in ["notes://nowhere", "notes://by-id/0", ""] {
+        let error = peer.refusal_of(read(1, uri), -32602).await;
+        assert_eq!(error["data"], json!({"uri": uri}));
+        let request = legacy(2, "resources/read", json!({"uri": uri}));
+        let error = peer.refusal_of(request, -32002).await;
+        assert_eq!(error["data"], json!({"uri": uri}));
+    }
+}
+
+#[tokio::test]
+async fn a_uri_that_does_not_fit_the_reader_is_refused() {
+    let mut peer = Peer::connect(&notes());
+    let error = peer
+        .refusal_of(read(1, "notes://by-id/seven"), -32602)
+        .await;
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(message.contains("`id`"), "{message}");
+    peer.refusal_of(modern(2, "resources/read", json!({})), -32602)
+        .await;
+}
+
+#[tokio::test]
+async fn a_reader_that_fails_is_an_internal_error() {
+    let mut peer = Peer::connect(&notes());
+    let error = peer.refusal_of(read(1, "notes://by-id/1"), -32603).await;
+    assert_eq!(error["message"], "the shelf burns");
+}
+
+#[tokio::test]
+async fn authors_may_write_the_whole_result() {
+    let whole = ServedResource::new("a:b", "b", |_, _| async {
+        let mut result = ReadResourceResult::new(vec![
+            TextResourceContents::new("a:b", "one").into(),
+            TextResourceContents::new("a:b/2", "two").into(),
+        ]);
+        result.ttl_ms = Some(5);
+        result.cache_scope = Some(CacheScope::Public);
+        result.meta = Some(Meta::new().with("com.example/k", json!(1)));
+        result
+    });
+    let mut peer = Peer::connect(&server().resource(whole));
+    peer.send(read(1, "a:b")).await;
+    peer.expect(complete(
+        1,
+        json!({
+            "contents": [{"uri": "a:b", "text": "one"}, {"uri": "a:b/2", "text": "two"}],
+            "ttlMs": 5,
+            "cacheScope": "public",
+            "_meta": {"com.example/k": 1},
+        }),
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn the_more_specific_template_is_read() {
+    let template = |uri: &str, name: &'static str| {
+        ServedResourceTemplate::new(uri, name, move |_, _, _| async move { name })
+    };
+    let server = server()
+        .resource_template(template("x://{a}", "any"))
+        .resource_template(template("x://fixed-{a}", "fixed"))
+        .resource(ServedResource::new("x://fixed-1", "one", |_, _| async {
+            "exact"
+        }));
+    let mut peer = Peer::connect(&server);
+    for (uri, expected) in [
+        ("x://1", "any"),
+        ("x://fixed-2", "fixed"),
+        ("x://fixed-1", "exact"),
+    ] {
+        let result = peer.result_of(read(1, uri)).await;
+        assert_eq!(result["contents"][0]["text"], expected, "{uri}");
+    }
+}
+
+/// A server with something behind each of the six cacheable methods.
+fn cacheable() -> Server {
+    let hint = CacheHint::public(Duration::from_secs(5));
+    notes()
+        .with_list_cache(hint)
+        .tool(plain("idle", |_| async { "idle" }))
+        .prompt(ServedPrompt::new("p", |_, _| async { "hi" }))
+        .resource(
+            ServedResource::new("a:kept", "kept", |_, _| async { "kept" })
+                .with_cache(CacheHint::private(Duration::from_millis(1500))),
+        )
+}
+
+#[tokio::test]
+async fn the_six_cacheable_results_carry_hints() {
+    let mut peer = Peer::connect(&cacheable());
+    let mut hints = async |method: &str, params: Value| {
+        let result = peer.result_of(modern(1, method, params)).await;
+        (result["ttlMs"].clone(), result["cacheScope"].clone())
+    };
+    for list in [
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    ] {
+        let hints = hints(list, json!({})).await;
+        assert_eq!(hints, (json!(5000), json!("public")), "{list}");
+    }
+    let kept = hints("resources/read", json!({"uri": "a:kept"})).await;
+    assert_eq!(kept, (json!(1500), json!("private")));
+    // The hint of the lists is not the hint of what they list.
+    let plain = hints("resources/read", json!({"uri": "notes://readme"})).await;
+    assert_eq!(plain, (json!(0), json!("private")));
+}
+
+#[tokio::test]
+async fn other_results_and_older_revisions_carry_no_hints() {
+    let mut peer = Peer::connect(&cacheable());
+    peer.initialize("2025-11-25").await;
+    let requests = [
+        modern(1, "tools/call", json!({"name": "idle"})),
+        modern(1, "prompts/get", json!({"name": "p"})),
+        legacy(1, "tools/list", json!({})),
+        legacy(1, "prompts/list", json!({})),
+        legacy(1, "resources/list", json!({})),
+        legacy(1, "resources/templates/list", json!({})),
+        legacy(1, "resources/read", json!({"uri": "a:kept"})),
+    ];
+    for request in requests {
+        let result = peer.result_of(request.clone()).await;
+        assert_eq!(result.get("ttlMs"), None, "{request}");
+        assert_eq!(result.get("cacheScope"), None, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_asks_for_input_carries_no_hints() {
+    let asks = ServedResource::new("a:b", "b", |_, _| async {
+        let mut wish = InputRequiredResult::new();
+        wish.request_state = Some("s".to_owned());
+        ResourceResponse::InputRequired(wish)
+    })
+    .with_cache(CacheHint::public(Duration::from_secs(5)));
+    let server = server().without_sealed_request_state().resource(asks);
+    let mut peer = Peer::connect(&server);
+    peer.send(read(1, "a:b")).await;
+    peer.expect(answer(
+        1,
+        json!({"resultType": "input_required", "requestState": "s"}),
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn a_wish_for_nothing_is_the_author_s_mistake() {
+    let asks = ServedResource::new("a:b", "b", |_, _| async {
+        ResourceResponse::input_required(InputRequests::new(), None)
+    });
+    let mut peer = Peer::connect(&server().resource(asks));
+    peer.refusal_of(read(1, "a:b"), -32603).await;
+}

@@ -1,0 +1,6 @@
+use toolwire::tool;
+
+#[tool]
+struct Add;
+
+fn main() {}
