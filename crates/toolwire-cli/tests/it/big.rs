@@ -1,0 +1,39 @@
+//! Large messages: whole on their way out, bounded on their way in.
+
+use serde_json::json;
+
+use crate::process::{Demo, Era};
+
+const MIB: usize = 1024 * 1024;
+
+#[tokio::test]
+async fn a_result_of_64_mebibytes_arrives_whole() {
+    let mut demo = Demo::start(Era::Newest).await;
+    let text = demo.call_text("blob", json!({"bytes": 64 * MIB})).await;
+    assert_eq!(text.len(), 64 * MIB);
+    assert!(text.bytes().all(|byte| byte == b'x'));
+    assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
+    demo.end_well().await;
+}
+
+/// S10, S12
+#[tokio::test]
+async fn a_message_may_be_4_mebibytes_and_no_longer() {
+    let frame = Era::Newest.call(1, "echo", json!({"text": ""})).to_string();
+    let room = 4 * MIB - frame.len();
+    for (size, fits) in [(room, true), (room + 1, false), (4 * room, false)] {
+        let mut demo = Demo::start(Era::Newest).await;
+        let text = "y".repeat(size);
+        demo.send(&Era::Newest.call(1, "echo", json!({"text": text})))
+            .await;
+        let answer = demo.read().await.unwrap();
+        if fits {
+            assert_eq!(answer["result"]["content"][0]["text"], text);
+        } else {
+            assert_eq!(answer["error"]["code"], -32600, "{size}");
+            assert!(answer.get("id").is_none(), "{size}");
+        }
+        assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
+        demo.end_well().await;
+    }
+}

@@ -1,0 +1,292 @@
+//! Everything the demo offers, called once in each era.
+
+use serde_json::{Value, json};
+
+use crate::process::{Demo, Era};
+
+#[tokio::test]
+async fn tools_with_plain_answers_answer() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let mut check = async |tool: &str, arguments: Value, expected: &str| {
+            assert_eq!(demo.call_text(tool, arguments).await, expected, "{tool}");
+        };
+        check("active", json!({}), "0").await;
+        check("echo", json!({"text": "hello"}), "hello").await;
+        check("echo", json!({"text": ""}), "").await;
+        check(
+            "echo",
+            json!({"text": "ü\u{2028}\n\"\\\u{0}🦀"}),
+            "ü\u{2028}\n\"\\\u{0}🦀",
+        )
+        .await;
+        check("add", json!({"a": 19, "b": 23}), r#"{"sum":42}"#).await;
+        check(
+            "countdown",
+            json!({"from": 2, "delay_ms": 1}),
+            "counted down from 2",
+        )
+        .await;
+        check("blob", json!({"bytes": 5}), "xxxxx").await;
+        check("print", json!({"text": "on standard error"}), "printed").await;
+        check("route", json!({}), "to nowhere").await;
+        check(
+            "route",
+            json!({"region": "north", "count": 3}),
+            "3 to north",
+        )
+        .await;
+        demo.end_well().await;
+    }
+}
+
+#[tokio::test]
+async fn the_sum_is_structured() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let result = demo.call("add", json!({"a": 19, "b": 23})).await;
+        assert_eq!(result["structuredContent"], json!({"sum": 42}));
+        demo.end_well().await;
+    }
+}
+
+#[tokio::test]
+async fn the_newest_server_describes_itself() {
+    let mut demo = Demo::start(Era::Newest).await;
+    let answer = demo.ask("server/discover", json!({})).await;
+    assert_eq!(answer["result"]["supportedVersions"][0], "2026-07-28");
+    let info = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    assert_eq!(info["name"], "toolwire-demo");
+    demo.end_well().await;
+}
+
+#[tokio::test]
+async fn both_eras_share_a_process() {
+    let mut demo = Demo::start(Era::Handshake).await;
+    let newest = Era::Newest.call(1_000, "echo", json!({"text": "new"}));
+    demo.send(&newest).await;
+    assert_eq!(demo.answer(1_000).await["result"]["resultType"], "complete");
+    let old = demo.call("echo", json!({"text": "old"})).await;
+    assert_eq!(old, json!({"content": [{"type": "text", "text": "old"}]}));
+    demo.end_well().await;
+}
+
+#[tokio::test]
+async fn every_tool_is_listed_and_active_comes_first() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let answer = demo.ask("tools/list", json!({})).await;
+        let tools = answer["result"]["tools"].as_array().unwrap();
+        let names: Vec<_> = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        let expected = [
+            "active",
+            "echo",
+            "add",
+            "countdown",
+            "fail",
+            "crash",
+            "blob",
+            "log",
+            "print",
+            "route",
+            "confirm",
+            "approve",
+            "summarise",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(tools[0]["inputSchema"]["properties"], json!({}));
+        demo.end_well().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failing_tool_fails_alone() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let failed = demo.call("fail", json!({"message": "out of paper"})).await;
+        assert_eq!(failed["isError"], true);
+        assert_eq!(failed["content"][0]["text"], "out of paper");
+        let crash = demo.start_call("crash", json!({})).await;
+        assert_eq!(demo.answer(crash).await["error"]["code"], -32603);
+        let unknown = demo.start_call("teleport", json!({})).await;
+        assert_eq!(demo.answer(unknown).await["error"]["code"], -32602);
+        let overflow = demo.call("add", json!({"a": i64::MAX, "b": 1})).await;
+        assert_eq!(overflow["isError"], true);
+        assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
+        demo.end_well().await;
+    }
+}
+
+#[tokio::test]
+async fn log_messages_come_before_the_answer() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let answer = demo
+            .call_text("log", json!({"level": "warning", "message": "smoke"}))
+            .await;
+        assert_eq!(answer, "logged");
+        let params = json!({"level": "warning", "logger": "demo", "data": "smoke"});
+        let logged = demo.unasked.pop().unwrap();
+        assert_eq!(logged["method"], "notifications/message");
+        assert_eq!(logged["params"], params);
+        demo.end_well().await;
+    }
+}
+
+/// S42: the first message of all makes the server speak before it answers.
+#[tokio::test]
+async fn the_first_request_may_report_progress() {
+    let mut demo = Demo::start(Era::Newest).await;
+    let params = json!({
+        "name": "countdown",
+        "arguments": {"from": 3, "delay_ms": 1},
+        "_meta": {"progressToken": 7},
+    });
+    let answer = demo.ask("tools/call", params).await;
+    assert_eq!(
+        answer["result"]["content"][0]["text"],
+        "counted down from 3"
+    );
+    // A slow reader may find reports merged, but the last one is there and they only go up.
+    let steps: Vec<_> = demo
+        .unasked
+        .iter()
+        .map(|message| &message["params"])
+        .collect();
+    assert!(
+        steps
+            .iter()
+            .all(|step| step["progressToken"] == 7 && step["total"] == 3)
+    );
+    assert!(steps.is_sorted_by_key(|step| step["progress"].as_i64()));
+    assert_eq!(steps.last().unwrap()["progress"], 3);
+    demo.end_well().await;
+}
+
+#[tokio::test]
+async fn questions_are_asked_the_way_of_the_era() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let yes = || json!({"action": "accept", "content": {"confirmed": true}});
+        let no = || json!({"action": "accept", "content": {"confirmed": false}});
+        let summary = json!({
+            "role": "assistant",
+            "content": {"type": "text", "text": "In short."},
+            "model": "a-model",
+        });
+        let question = || json!({"question": "Really?"});
+        let mut check = async |tool: &str, arguments: Value, reply: Value, expected: &str| {
+            let answer = call_and_reply(&mut demo, tool, arguments, reply).await;
+            assert_eq!(answer["result"]["content"][0]["text"], expected, "{answer}");
+        };
+        check("confirm", question(), yes(), "confirmed").await;
+        check("confirm", question(), no(), "not confirmed").await;
+        check(
+            "confirm",
+            question(),
+            json!({"action": "decline"}),
+            "not confirmed",
+        )
+        .await;
+        check(
+            "confirm",
+            question(),
+            json!({"action": "cancel"}),
+            "cancelled",
+        )
+        .await;
+        check("approve", question(), yes(), "approved").await;
+        check("approve", question(), no(), "not approved").await;
+        check("summarise", json!({"text": "Long."}), summary, "In short.").await;
+        demo.end_well().await;
+    }
+}
+
+/// Calls a tool that asks one question, and replies to it.
+async fn call_and_reply(demo: &mut Demo, tool: &str, arguments: Value, reply: Value) -> Value {
+    let id = demo.start_call(tool, arguments.clone()).await;
+    if demo.era() == Era::Handshake {
+        let question = demo
+            .unasked_where(|message| message.get("id").is_some())
+            .await;
+        demo.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": reply}))
+            .await;
+        return demo.answer(id).await;
+    }
+    let asked = demo.answer(id).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let requests = asked["result"]["inputRequests"].as_object();
+    let (key, _) = requests
+        .and_then(|requests| requests.iter().next())
+        .expect("there is a question");
+    let mut params = json!({
+        "name": tool,
+        "arguments": arguments,
+        "inputResponses": {key: reply},
+    });
+    if let Some(state) = asked["result"].get("requestState") {
+        params["requestState"] = state.clone();
+    }
+    demo.ask("tools/call", params).await
+}
+
+#[tokio::test]
+async fn resources_are_read() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let listed = demo.ask("resources/list", json!({})).await;
+        assert_eq!(listed["result"]["resources"][0]["uri"], "demo://clock");
+        let templates = demo.ask("resources/templates/list", json!({})).await;
+        let template = &templates["result"]["resourceTemplates"][0];
+        assert_eq!(template["uriTemplate"], "demo://notes/{name}");
+        let clock = read(&mut demo, "demo://clock").await;
+        let seconds = clock["result"]["contents"][0]["text"].as_str().unwrap();
+        assert!(seconds.parse::<u64>().is_ok(), "{clock}");
+        let note = read(&mut demo, "demo://notes/first").await;
+        assert_eq!(
+            note["result"]["contents"][0]["text"],
+            "This is the first note."
+        );
+        // The newest revision has no code of its own for this.
+        let missing = match era {
+            Era::Newest => -32602,
+            Era::Handshake => -32002,
+        };
+        let nothing = read(&mut demo, "demo://notes/nothing").await;
+        assert_eq!(nothing["error"]["code"], missing);
+        demo.end_well().await;
+    }
+}
+
+async fn read(demo: &mut Demo, uri: &str) -> Value {
+    demo.ask("resources/read", json!({ "uri": uri })).await
+}
+
+#[tokio::test]
+async fn the_prompt_greets_and_its_argument_is_completed() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let listed = demo.ask("prompts/list", json!({})).await;
+        assert_eq!(listed["result"]["prompts"][0]["name"], "greet");
+        let params = json!({"name": "greet", "arguments": {"name": "Ada"}});
+        let prompt = demo.ask("prompts/get", params).await;
+        assert_eq!(
+            prompt["result"]["messages"][0]["content"]["text"],
+            "Greet Ada warmly, in one sentence."
+        );
+        let mut check = async |reference: Value, typed: &str, expected: &[&str]| {
+            let params = json!({"ref": reference, "argument": {"name": "name", "value": typed}});
+            let answer = demo.ask("completion/complete", params).await;
+            assert_eq!(answer["result"]["completion"]["values"], json!(expected));
+        };
+        let greet = || json!({"type": "ref/prompt", "name": "greet"});
+        let note = || json!({"type": "ref/resource", "uri": "demo://notes/{name}"});
+        check(greet(), "A", &["Ada", "Alan"]).await;
+        check(greet(), "Zoe", &[]).await;
+        check(note(), "s", &["second"]).await;
+        demo.end_well().await;
+    }
+}

@@ -1,0 +1,61 @@
+//! Cancelled requests stop, and are not answered.
+
+use serde_json::{Value, json};
+
+use crate::process::{Demo, Era, within};
+
+#[tokio::test]
+async fn a_cancelled_countdown_stops_and_is_not_answered() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        let countdown = demo.start_countdown(100_000, 5).await;
+        assert_eq!(demo.call_text("active", json!({})).await, "1");
+        demo.send(&cancelled(countdown)).await;
+        within(nothing_runs(&mut demo)).await;
+        let ended = demo.end().await;
+        assert!(ended.status.success());
+        assert!(!ended.answers.contains_key(&countdown));
+    }
+}
+
+#[tokio::test]
+async fn cancelling_one_leaves_the_other() {
+    let mut demo = Demo::start(Era::Newest).await;
+    let endless = demo.start_countdown(100_000, 5).await;
+    let short = demo
+        .start_call("countdown", json!({"from": 20, "delay_ms": 5}))
+        .await;
+    demo.send(&cancelled(endless)).await;
+    let answer = demo.answer(short).await;
+    assert_eq!(
+        answer["result"]["content"][0]["text"],
+        "counted down from 20"
+    );
+    within(nothing_runs(&mut demo)).await;
+    demo.end_well().await;
+}
+
+#[tokio::test]
+async fn cancelling_what_does_not_run_changes_nothing() {
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        demo.call_text("echo", json!({"text": "done"})).await;
+        for id in [1, 2, 99] {
+            demo.send(&cancelled(id)).await;
+        }
+        demo.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled"}))
+            .await;
+        assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
+        demo.end_well().await;
+    }
+}
+
+fn cancelled(id: i64) -> Value {
+    let params = json!({"requestId": id, "reason": "changed my mind"});
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+}
+
+/// Asks until no countdown runs any more: a cancelled one is dropped at once, but not within the loop that reads.
+async fn nothing_runs(demo: &mut Demo) {
+    while demo.call_text("active", json!({})).await != "0" {}
+}

@@ -1,0 +1,120 @@
+//! Bytes that arrive in unusual ways.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::process::{Demo, Era};
+
+fn echo(id: i64) -> String {
+    Era::Newest
+        .call(id, "echo", json!({"text": "hello"}))
+        .to_string()
+}
+
+/// Sends bytes, ends the input, and expects these requests to be answered and the process to end well.
+async fn check(input: &[u8], expected: &[i64]) {
+    let mut demo = Demo::start(Era::Newest).await;
+    demo.send_bytes(input).await;
+    let ended = demo.end().await;
+    assert!(ended.status.success(), "{}: {}", ended.status, ended.errors);
+    let answered: BTreeSet<i64> = ended.answers.keys().copied().collect();
+    assert_eq!(
+        answered,
+        expected.iter().copied().collect(),
+        "{}",
+        String::from_utf8_lossy(input)
+    );
+    for answer in ended.answers.values() {
+        assert_eq!(answer["result"]["content"][0]["text"], "hello", "{answer}");
+    }
+    assert_eq!(ended.errors, "");
+}
+
+#[tokio::test]
+async fn lines_may_end_in_unusual_ways() {
+    let (one, two) = (echo(1), echo(2));
+    // S13: half a line is nobody's request.
+    check(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"met", &[]).await;
+    check(format!("{one}\n{}", &two[..two.len() - 1]).as_bytes(), &[1]).await;
+    // S14: only the newline is missing.
+    check(one.as_bytes(), &[1]).await;
+    check(format!("{one}\n{two}").as_bytes(), &[1, 2]).await;
+    check(format!("{one}\r").as_bytes(), &[1]).await;
+    // S06
+    check(format!("{one}\r\n{two}\r\n").as_bytes(), &[1, 2]).await;
+    // S01, S02
+    check(format!("\n \t\n{one}\n\n\r\n{two}\n\n").as_bytes(), &[1, 2]).await;
+    // S05
+    check(format!("\u{feff}{one}\n{two}\n").as_bytes(), &[1, 2]).await;
+    check(format!("\u{feff}{one}").as_bytes(), &[1]).await;
+    // Nothing at all.
+    check(b"", &[]).await;
+    check(b"\n", &[]).await;
+}
+
+/// S15
+#[tokio::test]
+async fn a_request_may_come_byte_by_byte() {
+    let mut demo = Demo::start(Era::Newest).await;
+    for byte in format!("{}\r\n", echo(1)).as_bytes() {
+        demo.send_bytes(&[*byte]).await;
+    }
+    assert_eq!(
+        demo.answer(1).await["result"]["content"][0]["text"],
+        "hello"
+    );
+    demo.end_well().await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_and_the_next_one_answered() {
+    async fn refused(line: &[u8], code: i64) {
+        let mut demo = Demo::start(Era::Newest).await;
+        demo.send_bytes(line).await;
+        demo.send_bytes(b"\n").await;
+        let refusal = demo.read().await.unwrap();
+        assert_eq!(refusal["error"]["code"], code, "{refusal}");
+        assert_eq!(refusal.get("id"), None::<&Value>, "{refusal}");
+        assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
+        demo.end_well().await;
+    }
+    refused(b"not json", -32700).await;
+    refused(b"\"\xff\xfe\"", -32700).await;
+    refused(format!("{}{}", echo(1), echo(2)).as_bytes(), -32700).await;
+    refused(b"42", -32600).await;
+    refused(format!("[{},{}]", echo(1), echo(2)).as_bytes(), -32600).await;
+}
+
+/// Some launchers hand over descriptors that do not block. Reading before anything was sent, and writing more than a pipe
+/// holds, must then wait instead of failing.
+#[cfg(unix)]
+#[test]
+fn descriptors_may_be_non_blocking() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Command;
+
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    let (server_input, to_server) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    let (from_server, server_output) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    for end in [&server_input, &server_output] {
+        rustix::io::ioctl_fionbio(end, true).unwrap();
+    }
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolwire"))
+        .args(["demo", "--stdio"])
+        .stdin(server_input)
+        .stdout(server_output)
+        .spawn()
+        .unwrap();
+    let mut to_server = std::fs::File::from(to_server);
+    let mut lines = BufReader::new(std::fs::File::from(from_server)).lines();
+    let large = Era::Newest.call(1, "blob", json!({"bytes": 1_000_000}));
+    for request in [large.to_string(), echo(2)] {
+        writeln!(to_server, "{request}").unwrap();
+        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert!(answer["result"]["content"][0]["text"].is_string());
+    }
+    drop(to_server);
+    assert!(child.wait().unwrap().success());
+}

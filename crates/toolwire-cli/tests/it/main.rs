@@ -1,0 +1,11 @@
+//! The `toolwire` program as its users start it: a real process behind real pipes.
+
+mod big;
+mod calls;
+mod cancelling;
+mod ending;
+mod framing;
+mod load;
+mod process;
+mod subscribing;
+mod tour;

@@ -1,0 +1,338 @@
+//! A `toolwire demo --stdio` process and the pipes to it.
+//!
+//! Every wait is bounded by [`SAFETY_NET`], so that a lost answer fails a test instead of hanging it. Nothing here
+//! depends on how long anything takes.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+/// Far longer than anything takes, even on a busy machine.
+const SAFETY_NET: Duration = Duration::from_secs(120);
+
+/// The revision each test speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2026-07-28: requests describe themselves.
+    Newest,
+    /// 2025-11-25: a handshake comes first.
+    Handshake,
+}
+
+impl Era {
+    pub(crate) const BOTH: [Self; 2] = [Self::Newest, Self::Handshake];
+
+    /// A request as this era writes it, without the end of the line.
+    pub(crate) fn request(self, id: i64, method: &str, mut params: Value) -> Value {
+        if self == Self::Newest {
+            let meta = &mut params["_meta"];
+            meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+            meta["io.modelcontextprotocol/clientCapabilities"] = client_capabilities();
+            meta["io.modelcontextprotocol/logLevel"] = "debug".into();
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    }
+
+    /// A tool call as this era writes it.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is always made on the spot"
+    )]
+    pub(crate) fn call(self, id: i64, tool: &str, arguments: Value) -> Value {
+        self.request(
+            id,
+            "tools/call",
+            json!({"name": tool, "arguments": arguments}),
+        )
+    }
+}
+
+fn client_capabilities() -> Value {
+    json!({"elicitation": {}, "sampling": {}})
+}
+
+/// `toolwire` with these arguments, undisturbed by the environment of the tests.
+pub(crate) fn toolwire(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));
+    command.args(arguments);
+    quiet(&mut command);
+    command
+}
+
+/// Removes what would change the texts on standard error.
+pub(crate) fn quiet(command: &mut Command) {
+    command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+}
+
+/// The running server, and what has come from it so far.
+pub(crate) struct Demo {
+    era: Era,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Option<BufReader<ChildStdout>>,
+    /// Collects standard error until its end. Without it a full pipe would block the server.
+    errors: Option<JoinHandle<String>>,
+    last_id: i64,
+    answers: HashMap<i64, Value>,
+    /// Notifications and requests of the server that nobody has looked at yet, in order.
+    pub(crate) unasked: Vec<Value>,
+}
+
+/// How a server ended.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// Everything it wrote after its input was closed, and answers nobody had asked for before.
+    pub(crate) answers: HashMap<i64, Value>,
+    /// All of standard error.
+    pub(crate) errors: String,
+}
+
+impl Demo {
+    /// Starts the server, and shakes hands if the era wants it.
+    pub(crate) async fn start(era: Era) -> Self {
+        let mut command = toolwire(&["demo", "--stdio"]);
+        command.stderr(Stdio::piped());
+        Self::start_command(era, command).await
+    }
+
+    /// Starts a server in an unusual way.
+    pub(crate) async fn start_command(era: Era, mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the program under test starts");
+        let errors = child.stderr.take().map(|mut stderr| {
+            tokio::spawn(async move {
+                let mut text = Vec::new();
+                // A killed server may leave an error here; what came before it still counts.
+                let _ = stderr.read_to_end(&mut text).await;
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        });
+        let mut demo = Self {
+            era,
+            input: child.stdin.take(),
+            output: child.stdout.take().map(BufReader::new),
+            child,
+            errors,
+            last_id: 0,
+            answers: HashMap::new(),
+            unasked: Vec::new(),
+        };
+        if era == Era::Handshake {
+            demo.shake_hands().await;
+        }
+        demo
+    }
+
+    async fn shake_hands(&mut self) {
+        let hello = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": client_capabilities(),
+            "clientInfo": {"name": "tests", "version": "1.0.0"},
+        });
+        let answer = self.ask("initialize", hello).await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await;
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        self.era
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id().expect("nobody has waited for it yet")
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().expect("the input is still open");
+        within(input.write_all(bytes))
+            .await
+            .expect("the server reads");
+    }
+
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.send_bytes(format!("{message}\n").as_bytes()).await;
+    }
+
+    /// Sends a request and returns its id.
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> i64 {
+        self.last_id += 1;
+        let request = self.era.request(self.last_id, method, params);
+        self.send(&request).await;
+        self.last_id
+    }
+
+    /// Sends a tool call and returns its id.
+    pub(crate) async fn start_call(&mut self, tool: &str, arguments: Value) -> i64 {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.request("tools/call", params).await
+    }
+
+    /// Starts a countdown and waits for its first progress: from then on it certainly runs.
+    pub(crate) async fn start_countdown(&mut self, from: u32, delay_ms: u64) -> i64 {
+        let token = format!("countdown {}", self.last_id + 1);
+        let id = self
+            .request(
+                "tools/call",
+                json!({
+                    "name": "countdown",
+                    "arguments": {"from": from, "delay_ms": delay_ms},
+                    "_meta": {"progressToken": token},
+                }),
+            )
+            .await;
+        self.unasked_where(|message| message["params"]["progressToken"] == token)
+            .await;
+        id
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params).await;
+        self.answer(id).await
+    }
+
+    /// Calls a tool and returns its result.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let id = self.start_call(tool, arguments).await;
+        let mut answer = self.answer(id).await;
+        assert!(answer.get("error").is_none(), "{tool}: {answer}");
+        answer["result"].take()
+    }
+
+    /// Calls a tool and returns the text of its result.
+    pub(crate) async fn call_text(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments).await;
+        let text = result["content"][0]["text"].as_str();
+        text.unwrap_or_else(|| panic!("{tool}: {result}"))
+            .to_owned()
+    }
+
+    /// Waits for the answer to a request; whatever comes before it is kept.
+    pub(crate) async fn answer(&mut self, id: i64) -> Value {
+        loop {
+            if let Some(answer) = self.answers.remove(&id) {
+                return answer;
+            }
+            self.keep_next().await;
+        }
+    }
+
+    /// Takes the first unasked message that fits, waiting for it if need be.
+    pub(crate) async fn unasked_where(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            if let Some(found) = self.unasked.iter().position(&fits) {
+                return self.unasked.remove(found);
+            }
+            self.keep_next().await;
+        }
+    }
+
+    async fn keep_next(&mut self) {
+        let message = self.read().await.expect("the server is still there");
+        self.keep(message);
+    }
+
+    fn keep(&mut self, message: Value) {
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        if message.get("method").is_some() {
+            return self.unasked.push(message);
+        }
+        let id = message["id"]
+            .as_i64()
+            .unwrap_or_else(|| panic!("an answer without an id: {message}"));
+        let twice = self.answers.insert(id, message);
+        assert!(twice.is_none(), "answered twice: {twice:?}");
+    }
+
+    /// The next message; `None` at the end of the output. A line that is no JSON fails the test.
+    pub(crate) async fn read(&mut self) -> Option<Value> {
+        let output = self.output.as_mut().expect("the output is still open");
+        let mut line = Vec::new();
+        within(output.read_until(b'\n', &mut line))
+            .await
+            .expect("the output can be read");
+        if line.is_empty() {
+            return None;
+        }
+        assert_eq!(line.last(), Some(&b'\n'), "the output ends within a line");
+        let message = serde_json::from_slice(&line);
+        Some(message.unwrap_or_else(|error| {
+            panic!("no JSON: {error}: {:?}", String::from_utf8_lossy(&line))
+        }))
+    }
+
+    /// Hands the two pipes over, for tests that write and read at once.
+    pub(crate) fn take_pipes(&mut self) -> (ChildStdin, BufReader<ChildStdout>) {
+        let input = self.input.take().expect("the input is still open");
+        let output = self.output.take().expect("the output is still open");
+        (input, output)
+    }
+
+    /// Takes the pipes back.
+    pub(crate) fn return_pipes(&mut self, input: ChildStdin, output: BufReader<ChildStdout>) {
+        (self.input, self.output) = (Some(input), Some(output));
+    }
+
+    /// Closes our end of the server's output.
+    pub(crate) fn close_output(&mut self) {
+        self.output = None;
+    }
+
+    /// Closes the server's input.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Closes the input, reads what still comes, and waits for the end of the process.
+    pub(crate) async fn end(mut self) -> Ended {
+        self.close_input();
+        self.ended().await
+    }
+
+    /// Reads what still comes and waits for the end of the process.
+    pub(crate) async fn ended(mut self) -> Ended {
+        if self.output.is_some() {
+            while let Some(message) = self.read().await {
+                self.keep(message);
+            }
+        }
+        let status = within(self.child.wait())
+            .await
+            .expect("the process can be waited for");
+        let errors = match self.errors {
+            Some(errors) => within(errors).await.expect("the collector does not panic"),
+            None => String::new(),
+        };
+        Ended {
+            status,
+            answers: self.answers,
+            errors,
+        }
+    }
+
+    /// Ends the server and checks that nothing was wrong with it.
+    pub(crate) async fn end_well(self) {
+        let ended = self.end().await;
+        assert!(ended.status.success(), "{}: {}", ended.status, ended.errors);
+        assert!(ended.answers.is_empty(), "{:?}", ended.answers);
+    }
+}
+
+/// Waits for something that is about to happen.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SAFETY_NET, future)
+        .await
+        .expect("it happens long before this")
+}
