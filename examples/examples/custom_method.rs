@@ -1,0 +1,48 @@
+//! A method of your own: an extension that the server advertises and clients may use.
+//!
+//! Put your domain in front of its name, so that it cannot collide with the protocol or with other extensions.
+//! Run it with `cargo run -p toolwire-examples --example custom_method`, or give that command to an MCP client.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolwire::{ErrorObject, RequestContext, Server};
+
+const EXTENSION: &str = "com.example/spelling";
+const LANGUAGES: [&str; 2] = ["en", "de"];
+
+/// The parameters of the method.
+#[derive(Deserialize)]
+struct Check {
+    word: String,
+    #[serde(default = "english")]
+    language: String,
+}
+
+fn english() -> String {
+    "en".to_owned()
+}
+
+/// The result of the method.
+#[derive(Serialize)]
+struct Verdict {
+    correct: bool,
+}
+
+async fn check(_ctx: RequestContext, check: Check) -> Result<Verdict, ErrorObject> {
+    if !LANGUAGES.contains(&check.language.as_str()) {
+        let message = format!("no dictionary for `{}`", check.language);
+        return Err(ErrorObject::invalid_params(message));
+    }
+    let correct = !check.word.contains("teh");
+    Ok(Verdict { correct })
+}
+
+#[tokio::main]
+async fn main() -> Result<(), toolwire::Error> {
+    Server::new("speller", "1.0.0")
+        // Clients look for this among the server's capabilities before they use the method.
+        .with_extension(EXTENSION, json!({"languages": LANGUAGES}))
+        .method("com.example/spelling/check", check)
+        .serve_stdio()
+        .await
+}

@@ -1,0 +1,49 @@
+//! A gateway: tools that are known only at run time, and JSON that passes through unread.
+//!
+//! The descriptors come from a file, the arguments go to somebody else and the answers come back. Nothing is decoded
+//! that need not be, so numbers keep all their digits and members keep their order.
+//! Run it with `cargo run -p toolwire-examples --example raw_gateway`, or give that command to an MCP client.
+
+use std::error::Error;
+
+use toolwire::{CallToolResult, RawJson, RequestContext, ServedTool, Server, Tool};
+
+/// What the service behind the gateway offers, as it describes itself.
+const OFFERED: &str = include_str!("raw_gateway.json");
+
+/// The service behind the gateway. A real one is reached over a network; this one repeats what it got.
+async fn ask_upstream(tool: &str, arguments: &RawJson) -> String {
+    format!(
+        r#"{{"content":[{{"type":"text","text":"{tool} answered"}}],"structuredContent":{{"got":{arguments}}}}}"#
+    )
+}
+
+/// A tool that passes calls on.
+fn pass_on(descriptor: Tool) -> ServedTool {
+    let name = descriptor.name.clone();
+    let checks_for_itself = name == "ledger.search";
+    let tool = ServedTool::raw(descriptor, move |_: RequestContext, arguments: RawJson| {
+        let name = name.clone();
+        async move {
+            let answer = ask_upstream(&name, &arguments).await;
+            serde_json::from_str::<CallToolResult>(&answer)
+        }
+    });
+    // Arguments are checked against the descriptor's schema, unless somebody behind the gateway knows better.
+    if checks_for_itself {
+        tool.without_argument_check()
+    } else {
+        tool
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let offered: Vec<Tool> = serde_json::from_str(OFFERED)?;
+    let gateway = Server::new("gateway", "1.0.0");
+    for descriptor in offered {
+        // What came from outside may be wrong, so this is `add_tool`, which says so, and not `tool`, which panics.
+        gateway.add_tool(pass_on(descriptor))?;
+    }
+    Ok(gateway.serve_stdio().await?)
+}

@@ -1,0 +1,147 @@
+//! Examples that ask the client: `ask_the_user`, `ask_the_model`, `roots`.
+
+use serde_json::{Value, json};
+
+use crate::client::{BOTH, Client, Revision, text};
+
+async fn book(revision: Revision, answer: &Value) -> Value {
+    let capabilities = json!({"elicitation": {"form": {}}});
+    let mut client = Client::start_with("ask_the_user", revision, capabilities).await;
+    let reply = |method: &str, params: &Value| {
+        assert_eq!(method, "elicitation/create");
+        assert_eq!(params["message"], "A ticket to Rome: who travels?");
+        let fields = &params["requestedSchema"]["properties"];
+        assert_eq!(fields["email"]["format"], "email");
+        assert_eq!(fields["seats"]["maximum"], 4);
+        answer.clone()
+    };
+    let result = client
+        .call_and_reply("book", json!({"destination": "Rome"}), reply)
+        .await;
+    client.end().await;
+    result
+}
+
+#[tokio::test]
+async fn the_user_answers_declines_or_cancels() {
+    for revision in BOTH {
+        let filled = json!({"email": "ada@example.com", "seats": 2, "class": "first"});
+        let result = book(revision, &json!({"action": "accept", "content": filled})).await;
+        assert_eq!(
+            text(&result),
+            "2 × First to Rome for 60, sent to ada@example.com"
+        );
+
+        let result = book(revision, &json!({"action": "decline"})).await;
+        assert_eq!(text(&result), "not booked, as you wish");
+        assert_eq!(result.get("isError"), None);
+
+        let result = book(revision, &json!({"action": "cancel"})).await;
+        assert_eq!(text(&result), "the question was left unanswered");
+        assert_eq!(result["isError"], true);
+
+        let incomplete = json!({"action": "accept", "content": {"seats": 2}});
+        let result = book(revision, &incomplete).await;
+        assert_eq!(result["isError"], true);
+        assert!(text(&result).contains("email"), "{result}");
+    }
+}
+
+#[tokio::test]
+async fn the_state_between_the_rounds_cannot_be_forged() {
+    let capabilities = json!({"elicitation": {"form": {}}});
+    let mut client = Client::start_with("ask_the_user", Revision::Newest, capabilities).await;
+    let mut call = json!({"name": "book", "arguments": {"destination": "Rome"}});
+    let result = client.ask("tools/call", call.clone()).await;
+    assert_eq!(result["resultType"], "input_required");
+    let state = result["requestState"].as_str().unwrap();
+    assert!(!state.contains("price"), "{state}");
+    let filled = json!({"email": "ada@example.com", "seats": 1});
+    call["inputResponses"] = json!({"details": {"action": "accept", "content": filled}});
+    call["requestState"] = r#"{"price_each":0}"#.into();
+    let error = client.ask_in_vain("tools/call", call).await;
+    assert_eq!(error["code"], -32602, "{error}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn the_model_is_asked() {
+    for revision in BOTH {
+        let capabilities = json!({"sampling": {}});
+        let mut client = Client::start_with("ask_the_model", revision, capabilities).await;
+        let reply = |answer: Value| {
+            move |method: &str, params: &Value| {
+                assert_eq!(method, "sampling/createMessage");
+                assert_eq!(params["maxTokens"], 20);
+                let asked = &params["messages"][0]["content"]["text"];
+                assert!(
+                    asked.as_str().unwrap().ends_with("Once upon a time."),
+                    "{asked}"
+                );
+                json!({"role": "assistant", "model": "tiny", "content": answer})
+            }
+        };
+        let arguments = json!({"text": "Once upon a time."});
+        let title = reply(json!({"type": "text", "text": " How It Began\n"}));
+        let result = client
+            .call_and_reply("entitle", arguments.clone(), title)
+            .await;
+        assert_eq!(text(&result), "How It Began (by tiny)");
+
+        let image = reply(json!({"type": "image", "data": "AA==", "mimeType": "image/png"}));
+        let result = client.call_and_reply("entitle", arguments, image).await;
+        assert_eq!(text(&result), "the model answered without text");
+        client.end().await;
+    }
+}
+
+#[tokio::test]
+async fn the_roots_are_asked_for() {
+    for revision in BOTH {
+        let capabilities = json!({"roots": {}});
+        let mut client = Client::start_with("roots", revision, capabilities).await;
+        for (uri, expected) in [
+            ("file:///work/a.txt", "yes, in Work"),
+            ("file:///work", "yes, in Work"),
+            ("file:///workshop/a.txt", "no"),
+            ("file:///tmp/b", "yes, in file:///tmp/"),
+        ] {
+            let reply = |method: &str, _: &Value| {
+                assert_eq!(method, "roots/list");
+                let work = json!({"uri": "file:///work", "name": "Work"});
+                json!({"roots": [work, {"uri": "file:///tmp/"}]})
+            };
+            let result = client
+                .call_and_reply("may_touch", json!({"uri": uri}), reply)
+                .await;
+            assert_eq!(text(&result), expected, "{uri}");
+        }
+        client.end().await;
+    }
+}
+
+#[tokio::test]
+async fn clients_that_cannot_answer_are_told_so() {
+    for revision in BOTH {
+        for (example, tool, arguments, missing) in [
+            (
+                "ask_the_user",
+                "book",
+                json!({"destination": "Rome"}),
+                "elicitation",
+            ),
+            ("ask_the_model", "entitle", json!({"text": "x"}), "sampling"),
+            ("roots", "may_touch", json!({"uri": "file:///x"}), "roots"),
+        ] {
+            let mut client = Client::start(example, revision).await;
+            let call = json!({"name": tool, "arguments": arguments});
+            let error = client.ask_in_vain("tools/call", call).await;
+            let lacks = error.to_string().contains(missing);
+            assert!(lacks, "{revision:?} {example}: {error}");
+            if revision == Revision::Newest {
+                assert_eq!(error["code"], -32021, "{error}");
+            }
+            client.end().await;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The list of examples is complete.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_example_is_listed_and_says_how_to_run_it() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(package.join("README.md")).unwrap();
+    for entry in fs::read_dir(package.join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let link = format!("| [`{name}`](examples/{name}.rs) |");
+        assert!(readme.contains(&link), "{name} is missing from README.md");
+        let program = fs::read_to_string(&path).unwrap();
+        // The quickstart is shown in the README as it is, where the text around it says the rest.
+        let says_how = program.starts_with("//! ")
+            && program.contains(&format!("cargo run -p toolwire-examples --example {name}"));
+        assert!(
+            says_how || name == "quickstart",
+            "{name} does not say how to run it"
+        );
+    }
+}
