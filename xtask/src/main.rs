@@ -1,2 +1,46 @@
-//! Development tasks.
-fn main() {}
+//! Development tasks: `cargo xtask <task>`.
+//!
+//! Standard library only, so that it builds in a second and needs nothing that the project does not.
+
+mod peers;
+mod steps;
+mod suite;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask <task>
+
+  test    build the command, install the peers, run every test
+  peers   install the real clients that the interop tests run
+  tidy    check the rules of the house that the compiler does not know
+  ci      formatting, lints and documentation, then all of `test`";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = workspace_root();
+    let outcome = match arguments.as_slice() {
+        ["test"] => suite::test(&root),
+        ["peers"] => peers::install(&root),
+        ["tidy"] => tidy::report(&root),
+        ["ci"] => suite::ci(&root),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The directory of the workspace, known since this file was compiled in it.
+fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace")
+        .to_owned()
+}

@@ -1,0 +1,182 @@
+//! Installs the clients of `interop/peers`: npm packages into `node_modules`, Python packages into `.venv`.
+//!
+//! Each directory keeps a copy of what it was installed from, and is made anew only when that changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::steps::{Outcome, ask, note, run};
+
+const OLDEST_NODE: (u32, u32) = (20, 0);
+const OLDEST_PYTHON: (u32, u32) = (3, 10);
+
+/// Written last, so that its presence says the installation is whole; the interop tests look for it.
+const INSTALLED_MARK: &str = ".installed-from";
+
+/// The programs the peers need, present in a version that will do.
+#[derive(Debug)]
+pub(crate) struct Toolchain {
+    node_version: String,
+    npm: &'static str,
+    python: &'static str,
+    python_version: String,
+}
+
+impl Toolchain {
+    /// Looks for node, npm and Python; the error names all that are missing, in one line.
+    pub(crate) fn find() -> Outcome<Self> {
+        let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+        let node = ask("node", &["--version"]).filter(|text| at_least(text, OLDEST_NODE));
+        let npm = ask(npm, &["--version"]).map(|_| npm);
+        let python = ["python3", "python"].into_iter().find_map(|program| {
+            let text = ask(program, &["--version"])?;
+            at_least(&text, OLDEST_PYTHON).then_some((program, text))
+        });
+        match (node, npm, python) {
+            (Some(node_version), Some(npm), Some((python, python_version))) => Ok(Self {
+                node_version,
+                npm,
+                python,
+                python_version,
+            }),
+            (node, npm, python) => {
+                let missing: Vec<&str> = [
+                    (node.is_none(), "node 20 or newer"),
+                    (npm.is_none(), "npm"),
+                    (python.is_none(), "python3 3.10 or newer"),
+                ]
+                .into_iter()
+                .filter_map(|(absent, name)| absent.then_some(name))
+                .collect();
+                Err(format!(
+                    "the interop tests need {}: please install it",
+                    missing.join(" and ")
+                ))
+            }
+        }
+    }
+}
+
+/// Finds the toolchain and installs both kinds of peers where needed.
+pub(crate) fn install(root: &Path) -> Outcome {
+    let toolchain = Toolchain::find()?;
+    install_with(root, &toolchain)
+}
+
+/// Installs both kinds of peers where needed.
+pub(crate) fn install_with(root: &Path, toolchain: &Toolchain) -> Outcome {
+    let peers = root.join("interop").join("peers");
+    install_node_packages(&peers, toolchain)?;
+    install_python_packages(&peers, toolchain)
+}
+
+fn install_node_packages(peers: &Path, toolchain: &Toolchain) -> Outcome {
+    let source = format!(
+        "{}\n{}",
+        toolchain.node_version,
+        read(&peers.join("package-lock.json"))?
+    );
+    let modules = peers.join("node_modules");
+    if installed_from(&modules, &source) {
+        note("the npm packages of the peers are installed");
+        return Ok(());
+    }
+    forget(&modules)?;
+    run(Command::new(toolchain.npm).current_dir(peers).args([
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+    ]))?;
+    remember(&modules, &source)
+}
+
+fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Outcome {
+    let requirements = peers.join("requirements.txt");
+    let source = format!("{}\n{}", toolchain.python_version, read(&requirements)?);
+    let environment = peers.join(".venv");
+    if installed_from(&environment, &source) {
+        note("the Python packages of the peers are installed");
+        return Ok(());
+    }
+    forget(&environment)?;
+    run(Command::new(toolchain.python)
+        .args(["-m", "venv", "--clear"])
+        .arg(&environment))
+    .map_err(|problem| {
+        format!("{problem}\nPython's venv module is needed (on Debian: python3-venv)")
+    })?;
+    run(Command::new(environment_python(&environment))
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--requirement",
+        ])
+        .arg(&requirements))?;
+    remember(&environment, &source)
+}
+
+fn environment_python(environment: &Path) -> PathBuf {
+    if cfg!(windows) {
+        environment.join("Scripts").join("python.exe")
+    } else {
+        environment.join("bin").join("python")
+    }
+}
+
+fn installed_from(directory: &Path, source: &str) -> bool {
+    fs::read_to_string(directory.join(INSTALLED_MARK)).is_ok_and(|mark| mark == source)
+}
+
+fn forget(directory: &Path) -> Outcome {
+    let mark = directory.join(INSTALLED_MARK);
+    if mark.exists() {
+        fs::remove_file(&mark)
+            .map_err(|error| format!("cannot remove {}: {error}", mark.display()))?;
+    }
+    Ok(())
+}
+
+fn remember(directory: &Path, source: &str) -> Outcome {
+    let mark = directory.join(INSTALLED_MARK);
+    fs::write(&mark, source).map_err(|error| format!("cannot write {}: {error}", mark.display()))
+}
+
+fn read(path: &Path) -> Outcome<String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// Whether `v20.20.2` or `Python 3.11.7` is new enough; unreadable is not.
+fn at_least(text: &str, oldest: (u32, u32)) -> bool {
+    let digits = text.trim_start_matches(|character: char| !character.is_ascii_digit());
+    let mut numbers = digits.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= oldest,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        fn check(text: &str, oldest: (u32, u32), expected: bool) {
+            assert_eq!(at_least(text, oldest), expected, "{text}");
+        }
+        check("v20.20.2", OLDEST_NODE, true);
+        check("v18.19.0", OLDEST_NODE, false);
+        check("v100.0.0", OLDEST_NODE, true);
+        check("Python 3.11.7", OLDEST_PYTHON, true);
+        check("Python 3.9.18", OLDEST_PYTHON, false);
+        check("Python 3.14.0rc1", OLDEST_PYTHON, true);
+        check("Python 2.7.18", OLDEST_PYTHON, false);
+        check("", OLDEST_NODE, false);
+        check("node", OLDEST_NODE, false);
+    }
+}

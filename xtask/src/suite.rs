@@ -1,0 +1,153 @@
+//! The two big tasks: every test, and everything the continuous integration asks for.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::peers::{self, Toolchain};
+use crate::steps::{Outcome, cargo, note, run, run_and_keep};
+
+/// Formatting, lints and documentation, then every test.
+pub(crate) fn ci(root: &Path) -> Outcome {
+    let toolchain = Toolchain::find()?;
+    run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
+    run(&mut cargo(
+        root,
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ))?;
+    run(&mut cargo(
+        root,
+        &[
+            "clippy",
+            "--package",
+            "toolwire",
+            "--no-default-features",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ))?;
+    run(
+        cargo(root, &["doc", "--workspace", "--no-deps", "--all-features"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    test_with(root, &toolchain)
+}
+
+/// Every test: those of the crates, their documentation, and the real peers against the built command.
+pub(crate) fn test(root: &Path) -> Outcome {
+    let toolchain = Toolchain::find()?;
+    test_with(root, &toolchain)
+}
+
+fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
+    peers::install_with(root, toolchain)?;
+    run(&mut cargo(
+        root,
+        &["build", "--release", "--package", "toolwire-cli"],
+    ))?;
+
+    let crates = cargo(
+        root,
+        &[
+            "test",
+            "--workspace",
+            "--exclude",
+            "toolwire-interop",
+            "--all-features",
+            "--no-fail-fast",
+        ],
+    );
+    let mut interop = cargo(
+        root,
+        &["test", "--package", "toolwire-interop", "--no-fail-fast"],
+    );
+    interop.env("TOOLWIRE_BIN", release_binary()?);
+    run_tests([("crates", crates), ("interop", interop)])
+}
+
+/// Runs all of them even when one fails, and ends with the sum of what each has counted.
+fn run_tests(suites: [(&str, Command); 2]) -> Outcome {
+    let mut summary = String::from("summary");
+    let mut outcome = Ok(());
+    for (name, mut command) in suites {
+        let (lines, finished) = run_and_keep(&mut command)?;
+        let tally = Tally::of(&lines);
+        summary.push_str(&format!(
+            "\n{name}: {} passed, {} failed, {} ignored",
+            tally.passed, tally.failed, tally.ignored
+        ));
+        outcome = outcome.and(finished);
+    }
+    note(&summary);
+    outcome
+}
+
+/// `target/release/toolwire`, found from where this program itself was built.
+fn release_binary() -> Outcome<PathBuf> {
+    let here = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
+    let target = here
+        .parent()
+        .and_then(Path::parent)
+        .ok_or_else(|| format!("{} is not in a target directory", here.display()))?;
+    let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
+    Ok(target.join("release").join(name))
+}
+
+/// The numbers of all `test result:` lines together.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: u32,
+    failed: u32,
+    ignored: u32,
+}
+
+impl Tally {
+    fn of(lines: &[String]) -> Self {
+        let mut tally = Self::default();
+        for line in lines {
+            let Some(counts) = line.strip_prefix("test result: ") else {
+                continue;
+            };
+            let count = |what: &str| {
+                counts
+                    .split(['.', ';'])
+                    .filter_map(|part| part.trim().split_once(' '))
+                    .find_map(|(number, name)| (name == what).then(|| number.parse().ok())?)
+                    .unwrap_or(0)
+            };
+            tally.passed += count("passed");
+            tally.failed += count("failed");
+            tally.ignored += count("ignored");
+        }
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_are_added_up() {
+        let lines = [
+            "running 2 tests",
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s",
+        ]
+        .map(str::to_owned);
+        let expected = Tally {
+            passed: 15,
+            failed: 2,
+            ignored: 1,
+        };
+        assert_eq!(Tally::of(&lines), expected);
+    }
+}

@@ -1,0 +1,80 @@
+//! Rules for Rust files: no unfinished code, no endless file.
+
+use super::source::{Source, numbered};
+use super::{File, Finding};
+
+const LONGEST_FILE: usize = 800;
+
+/// What stands in code that is not finished.
+const UNFINISHED: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
+
+/// Directories and files that are tests as a whole.
+const TEST_DIRECTORIES: [&str; 3] = ["tests", "benches", "fuzz"];
+
+pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let length = file.text.lines().count();
+    if length > LONGEST_FILE {
+        findings.push(file.finding(
+            length,
+            format!("{length} lines, more than {LONGEST_FILE}: split by subject"),
+        ));
+    }
+    for (line, code) in numbered(&source.code) {
+        for unfinished in UNFINISHED.into_iter().filter(|word| has_word(code, word)) {
+            findings.push(file.finding(
+                line,
+                format!("`{unfinished}` does not stay in the repository"),
+            ));
+        }
+    }
+    findings
+}
+
+pub(super) fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.split('/').any(|part| TEST_DIRECTORIES.contains(&part))
+}
+
+/// Whether `word` occurs and is not the end of a longer name, as in `my_todo!`.
+fn has_word(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| {
+        !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, text: &str, expected: &[usize]) {
+        let file = File {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        };
+        let findings = super::check(&file, &Source::new(text));
+        let lines: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, expected, "{path}: {text}");
+    }
+
+    #[test]
+    fn unfinished_code_is_found() {
+        check("a/src/b.rs", "fn f() {\n    todo!()\n}", &[2]);
+        check("a/src/b.rs", "unimplemented!(); dbg!(1);", &[1, 1]);
+        check(
+            "a/tests/b.rs",
+            "#[test]\n#[ignore = \"slow\"]\nfn f() {}",
+            &[2],
+        );
+        check("a/src/b.rs", "// todo!\nlet a = \"dbg!\"; my_dbg!();", &[]);
+    }
+
+    #[test]
+    fn long_files_are_found() {
+        check("a/src/b.rs", &"\n".repeat(LONGEST_FILE), &[]);
+        check(
+            "a/src/b.rs",
+            &"\n".repeat(LONGEST_FILE + 1),
+            &[LONGEST_FILE + 1],
+        );
+    }
+}

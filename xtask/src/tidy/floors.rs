@@ -1,0 +1,172 @@
+//! The floors of the `toolwire` crate: a module names only modules of its own floor or of those below.
+//!
+//! Read from `crate::` paths in code that ships; `super::` stays within a module in our style.
+
+use super::source::{Source, line_at};
+use super::{File, Finding, code};
+
+const CRATE: &str = "crates/toolwire/src/";
+
+/// Every module below `lib.rs` and the floor it stands on.
+const FLOORS: [(&str, u8); 5] = [
+    ("error", 1),
+    ("engine", 2),
+    ("server", 2),
+    ("transport", 3),
+    ("guide", FRONT_DOOR),
+];
+
+/// `lib.rs`, what it re-exports and what it explains: the front door, above everything.
+const FRONT_DOOR: u8 = 5;
+
+pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
+    let Some(path) = file.path.strip_prefix(CRATE) else {
+        return Vec::new();
+    };
+    if path == "lib.rs" || code::is_test(&file.path) {
+        return Vec::new();
+    }
+    let module = path.split(['/', '.']).next().unwrap_or(path);
+    let Some(floor) = floor_of(module) else {
+        let rule =
+            format!("module `{module}` has no floor yet: give it one in xtask/src/tidy/floors.rs");
+        return vec![file.finding(1, rule)];
+    };
+    names_after_crate(&source.shipped_code)
+        .filter_map(|(line, name)| {
+            let other = floor_of(name).unwrap_or(FRONT_DOOR);
+            (other > floor).then(|| {
+                let rule = format!("`{module}` (floor {floor}) names `crate::{name}` (floor {other}), which is above it");
+                file.finding(line, rule)
+            })
+        })
+        .collect()
+}
+
+fn floor_of(module: &str) -> Option<u8> {
+    let known = FLOORS.iter().find(|(name, _)| *name == module);
+    known.map(|(_, floor)| *floor)
+}
+
+/// The first name of every path that begins with `crate::`, also of each path in `crate::{…}`.
+fn names_after_crate(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    const ROOT: &str = "crate::";
+    let starts = code.match_indices(ROOT).filter(|(at, _)| {
+        let before = code[..*at].chars().next_back();
+        // `$crate` in a macro is written for the caller.
+        !before
+            .is_some_and(|character| character.is_alphanumeric() || matches!(character, '_' | '$'))
+    });
+    starts.flat_map(move |(at, _)| {
+        let rest = &code[at + ROOT.len()..];
+        let line = line_at(code, at);
+        let names = match rest.strip_prefix('{') {
+            Some(group) => group_names(group),
+            None => vec![first_name(rest)],
+        };
+        names.into_iter().map(move |name| (line, name))
+    })
+}
+
+fn first_name(path: &str) -> &str {
+    let end = path
+        .find(|character: char| !character.is_alphanumeric() && character != '_')
+        .unwrap_or(path.len());
+    &path[..end]
+}
+
+/// `a::{b, c}, d` up to the closing brace names `a` and `d`.
+fn group_names(group: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut depth = 0_usize;
+    let mut expect_name = true;
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => expect_name = true,
+            _ if expect_name && !character.is_whitespace() => {
+                names.push(first_name(&group[at..]));
+                expect_name = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, text: &str, expected: &[usize]) {
+        let file = File {
+            path: format!("{CRATE}{path}"),
+            text: text.to_owned(),
+        };
+        let findings = super::check(&file, &Source::new(text));
+        let lines: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, expected, "{path}: {text}");
+    }
+
+    #[test]
+    fn floors_are_one_way() {
+        check("engine/mod.rs", "use crate::transport::stdio;", &[1]);
+        check(
+            "engine/mod.rs",
+            "use crate::server::Tool;\nuse crate::error::Error;",
+            &[],
+        );
+        check("transport/stdio.rs", "use crate::engine::Exchange;", &[]);
+        check(
+            "transport/http/mod.rs",
+            "\nlet a = crate::guide::tools();",
+            &[2],
+        );
+        check("guide.rs", "use crate::Server; use crate::transport;", &[]);
+        check("error.rs", "use crate::engine::Exchange;", &[1]);
+        check("lib.rs", "use crate::transport::stdio;", &[]);
+    }
+
+    #[test]
+    fn groups_are_read_by_their_first_names() {
+        check(
+            "engine/scope.rs",
+            "use crate::{\n    engine::{self, transport},\n    server,\n};",
+            &[],
+        );
+        check(
+            "engine/scope.rs",
+            "use crate::{engine::{a, b}, transport::c};",
+            &[1],
+        );
+        check("engine/scope.rs", "use crate::{", &[]);
+    }
+
+    #[test]
+    fn names_of_the_front_door_are_above() {
+        check("server/mod.rs", "use crate::Server;", &[1]);
+        check(
+            "server/mod.rs",
+            "macro_rules! m { () => { $crate::Server } }",
+            &[],
+        );
+    }
+
+    #[test]
+    fn tests_and_comments_may_name_anything() {
+        check("engine/tests.rs", "use crate::transport::memory;", &[]);
+        check("engine/mod.rs", "//! See [`crate::transport`].", &[]);
+        check(
+            "engine/mod.rs",
+            "#[cfg(test)]\nmod tests {\n    use crate::transport::memory;\n}",
+            &[],
+        );
+    }
+
+    #[test]
+    fn module_without_a_floor_is_found() {
+        check("balcony.rs", "", &[1]);
+    }
+}
