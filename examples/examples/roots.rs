@@ -19,7 +19,7 @@ fn may_touch(
         let questions = InputRequests::new().with("roots", InputRequest::roots());
         return Ok(ToolResponse::input_required(questions, None));
     };
-    // `file:///work` holds `file:///work/a` but not `file:///workshop`.
+    // `file:///srv/project` holds `file:///srv/project/a` but not `file:///srv/projects`.
     let holds = |root: &str| {
         let rest = uri.strip_prefix(root.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -101,15 +101,15 @@ async fn the_roots_are_asked_for() {
         let capabilities = json!({"roots": {}});
         let mut client = Client::start_with("roots", revision, capabilities).await;
         for (uri, expected) in [
-            ("file:///work/a.txt", "yes, in Work"),
-            ("file:///work", "yes, in Work"),
-            ("file:///workshop/a.txt", "no"),
+            ("file:///srv/project/a.txt", "yes, in Project"),
+            ("file:///srv/project", "yes, in Project"),
+            ("file:///srv/projects/a.txt", "no"),
             ("file:///tmp/b", "yes, in file:///tmp/"),
         ] {
             let reply = |method: &str, _: &Value| {
                 assert_eq!(method, "roots/list");
-                let work = json!({"uri": "file:///work", "name": "Work"});
-                json!({"roots": [work, {"uri": "file:///tmp/"}]})
+                let project = json!({"uri": "file:///srv/project", "name": "Project"});
+                json!({"roots": [project, {"uri": "file:///tmp/"}]})
             };
             let result = client
                 .call_and_reply("may_touch", json!({"uri": uri}), reply)
