@@ -159,6 +159,8 @@ pub struct Rejection {
     pub error: ErrorObject,
     /// The status of the HTTP response that carries the error.
     pub http_status: u16,
+    /// The era the request was judged by.
+    pub era: Era,
 }
 
 /// Admits a request or says why not.
@@ -172,24 +174,32 @@ pub fn admit<'a>(
     admit_or_refuse(request, facts).map_err(|(error, era)| Rejection {
         id: request.id.clone(),
         http_status: match error.code {
-            // Before dispatch, bad parameters are a bad message; in band they are an ordinary outcome.
-            code::INVALID_PARAMS => 400,
+            // Before dispatch these make a bad message; in band they are ordinary outcomes.
+            code::INVALID_PARAMS | code::INVALID_REQUEST | code::UNSUPPORTED_PROTOCOL_VERSION => {
+                400
+            }
             other => http_status_for(other, era),
         },
         error,
+        era,
     })
 }
 
 /// The HTTP status under which an error that came up during dispatch is sent.
 ///
-/// Legacy revisions say nothing about it, and there an unknown method is an ordinary answer.
+/// Only the codes that 2026-07-28 names have one of their own. Legacy revisions say nothing about it, and their clients
+/// may take any other status than 200 for a failure of the transport.
 #[must_use]
 pub fn http_status_for(error_code: i64, era: Era) -> u16 {
-    match (error_code, era) {
-        (code::PARSE_ERROR | code::INVALID_REQUEST | code::UNSUPPORTED_PROTOCOL_VERSION, _) => 400,
-        (code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY, Era::Modern) => 400,
-        (code::METHOD_NOT_FOUND, Era::Modern) => 404,
-        _ => 200,
+    match (era, error_code) {
+        (
+            Era::Modern,
+            code::HEADER_MISMATCH
+            | code::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | code::UNSUPPORTED_PROTOCOL_VERSION,
+        ) => 400,
+        (Era::Modern, code::METHOD_NOT_FOUND) => 404,
+        (Era::Modern | Era::Legacy, _) => 200,
     }
 }
 
@@ -346,14 +356,40 @@ fn legacy_header_version(
 }
 
 /// The era of the version a header names, when it is a released one.
-fn header_era(headers: &Headers<'_>) -> Option<Era> {
+#[must_use]
+pub fn header_era(headers: &Headers<'_>) -> Option<Era> {
+    header_version(headers).map(VersionFeatures::era)
+}
+
+/// The version a header names, when it is a released one.
+#[must_use]
+pub fn header_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
     match headers.protocol_version {
-        HeaderLookup::One(value) => {
-            let version: ProtocolVersion = trimmed(value).parse().ok()?;
-            Some(version.era())
-        }
+        HeaderLookup::One(value) => trimmed(value).parse().ok(),
         HeaderLookup::Absent | HeaderLookup::Unreadable | HeaderLookup::Repeated => None,
     }
+}
+
+/// The version in force for a batch outside of any session: the one the header names, or the one that is assumed.
+///
+/// Spec 2025-11-25, basic/transports, "Protocol Version Header".
+#[must_use]
+pub fn batch_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
+    match headers.protocol_version {
+        HeaderLookup::Absent => Some(ProtocolVersion::V2025_03_26),
+        _ => header_version(headers),
+    }
+}
+
+/// Checks the version header of something that is not a request: a notification, a response, a GET or a DELETE.
+///
+/// # Errors
+/// When it names a version that is not served; on HTTP it goes with status 400.
+pub fn check_version_header(
+    headers: &Headers<'_>,
+    supported: &SupportedVersions,
+) -> Result<(), ErrorObject> {
+    legacy_header_version(headers, supported).map(drop)
 }
 
 fn check_headers(

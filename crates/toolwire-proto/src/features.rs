@@ -18,6 +18,9 @@ pub enum Era {
     Modern,
 }
 
+/// The revision whose own HTTP transport has two endpoints.
+pub const HTTP_WITH_SSE: ProtocolVersion = ProtocolVersion::V2024_11_05;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for toolwire_types::ProtocolVersion {}

@@ -6,9 +6,11 @@
 pub mod admit;
 pub mod cache;
 pub mod envelope;
+pub mod event_id;
 pub mod features;
 pub mod framing;
 pub mod header_value;
+pub mod http;
 pub mod lifecycle;
 pub mod logging;
 pub mod meta_keys;

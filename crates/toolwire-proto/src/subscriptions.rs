@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{
@@ -20,7 +20,10 @@ use crate::methods::Capability;
 pub const LONGEST_FILTER: usize = 1024;
 
 /// Something a listener may want to hear of.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// Nodes of one service tell each other of changes as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Change {
     /// The list of tools changed.
@@ -151,6 +154,20 @@ impl Filter {
             Change::ResourceUpdated(uri) => self.covers(uri),
             Change::Task(id) => self.tasks.contains(id),
         }
+    }
+
+    /// Every change the listener wants to hear of, for when nobody knows which of them happened.
+    pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        let lists = [
+            (self.tools, Change::ToolsListChanged),
+            (self.prompts, Change::PromptsListChanged),
+            (self.resources, Change::ResourcesListChanged),
+        ];
+        let lists = lists.into_iter().filter(|(wanted, _)| *wanted);
+        lists
+            .map(|(_, change)| change)
+            .chain(self.uris.iter().cloned().map(Change::ResourceUpdated))
+            .chain(self.tasks.iter().cloned().map(Change::Task))
     }
 
     /// True for a subscribed URI and for what lies below one.

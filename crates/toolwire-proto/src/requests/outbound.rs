@@ -60,6 +60,18 @@ impl<T> OutboundLedger<T> {
         }
     }
 
+    /// A ledger of the usual size that mints its ids from `first` on.
+    ///
+    /// Several nodes that ask the same client start at random points, so that their ids do not meet. Many clients keep
+    /// numbers as doubles: `first` is best positive and well below 2⁵³.
+    #[must_use]
+    pub fn starting_at(first: i64) -> Self {
+        Self {
+            next: first,
+            ..Self::default()
+        }
+    }
+
     /// Notes a request that is about to be sent and mints its id, one that was never used before.
     ///
     /// # Errors
@@ -74,7 +86,8 @@ impl<T> OutboundLedger<T> {
             return Err(Overloaded);
         }
         let id = RequestId::Number(self.next);
-        self.next += 1;
+        // A caller's start may be the last number there is; the negative ones are as good.
+        self.next = self.next.wrapping_add(1);
         let latest = now.saturating_add(patience.maximum);
         let deadline = now.saturating_add(patience.idle).min(latest);
         self.by_deadline.insert((deadline, id.clone()));
@@ -109,15 +122,14 @@ impl<T> OutboundLedger<T> {
     /// Some servers answer request `7` with id `"7"`. Ids minted here are numbers, so such an answer is unambiguous and
     /// taken.
     pub fn resolve(&mut self, id: &RequestId) -> Option<T> {
-        self.remove(id).or_else(|| match id {
-            RequestId::Number(_) => None,
-            RequestId::String(text) => {
-                let number: i64 = text.parse().ok()?;
-                (number.to_string() == **text)
-                    .then(|| self.remove(&RequestId::Number(number)))
-                    .flatten()
-            }
-        })
+        self.remove(id).or_else(|| self.remove(&minted(id)?))
+    }
+
+    /// Whether a request with this id waits for its answer; as [`resolve`](Self::resolve), but the wait goes on.
+    #[must_use]
+    pub fn is_waiting_for(&self, id: &RequestId) -> bool {
+        self.waiting.contains_key(id)
+            || minted(id).is_some_and(|minted| self.waiting.contains_key(&minted))
     }
 
     /// Removes and returns every request whose time is over.
@@ -175,6 +187,15 @@ impl<T> Default for OutboundLedger<T> {
     }
 }
 
+/// The number a text form of an id stands for, in its plain form.
+fn minted(id: &RequestId) -> Option<RequestId> {
+    let RequestId::String(text) = id else {
+        return None;
+    };
+    let number: i64 = text.parse().ok()?;
+    (number.to_string() == **text).then_some(RequestId::Number(number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +250,23 @@ mod tests {
         let first = begin(&mut ledger, "first");
         ledger.resolve(&first);
         assert_ne!(begin(&mut ledger, "second"), first);
+    }
+
+    #[test]
+    fn ids_start_where_they_are_told_to() {
+        let mut ledger = OutboundLedger::starting_at(4_000_000_000_000);
+        let first = begin(&mut ledger, "first");
+        assert_eq!(first, 4_000_000_000_000.into());
+        assert_eq!(begin(&mut ledger, "second"), 4_000_000_000_001.into());
+        assert_eq!(ledger.resolve(&first), Some("first"));
+        assert_eq!(ledger.resolve(&1.into()), None);
+    }
+
+    #[test]
+    fn ids_do_not_run_out() {
+        let mut ledger = OutboundLedger::starting_at(i64::MAX);
+        assert_eq!(begin(&mut ledger, "last"), i64::MAX.into());
+        assert_eq!(begin(&mut ledger, "next"), i64::MIN.into());
     }
 
     #[test]

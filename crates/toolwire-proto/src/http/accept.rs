@@ -1,0 +1,165 @@
+//! The `Accept` header: whether a client reads what the server is about to send.
+//!
+//! Preferences are not weighed: the kind of answer follows from the request, and the header can only rule it out.
+
+use super::quoted;
+
+/// Whether the values of a request's `Accept` headers allow `media_type`, such as `text/event-stream`.
+///
+/// The most specific range that matches decides, and `q=0` forbids. Without the header, or with an empty one, everything
+/// is allowed; ranges that cannot be read are passed over.
+///
+/// ```
+/// use toolwire_proto::http::accepts;
+///
+/// let header = ["application/json, text/*;q=0.5"];
+/// assert!(accepts(header, "text/event-stream"));
+/// assert!(!accepts(header, "image/png"));
+/// ```
+#[must_use]
+pub fn accepts<'h>(header_values: impl IntoIterator<Item = &'h str>, media_type: &str) -> bool {
+    let mut is_empty = true;
+    let mut decision: Option<(Specificity, bool)> = None;
+    let members = header_values
+        .into_iter()
+        .flat_map(|value| quoted::split(value, b','))
+        .filter(|member| !member.is_empty());
+    for member in members {
+        is_empty = false;
+        let mut parts = quoted::split(member, b';');
+        let Some(specificity) = parts.next().and_then(|range| matches(range, media_type)) else {
+            continue;
+        };
+        let allowed = !parts.filter_map(quoted::parameter).any(is_zero_weight);
+        // Of two equally specific ranges, which differ in parameters nobody looks at, the one that allows counts.
+        decision = decision.max(Some((specificity, allowed)));
+    }
+    match decision {
+        Some((_, allowed)) => allowed,
+        None => is_empty,
+    }
+}
+
+/// How closely a range describes a media type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Specificity {
+    Anything,
+    Type,
+    Exact,
+}
+
+fn matches(range: &str, media_type: &str) -> Option<Specificity> {
+    if range == "*/*" {
+        return Some(Specificity::Anything);
+    }
+    if range.eq_ignore_ascii_case(media_type) {
+        return Some(Specificity::Exact);
+    }
+    let wanted = range.strip_suffix("/*")?;
+    let (kind, _) = media_type.split_once('/')?;
+    kind.eq_ignore_ascii_case(wanted)
+        .then_some(Specificity::Type)
+}
+
+/// `q=0`, `q=0.000` and the like.
+fn is_zero_weight((name, value): (&str, &str)) -> bool {
+    name.eq_ignore_ascii_case("q")
+        && value.contains('0')
+        && value.bytes().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(values: &[&str], json: bool, stream: bool) {
+        let accepts = |media_type| accepts(values.iter().copied(), media_type);
+        let found = (accepts("application/json"), accepts("text/event-stream"));
+        assert_eq!(found, (json, stream), "{values:?}");
+    }
+
+    #[test]
+    fn no_header_allows_everything() {
+        check(&[], true, true);
+        check(&[""], true, true);
+        check(&["", " ", ","], true, true);
+    }
+
+    #[test]
+    fn ranges_allow_what_they_name() {
+        check(&["application/json, text/event-stream"], true, true);
+        check(&["application/json", "text/event-stream"], true, true);
+        check(&["Application/JSON,TEXT/Event-Stream"], true, true);
+        check(&["application/json"], true, false);
+        check(&["text/event-stream"], false, true);
+        check(&["*/*"], true, true);
+        check(&["text/*"], false, true);
+        check(&["Application/*"], true, false);
+        check(&["text/html"], false, false);
+        check(&["application/json; charset=utf-8"], true, false);
+        check(&["application/json-patch"], false, false);
+        check(&["application/jso"], false, false);
+        check(&["text/event-stream2, xtext/event-stream"], false, false);
+    }
+
+    #[test]
+    fn only_a_weight_of_zero_forbids() {
+        check(&["*/*;q=0.1"], true, true);
+        check(&["*/*;q=0"], false, false);
+        check(
+            &["application/json;q=0.0, text/event-stream;q=0.001"],
+            false,
+            true,
+        );
+        check(&["application/json;Q=0.000"], false, false);
+        check(&["application/json; q = 0"], false, false);
+        check(&["application/json;q=1;q=0"], false, false);
+        check(&["application/json;q=many"], true, false);
+        check(&["application/json;q="], true, false);
+        check(&["application/json;q=."], true, false);
+        check(&["application/json;q"], true, false);
+        check(&["application/json;quality=0"], true, false);
+        check(&["application/json;a=\";q=0\""], true, false);
+        check(&["application/json;a=\"\\\";q=0;\";b"], true, false);
+    }
+
+    #[test]
+    fn the_more_specific_range_decides() {
+        check(&["*/*, text/event-stream;q=0"], true, false);
+        check(&["text/event-stream;q=0, */*"], true, false);
+        check(&["*/*", "text/*;q=0"], true, false);
+        check(&["*/*;q=0, text/*"], false, true);
+        check(&["text/*;q=0, text/event-stream"], false, true);
+        check(&["text/*, text/event-stream;q=0, */*"], true, false);
+        check(&["application/json;v=1;q=0, application/json"], true, false);
+    }
+
+    #[test]
+    fn unreadable_ranges_are_passed_over() {
+        check(&["garbage, application/json"], true, false);
+        check(&["*, text/event-stream"], false, true);
+        check(&["*/json, /, ;q=0, text/event-stream"], false, true);
+        check(&["a=\"b,application/json"], false, false);
+        check(&["garbage"], false, false);
+        check(&["ü/ü, */*"], true, true);
+    }
+
+    proptest! {
+        #[test]
+        fn reading_anything_does_not_panic(values in any::<Vec<String>>()) {
+            let _ = accepts(values.iter().map(String::as_str), "text/event-stream");
+        }
+
+        #[test]
+        fn what_is_named_is_accepted_among_others(
+            before in "[a-z/*;=., ]{0,20}",
+            after in "[a-z/*;=., ]{0,20}",
+        ) {
+            let header = format!("{before},application/json,{after}");
+            prop_assert!(accepts([header.as_str()], "application/json"));
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The guard against DNS rebinding: a request is answered only under a name that is known to be ours.
+//!
+//! A web page can point a name of its own at any address, also at the visitor's machine, and its scripts then count as
+//! same-origin with whatever listens there. What gives them away is the name in the `Host` header. Names are compared
+//! whole, after parsing, and never by their beginning or end.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::authority::{Authority, Host};
+use super::shown;
+
+/// The hosts a server answers to.
+#[derive(Debug, Clone)]
+pub struct HostPolicy {
+    public: Vec<Authority<'static>>,
+    any: bool,
+}
+
+impl HostPolicy {
+    /// Answers to `localhost`, to addresses the server has, and to the hosts listed: `mcp.example.com` on every port,
+    /// `mcp.example.com:8443` on one. With `any`, every well-formed host is answered.
+    ///
+    /// # Errors
+    /// When an entry is no host with an optional port.
+    pub fn new(public_hosts: &[String], any: bool) -> Result<Self, InvalidHost> {
+        let public = public_hosts.iter().map(|entry| {
+            Authority::parse(entry)
+                .map(Authority::into_owned)
+                .ok_or_else(|| InvalidHost {
+                    entry: entry.clone(),
+                })
+        });
+        Ok(Self {
+            public: public.collect::<Result<_, _>>()?,
+            any,
+        })
+    }
+
+    /// Lets the value of a `Host` header pass or says why not; `local_ip` is the server's end of the connection.
+    ///
+    /// # Errors
+    /// When the server is not known under that host, or the value is malformed.
+    pub fn check<'a>(
+        &'a self,
+        host_header: &'a str,
+        local_ip: Option<IpAddr>,
+    ) -> Result<ServedHost<'a>, HostRefused> {
+        let refused = |host| HostRefused {
+            header: shown(host_header),
+            host,
+        };
+        let authority = Authority::parse(host_header).ok_or_else(|| refused(None))?;
+        let is_served = self.any
+            || authority.host.is_loopback()
+            || is_local(&authority.host, local_ip)
+            || self.lists(&authority.host, authority.port);
+        if !is_served {
+            return Err(refused(Some(shown(&authority.host.to_string()))));
+        }
+        Ok(ServedHost {
+            authority,
+            policy: self,
+        })
+    }
+
+    /// Whether the host was listed, for this port or for every port.
+    fn lists(&self, host: &Host<'_>, port: Option<u16>) -> bool {
+        self.public
+            .iter()
+            .any(|entry| entry.host == *host && (entry.port.is_none() || entry.port == port))
+    }
+}
+
+/// A page that was loaded from an address cannot have lied about a name. The unspecified address is nobody's.
+fn is_local(host: &Host<'_>, local_ip: Option<IpAddr>) -> bool {
+    match (host, local_ip) {
+        (Host::Address(address), Some(local)) => {
+            !local.is_unspecified() && *address == local.to_canonical()
+        }
+        _ => false,
+    }
+}
+
+/// The host of a request, after [`HostPolicy::check`]: what an origin is compared with.
+#[derive(Debug, Clone)]
+pub struct ServedHost<'a> {
+    authority: Authority<'a>,
+    policy: &'a HostPolicy,
+}
+
+impl ServedHost<'_> {
+    pub(super) fn is_loopback(&self) -> bool {
+        self.authority.host.is_loopback()
+    }
+
+    /// Whether a page of this host and port is a page of the server itself.
+    ///
+    /// Without a port in the `Host` header the default of the page's scheme is meant: behind a proxy the scheme of the
+    /// request is not known. When every name is answered, the name of the request proves nothing, and only listed hosts
+    /// are the server's.
+    pub(super) fn is_origin_of(&self, host: &Host<'_>, port: u16, default_port: u16) -> bool {
+        if self.policy.any {
+            return self.policy.lists(host, Some(port));
+        }
+        self.authority.host == *host && self.authority.port.unwrap_or(default_port) == port
+    }
+}
+
+/// An entry of the list of public hosts that is no host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidHost {
+    entry: String,
+}
+
+impl fmt::Display for InvalidHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is no host: write a name (international ones as xn--…) or an address, IPv6 in brackets, and perhaps \
+             a port, without scheme, path or wildcard",
+            self.entry
+        )
+    }
+}
+
+impl std::error::Error for InvalidHost {}
+
+/// A request for a host the server is not known under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRefused {
+    header: String,
+    /// What would have to be listed; nothing when the header is malformed.
+    host: Option<String>,
+}
+
+impl fmt::Display for HostRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host {:?} is refused: ", self.header)?;
+        match &self.host {
+            Some(host) => write!(
+                f,
+                "if this server is reached under it, say HttpOptions::with_public_hosts([{host:?}])"
+            ),
+            None => f.write_str(
+                "it is not a name or an address with an optional port, as HttpOptions::with_public_hosts lists them",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for HostRefused {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn policy(hosts: &[&str], any: bool) -> HostPolicy {
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        HostPolicy::new(&hosts, any).expect("the hosts are well formed")
+    }
+
+    #[track_caller]
+    fn check(hosts: &[&str], header: &str, expected: bool) {
+        let policy = policy(hosts, false);
+        let local = "192.0.2.7".parse().ok();
+        assert_eq!(policy.check(header, local).is_ok(), expected, "{header:?}");
+    }
+
+    #[test]
+    fn loopback_and_the_address_of_the_socket_need_no_listing() {
+        for header in [
+            "localhost",
+            "LocalHost:8080",
+            "localhost.",
+            "127.0.0.1",
+            "127.0.0.1:3000",
+            "127.255.255.254",
+            "[::1]",
+            "[::1]:3000",
+            "[0:0:0:0:0:0:0:1]",
+            "[::ffff:127.0.0.1]:3000",
+            "192.0.2.7",
+            "192.0.2.7:3000",
+            "[::ffff:192.0.2.7]",
+        ] {
+            check(&[], header, true);
+        }
+    }
+
+    #[test]
+    fn names_that_only_look_like_ours_are_refused() {
+        for header in [
+            "",
+            " ",
+            "evil.test",
+            "localhost.evil.test",
+            "evil.localhost",
+            "notlocalhost",
+            "127.0.0.1.nip.io",
+            "127-0-0-1.nip.io",
+            "192.0.2.7.nip.io",
+            "192.0.2.8",
+            "0.0.0.0",
+            "[::]",
+            "[::127.0.0.1]",
+            "128.0.0.1",
+            "evil@localhost",
+            "localhost@evil.test",
+            "localhost:abc",
+            "localhost:",
+            "localhost evil.test",
+            "localhost, evil.test",
+            "localhost\0.evil.test",
+            "localhost/evil.test",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "127.1",
+            "１２７.0.0.1",
+            "http://localhost",
+        ] {
+            check(&[], header, false);
+        }
+    }
+
+    #[test]
+    fn listed_hosts_are_answered_on_their_ports() {
+        let hosts = &[
+            "MCP.example.com",
+            "api.example.com:8443",
+            "dotted.test.",
+            "[2001:db8::1]:80",
+        ];
+        check(hosts, "mcp.example.com", true);
+        check(hosts, "mcp.EXAMPLE.com:1", true);
+        check(hosts, "mcp.example.com.:443", true);
+        check(hosts, "api.example.com:8443", true);
+        check(hosts, "dotted.test", true);
+        check(hosts, "[2001:db8:0::1]:80", true);
+        check(hosts, "api.example.com", false);
+        check(hosts, "api.example.com:443", false);
+        check(hosts, "a.mcp.example.com", false);
+        check(hosts, "mcp.example.com.evil.test", false);
+        check(hosts, "mcp.example.co", false);
+        check(hosts, "example.com", false);
+        check(hosts, "[2001:db8::1]", false);
+    }
+
+    #[test]
+    fn an_unknown_or_unspecified_local_address_admits_no_address() {
+        let policy = policy(&[], false);
+        assert!(policy.check("192.0.2.7", None).is_err());
+        let unspecified = "0.0.0.0".parse().ok();
+        assert!(policy.check("0.0.0.0", unspecified).is_err());
+        let mapped = "::ffff:192.0.2.7".parse().ok();
+        assert!(policy.check("192.0.2.7", mapped).is_ok());
+    }
+
+    #[test]
+    fn any_host_still_has_to_be_one() {
+        let policy = policy(&[], true);
+        assert!(policy.check("evil.test:99", None).is_ok());
+        assert!(policy.check("203.0.113.9", None).is_ok());
+        assert!(policy.check("evil@localhost", None).is_err());
+        assert!(policy.check("", None).is_err());
+    }
+
+    #[test]
+    fn a_bad_entry_is_named() {
+        for entry in [
+            "",
+            "https://a.test",
+            "a.test/mcp",
+            "*.a.test",
+            "*",
+            "::1",
+            "ü.test",
+        ] {
+            let error = HostPolicy::new(&["ok.test".to_owned(), entry.to_owned()], false)
+                .expect_err("it is no host");
+            assert!(
+                error.to_string().starts_with(&format!("{entry:?} is no")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_host_and_the_remedy() {
+        #[track_caller]
+        fn check(header: &str, expected: &str) {
+            let policy = policy(&[], false);
+            let refused = policy.check(header, None).expect_err("unknown");
+            assert_eq!(refused.to_string(), expected);
+        }
+        check(
+            "MCP.test:80",
+            "host \"MCP.test:80\" is refused: if this server is reached under it, say \
+             HttpOptions::with_public_hosts([\"MCP.test\"])",
+        );
+        let malformed = "is refused: it is not a name or an address with an optional port, as \
+                         HttpOptions::with_public_hosts lists them";
+        check(
+            "a\u{1b}[2J\n\"",
+            &format!(r#"host "a\u{{1b}}[2J\n\"" {malformed}"#),
+        );
+        let long = "ü".repeat(5000);
+        check(&long, &format!("host \"{}…\" {malformed}", "ü".repeat(100)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_answered_unless_it_is_listed(header in "[a-zA-Z0-9.:@_ -]{0,20}") {
+            let policy = policy(&[], false);
+            if policy.check(&header, None).is_ok() {
+                let host = header.split(':').next().unwrap_or_default().to_ascii_lowercase();
+                let is_loopback = host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+                prop_assert!(is_loopback || host == "localhost" || host == "localhost.");
+            }
+        }
+
+        #[test]
+        fn checking_anything_does_not_panic(header in any::<String>()) {
+            let policy = policy(&["a.test"], false);
+            if let Err(refused) = policy.check(&header, None) {
+                prop_assert!(!refused.to_string().contains(char::is_control));
+            }
+        }
+    }
+}

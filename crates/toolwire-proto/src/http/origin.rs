@@ -1,0 +1,182 @@
+//! The guard against other people's web pages: which origins may call the server from a browser.
+//!
+//! Programs other than browsers send no `Origin`, and that is the caller's case. An origin is compared as scheme, host
+//! and port; opaque origins (`null`) are nobody's and always refused.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::authority::{Authority, Host};
+use super::host::ServedHost;
+use super::shown;
+
+/// The origins that may call a server, besides its own.
+#[derive(Debug, Clone)]
+pub struct OriginPolicy {
+    allowed: Vec<Origin<'static>>,
+}
+
+impl OriginPolicy {
+    /// Allows the origins listed, such as `https://app.example.com` or `vscode-webview://…`.
+    ///
+    /// # Errors
+    /// When an entry is not scheme, host and perhaps a port. There is no wildcard.
+    pub fn new(allowed_origins: &[String]) -> Result<Self, InvalidOrigin> {
+        let allowed = allowed_origins.iter().map(|entry| {
+            Origin::parse(entry)
+                .map(Origin::into_owned)
+                .ok_or_else(|| InvalidOrigin {
+                    entry: entry.clone(),
+                })
+        });
+        Ok(Self {
+            allowed: allowed.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Lets the value of an `Origin` header pass or says why not.
+    ///
+    /// Allowed are the listed origins, pages of this machine when the request is for this machine, and pages of the
+    /// server itself: those of the very host and port the request is for. Under a policy that answers every host, the
+    /// server's own pages are those of its public hosts instead; a name that anybody can choose proves nothing.
+    ///
+    /// # Errors
+    /// When the origin is none of these.
+    pub fn check(&self, origin_header: &str, host: &ServedHost<'_>) -> Result<(), OriginRefused> {
+        let origin = Origin::parse(origin_header);
+        let is_allowed = origin.as_ref().is_some_and(|origin| {
+            self.allowed.contains(origin)
+                || match origin {
+                    Origin::Web {
+                        is_secure,
+                        host: page,
+                        port,
+                    } => {
+                        (page.is_loopback() && host.is_loopback())
+                            || host.is_origin_of(page, *port, default_port(*is_secure))
+                    }
+                    Origin::Other(_) => false,
+                }
+        });
+        if is_allowed {
+            return Ok(());
+        }
+        Err(OriginRefused {
+            header: shown(origin_header),
+            is_malformed: origin.is_none(),
+        })
+    }
+}
+
+/// Where a page came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin<'a> {
+    /// `http` or `https`, with the port that is meant.
+    Web {
+        is_secure: bool,
+        host: Host<'a>,
+        port: u16,
+    },
+    /// Another scheme, as browser extensions and editors have them; compared as it is written.
+    Other(Cow<'a, str>),
+}
+
+impl<'a> Origin<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let is_secure = match scheme {
+            _ if scheme.eq_ignore_ascii_case("https") => true,
+            _ if scheme.eq_ignore_ascii_case("http") => false,
+            _ => {
+                let is_origin = is_scheme(scheme) && is_opaque_authority(authority);
+                return is_origin.then_some(Self::Other(text.into()));
+            }
+        };
+        let Authority { host, port } = Authority::parse(authority)?;
+        Some(Self::Web {
+            is_secure,
+            host,
+            port: port.unwrap_or(default_port(is_secure)),
+        })
+    }
+
+    fn into_owned(self) -> Origin<'static> {
+        match self {
+            Self::Web {
+                is_secure,
+                host,
+                port,
+            } => Origin::Web {
+                is_secure,
+                host: host.into_owned(),
+                port,
+            },
+            Self::Other(text) => Origin::Other(text.into_owned().into()),
+        }
+    }
+}
+
+fn default_port(is_secure: bool) -> u16 {
+    if is_secure { 443 } else { 80 }
+}
+
+/// RFC 3986, section 3.1.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+/// The host of an unusual scheme is not ours to parse, but it has neither user info nor anything after it.
+fn is_opaque_authority(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':'))
+}
+
+/// An entry of the list of allowed origins that is no origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidOrigin {
+    entry: String,
+}
+
+impl fmt::Display for InvalidOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is no origin: write scheme://host or scheme://host:port, without path, trailing slash or wildcard",
+            self.entry
+        )
+    }
+}
+
+impl std::error::Error for InvalidOrigin {}
+
+/// A request from a web page that may not call the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginRefused {
+    header: String,
+    is_malformed: bool,
+}
+
+impl fmt::Display for OriginRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "origin {:?} is refused: ", self.header)?;
+        if self.is_malformed {
+            f.write_str("it names no page that HttpOptions::with_allowed_origins could allow")
+        } else {
+            write!(
+                f,
+                "to let it call this server, say HttpOptions::with_allowed_origins([{:?}])",
+                self.header
+            )
+        }
+    }
+}
+
+impl std::error::Error for OriginRefused {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! The form of a session id, up to 2025-11-25. Which sessions there are is not known here.
+
+/// Longer ids than this are nobody's.
+const LONGEST: usize = 128;
+
+/// Whether a text can be a session id: visible ASCII, and not too much of it.
+///
+/// Spec 2025-11-25, basic/transports, "Session Management".
+#[must_use]
+pub fn is_session_id(text: &str) -> bool {
+    (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_ids_are_visible_ascii_of_bounded_length() {
+        let longest = "a".repeat(128);
+        let all: String = ('!'..='~').collect();
+        for id in ["a", "1868a90c-5f2a", all.as_str(), longest.as_str()] {
+            assert!(is_session_id(id), "{id:?}");
+        }
+        let too_long = "a".repeat(129);
+        for id in [
+            "",
+            " ",
+            "a b",
+            " a",
+            "a\t",
+            "a\n",
+            "\0",
+            "\u{7f}",
+            "ü",
+            too_long.as_str(),
+        ] {
+            assert!(!is_session_id(id), "{id:?}");
+        }
+    }
+}
