@@ -26,6 +26,8 @@ mod engine;
 mod error;
 pub mod guide;
 mod server;
+#[cfg(feature = "http-server")]
+pub mod store;
 pub mod transport;
 
 /// The rules of the protocol: pure functions and state machines.
@@ -54,8 +56,8 @@ pub use toolwire_types::{
 };
 
 pub use engine::{
-    BoxFuture, Cancellation, ConnectionState, Notice, NullContext, RequestScope, TokenInfo,
-    TransportContext,
+    BoxFuture, Cancellation, ConnectionState, Notice, NullContext, Principal, RequestScope,
+    TokenInfo, TransportContext,
 };
 pub use error::Error;
 pub use server::{

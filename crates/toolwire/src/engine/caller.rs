@@ -40,6 +40,31 @@ impl Caller {
         }
     }
 
+    /// As [`new`](Self::new), with ids that begin at a random number. Several nodes may ask the same client, and their
+    /// ids must not meet.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn starting_anywhere(timeout: Duration) -> Self {
+        // Whole numbers up to 2^53 survive every client. Half of them are left to count on.
+        let first = getrandom::u64().map_or(1, |random| (random >> 12).cast_signed() + 1);
+        let waiting = Waiting {
+            ledger: OutboundLedger::starting_at(first),
+            closed: false,
+        };
+        Self {
+            waiting: Mutex::new(waiting),
+            ..Self::new(timeout)
+        }
+    }
+
+    /// Whether somebody here waits for the answer to this request.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn is_waiting_for(&self, id: &ResponseId) -> bool {
+        match id {
+            ResponseId::Id(id) => self.waiting().ledger.is_waiting_for(id),
+            ResponseId::Null | ResponseId::Absent => false,
+        }
+    }
+
     /// Mints an id, lets `send` write the request, and waits for the answer.
     ///
     /// `give_up` is called with the id when nobody waits any more: at the deadline, or when this future is dropped.

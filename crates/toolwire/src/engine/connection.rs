@@ -14,6 +14,8 @@ use toolwire_types::{
 };
 
 use crate::engine::Cancellation;
+#[cfg(feature = "http-server")]
+use crate::store::SessionRecord;
 
 /// How many resource URIs one connection may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1024;
@@ -66,6 +68,45 @@ impl ConnectionState {
             peer: Mutex::default(),
             in_flight: Mutex::new(in_flight),
         }
+    }
+
+    /// The state of a session as a store keeps it.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn of_session(record: &SessionRecord) -> Self {
+        let state = Self::new();
+        state.restore(record);
+        state
+    }
+
+    /// Replaces what is remembered about the peer by what a store has.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn restore(&self, record: &SessionRecord) {
+        let version = record.version;
+        *self.peer() = Peer {
+            lifecycle: match record.initialized {
+                true => Lifecycle::Initialized { version },
+                false => Lifecycle::InitializeProcessed { version },
+            },
+            capabilities: Arc::new(record.capabilities.clone()),
+            info: record.client_info.clone().map(Arc::new),
+            minimum_log_level: record.log_level,
+            subscriptions: record.subscriptions.clone(),
+        };
+    }
+
+    /// What a store has to keep; nothing before `initialize`.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn to_record(&self) -> Option<SessionRecord> {
+        let peer = self.peer();
+        let mut record = SessionRecord::new(
+            peer.lifecycle.version()?,
+            (*peer.capabilities).clone(),
+            peer.info.as_deref().cloned(),
+        );
+        record.initialized = peer.lifecycle.is_initialized();
+        record.log_level = peer.minimum_log_level;
+        record.subscriptions = peer.subscriptions.clone();
+        Some(record)
     }
 
     /// A copy of the handshake's state, for the admission of a request.
@@ -152,6 +193,12 @@ impl ConnectionState {
     #[must_use]
     pub fn is_subscribed(&self, uri: &str) -> bool {
         self.peer().subscriptions.contains(uri)
+    }
+
+    /// The resources the client subscribed to.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn subscriptions(&self) -> Vec<String> {
+        self.peer().subscriptions.iter().cloned().collect()
     }
 
     /// Enters a request into the ledger of running ones, with the flag that cancels it.

@@ -20,5 +20,5 @@ pub(crate) use connection::MessageSize;
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
 pub use scope::RequestScope;
 pub(crate) use scope::Round;
-pub use token::TokenInfo;
+pub use token::{Principal, TokenInfo};
 pub use transport::{BoxFuture, Notice, NullContext, TransportContext};

@@ -1,7 +1,7 @@
 //! Who is calling, as far as the transport verified it.
 
 use std::fmt;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
@@ -39,6 +39,44 @@ impl TokenInfo {
     }
 }
 
+/// Whom sessions, streams and states belong to: the issuer and the subject of a verified token, or nobody.
+///
+/// Two principals are equal when they are the same user of the same issuer. Its text form is for stores; it holds no
+/// secret, but it may name a person.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Principal(Option<Arc<str>>);
+
+impl Principal {
+    /// The principal of requests without a verified token: everybody who has the handle.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self(None)
+    }
+
+    /// The principal a token speaks for.
+    #[must_use]
+    pub fn of(token: &TokenInfo) -> Self {
+        if !token.valid {
+            return Self::anonymous();
+        }
+        let issuer = token.claims.get("iss").and_then(Value::as_str);
+        let (kind, name) = match (&token.subject, &token.client_id) {
+            (Some(subject), _) => ("subject", subject.as_str()),
+            (None, Some(client)) => ("client", client.as_str()),
+            (None, None) => ("nobody", ""),
+        };
+        // As JSON, so that no issuer and subject can be read as another pair.
+        let text = serde_json::json!([issuer, kind, name]).to_string();
+        Self(Some(text.into()))
+    }
+
+    /// A text that is different for different principals; `None` for the anonymous one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
 impl fmt::Debug for TokenInfo {
     /// Claims may hold personal data, so only their names print.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,5 +87,32 @@ impl fmt::Debug for TokenInfo {
             .field("scopes", &self.scopes)
             .field("claims", &self.claims.keys().collect::<Vec<_>>())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn principal(issuer: &str, subject: Option<&str>, client: Option<&str>) -> Principal {
+        let mut token = TokenInfo {
+            valid: true,
+            subject: subject.map(str::to_owned),
+            client_id: client.map(str::to_owned),
+            ..TokenInfo::default()
+        };
+        token.claims.insert("iss".to_owned(), issuer.into());
+        Principal::of(&token)
+    }
+
+    #[test]
+    fn a_principal_is_an_issuer_and_a_subject() {
+        let ann = principal("https://a", Some("ann"), Some("app"));
+        assert_eq!(ann, principal("https://a", Some("ann"), Some("other app")));
+        assert_ne!(ann, principal("https://b", Some("ann"), Some("app")));
+        assert_ne!(ann, principal("https://a", None, Some("ann")));
+        assert_ne!(ann, principal("https://a", Some("bob"), None));
+        assert_ne!(ann, Principal::anonymous());
+        assert_eq!(Principal::of(TokenInfo::none()), Principal::anonymous());
     }
 }

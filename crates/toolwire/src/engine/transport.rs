@@ -71,6 +71,12 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Closes the connection the answer would go out on; the client comes back for the rest of the stream. False where
+    /// clients cannot do that.
+    fn release_stream(&self) -> bool {
+        false
+    }
+
     /// Who is calling, when the transport verified a token.
     fn auth(&self) -> &TokenInfo {
         TokenInfo::none()

@@ -108,6 +108,14 @@ impl RequestContext {
         }
     }
 
+    /// Lets the client hang up and come back for the rest of the answer, so that a long call holds no connection
+    /// (2025-11-25 over HTTP with sessions). False where clients cannot do that; then nothing happens.
+    ///
+    /// The handler runs on. What it says meanwhile waits for the client.
+    pub fn release_stream(&self) -> bool {
+        self.scope.transport.release_stream()
+    }
+
     /// Who is calling, as verified by the transport. On stdio and in process `valid` is false.
     #[must_use]
     pub fn auth(&self) -> &TokenInfo {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolwire_proto::subscriptions::Change;
 
@@ -12,12 +12,23 @@ use toolwire_proto::subscriptions::Change;
 pub(crate) trait ChangeListener: Send + Sync {
     /// Takes the change if it passes the filter; never waits. Says whether it did.
     fn deliver(&self, change: &Change) -> bool;
+
+    /// Takes every change the filter lets pass, because nobody knows which of them were missed.
+    #[cfg(feature = "http-server")]
+    fn resync(&self);
+}
+
+/// The other nodes of the service.
+pub(crate) trait Neighbours: Send + Sync {
+    /// Tells them of a change; never waits.
+    fn tell(&self, change: &Change);
 }
 
 /// All listeners of one server.
 #[derive(Default)]
 pub(crate) struct Hub {
     listeners: Mutex<Listeners>,
+    neighbours: OnceLock<Arc<dyn Neighbours>>,
 }
 
 #[derive(Default)]
@@ -39,14 +50,41 @@ impl Hub {
         }
     }
 
-    /// Offers a change to everybody; returns how many took it.
+    /// Offers a change to everybody, here and on other nodes; returns how many took it here.
     pub(crate) fn publish(&self, change: &Change) -> usize {
-        // Delivered outside the lock, so that a listener may come or go meanwhile.
-        let listeners: Vec<_> = self.listeners().by_key.values().cloned().collect();
-        listeners
+        if let Some(neighbours) = self.neighbours.get() {
+            neighbours.tell(change);
+        }
+        self.publish_here(change)
+    }
+
+    /// Offers a change to everybody on this node; returns how many took it.
+    pub(crate) fn publish_here(&self, change: &Change) -> usize {
+        self.snapshot()
             .iter()
             .filter(|listener| listener.deliver(change))
             .count()
+    }
+
+    /// Tells everybody on this node that they may have missed something.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn resync(&self) {
+        for listener in self.snapshot() {
+            listener.resync();
+        }
+    }
+
+    /// Whom to tell of changes from now on; the first to be named stay.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
+        if self.neighbours.set(neighbours).is_err() {
+            tracing::warn!("the server already tells its changes to another bus");
+        }
+    }
+
+    /// Changes are delivered outside the lock, so that a listener may come or go meanwhile.
+    fn snapshot(&self) -> Vec<Arc<dyn ChangeListener>> {
+        self.listeners().by_key.values().cloned().collect()
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
@@ -89,6 +127,11 @@ mod tests {
         fn deliver(&self, change: &Change) -> bool {
             self.0.fetch_add(1, Ordering::Relaxed);
             *change == Change::ToolsListChanged
+        }
+
+        #[cfg(feature = "http-server")]
+        fn resync(&self) {
+            self.0.fetch_add(100, Ordering::Relaxed);
         }
     }
 

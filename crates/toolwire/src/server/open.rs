@@ -7,7 +7,9 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging::{self, LevelChoice};
 use toolwire_types::{ClientCapabilities, ErrorObject, InputResponses, LoggingLevel, RawJson};
 
-use crate::engine::{Cancellation, Exchange, RequestScope, Round, Route, TransportContext};
+use crate::engine::{
+    Cancellation, Exchange, Principal, RequestScope, Round, Route, TransportContext,
+};
 use crate::server::Server;
 use crate::server::context::RequestContext;
 use crate::server::sealing::Purpose;
@@ -113,7 +115,7 @@ fn round(
     let request_state = match &admitted.request_state {
         Some(token) => {
             let purpose = Purpose {
-                auth: transport.auth(),
+                principal: &Principal::of(transport.auth()),
                 method: admitted.method.name(),
                 name: admitted.name.as_deref().unwrap_or_default(),
                 arguments: admitted.arguments,

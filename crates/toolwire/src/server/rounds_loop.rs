@@ -15,7 +15,7 @@ use toolwire_types::{
     RawJson,
 };
 
-use crate::engine::{Exchange, Outcome, Reply, Round};
+use crate::engine::{Exchange, Outcome, Principal, Reply, Round};
 use crate::server::context::RequestContext;
 use crate::server::prompt::PromptResponse;
 use crate::server::resource::ReadOutcome;
@@ -176,7 +176,7 @@ impl<'a> Rounds<'a> {
     fn hand_out(&self, mut wish: InputRequiredResult) -> Outcome {
         if let Some(state) = wish.request_state.take() {
             let purpose = Purpose {
-                auth: self.context.auth(),
+                principal: &Principal::of(self.context.auth()),
                 method: self.method.name,
                 name: self.exchange.name.as_deref().unwrap_or_default(),
                 arguments: self

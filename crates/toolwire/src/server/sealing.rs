@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use toolwire_proto::request_state::{self, Binding, KeyRing, StateKey};
 use toolwire_types::ErrorObject;
 
-use crate::engine::TokenInfo;
+use crate::engine::Principal;
 
 /// How long a client may take to come back.
 const STATE_TTL: Duration = Duration::from_secs(600);
@@ -19,7 +19,7 @@ const STATE_TTL: Duration = Duration::from_secs(600);
 /// What a state belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose<'a> {
-    pub(crate) auth: &'a TokenInfo,
+    pub(crate) principal: &'a Principal,
     pub(crate) method: &'a str,
     pub(crate) name: &'a str,
     pub(crate) arguments: Option<&'a RawValue>,
@@ -89,11 +89,7 @@ impl StateSeal {
 
     fn binding<'a>(&'a self, purpose: &Purpose<'a>) -> Binding<'a> {
         Binding {
-            principal: purpose
-                .auth
-                .valid
-                .then_some(purpose.auth.subject.as_deref())
-                .flatten(),
+            principal: purpose.principal.as_str(),
             method: purpose.method,
             name: purpose.name,
             params_digest: request_state::params_digest(purpose.arguments),

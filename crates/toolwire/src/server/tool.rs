@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolwire_proto::param_headers;
+use toolwire_proto::param_headers::{self, ParamHeader};
 use toolwire_types::{
     CallToolResult, ClientCapabilities, ErrorObject, RawJson, Tool, ToolAnnotations,
 };
@@ -245,13 +245,14 @@ impl ServedTool {
             }
             _ => None,
         };
-        param_headers::validate(&self.descriptor.input_schema)
+        let param_headers = param_headers::validate(&self.descriptor.input_schema)
             .map_err(|problem| RegistrationError::new(format!("tool `{name}`: {problem}")))?;
         Ok(ToolEntry {
             descriptor: self.descriptor,
             requires: self.requires,
             input,
             output,
+            param_headers,
             handler: self.handler,
         })
     }
@@ -321,6 +322,12 @@ pub(crate) struct ToolEntry {
     pub(crate) requires: Option<ClientCapabilities>,
     input: Option<SchemaCheck>,
     output: Option<SchemaCheck>,
+    /// The arguments that HTTP clients repeat as headers.
+    #[cfg_attr(
+        not(feature = "http-server"),
+        expect(dead_code, reason = "only HTTP has headers")
+    )]
+    pub(crate) param_headers: Vec<ParamHeader>,
     handler: Arc<Handler>,
 }
 

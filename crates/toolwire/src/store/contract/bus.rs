@@ -1,0 +1,197 @@
+//! What holds for every bus.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use toolwire_proto::subscriptions::Change;
+use toolwire_types::{ErrorObject, RawJson, RequestId};
+
+use crate::store::contract::{fresh, ok, soon};
+use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
+
+/// Checks a [`Bus`]. Each call of `connect` gives a connection to the same bus, as each node has one.
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
+pub async fn bus<B: Bus + 'static>(connect: impl AsyncFn() -> Arc<B>) {
+    let first = Node::new(connect().await);
+    let second = Node::new(connect().await);
+    unheard_message_is_no_failure(&first).await;
+    message_reaches_everybody(&first, &second).await;
+    messages_of_one_node_keep_their_order(&first, &second).await;
+    past_is_not_delivered(&first, &second).await;
+    dropped_wait_loses_nothing(&first, &second).await;
+    dropped_subscription_disturbs_nobody(&first, &second).await;
+}
+
+struct Node {
+    name: String,
+    bus: Arc<dyn Bus>,
+}
+
+impl Node {
+    fn new(bus: Arc<dyn Bus>) -> Self {
+        Self {
+            name: fresh("node"),
+            bus,
+        }
+    }
+
+    fn message(&self, news: News) -> BusMessage {
+        BusMessage::new(self.name.clone(), news)
+    }
+
+    async fn publish(&self, news: News) {
+        ok("publish", self.bus.publish(self.message(news)).await);
+    }
+
+    async fn subscribe(&self) -> Box<dyn BusSubscription> {
+        ok("subscribe", self.bus.subscribe().await)
+    }
+}
+
+/// The next message of one of the nodes; others may use the bus too.
+async fn next(rule: &str, subscription: &mut dyn BusSubscription, nodes: &[&Node]) -> BusMessage {
+    loop {
+        match soon(rule, subscription.next()).await {
+            Some(BusDelivery::Message(message)) => {
+                if nodes.iter().any(|node| node.name == message.node) {
+                    return message;
+                }
+            }
+            Some(BusDelivery::Lagged) => panic!("{rule}: a few messages do not overrun a reader"),
+            None => panic!("{rule}: the bus is gone"),
+        }
+    }
+}
+
+/// One of every kind.
+fn all_news() -> Vec<News> {
+    let session = fresh("session");
+    let signals = [
+        SessionSignal::Answered {
+            id: RequestId::from(7),
+            outcome: Ok(RawJson::from(serde_json::json!({ "ä": [1.5, null, "\n"] }))),
+        },
+        SessionSignal::Answered {
+            id: RequestId::from("7"),
+            outcome: Err(ErrorObject::invalid_params("no")),
+        },
+        SessionSignal::Cancelled {
+            id: RequestId::from("a b"),
+        },
+        SessionSignal::Message(RawJson::from(serde_json::json!({ "jsonrpc": "2.0" }))),
+        SessionSignal::Ended,
+    ];
+    let changes = [
+        Change::ToolsListChanged,
+        Change::PromptsListChanged,
+        Change::ResourcesListChanged,
+        Change::ResourceUpdated("file:///ä b".to_owned()),
+        Change::Task(fresh("task")),
+    ];
+    let signals = signals.into_iter().map(|signal| News::Session {
+        session: session.clone(),
+        signal,
+    });
+    changes
+        .into_iter()
+        .map(News::Change)
+        .chain(signals)
+        .collect()
+}
+
+fn numbered(number: u32) -> News {
+    News::Change(Change::ResourceUpdated(number.to_string()))
+}
+
+async fn unheard_message_is_no_failure(node: &Node) {
+    node.publish(numbered(0)).await;
+}
+
+async fn message_reaches_everybody(first: &Node, second: &Node) {
+    let rule = "every subscriber gets every message, also its own";
+    let mut subscriptions = [
+        first.subscribe().await,
+        first.subscribe().await,
+        second.subscribe().await,
+    ];
+    let news = all_news();
+    for news in &news {
+        first.publish(news.clone()).await;
+    }
+    for subscription in &mut subscriptions {
+        for news in &news {
+            let received = next(rule, &mut **subscription, &[first, second]).await;
+            assert_eq!(received, first.message(news.clone()), "{rule}");
+        }
+    }
+}
+
+async fn messages_of_one_node_keep_their_order(first: &Node, second: &Node) {
+    let rule = "the messages of one node arrive in the order they were published";
+    let count = 50;
+    let mut subscription = second.subscribe().await;
+    let publish = async |node: &Node| {
+        for number in 0..count {
+            node.publish(numbered(number)).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    let receive = async {
+        let mut seen = Vec::new();
+        while seen.len() < 2 * count as usize {
+            seen.push(next(rule, &mut *subscription, &[first, second]).await);
+        }
+        seen
+    };
+    let (seen, (), ()) = tokio::join!(receive, publish(first), publish(second));
+    for node in [first, second] {
+        let of_node = seen.iter().filter(|message| message.node == node.name);
+        let expected = (0..count).map(|number| node.message(numbered(number)));
+        assert!(of_node.cloned().eq(expected), "{rule}: {seen:?}");
+    }
+}
+
+async fn past_is_not_delivered(first: &Node, second: &Node) {
+    let rule = "a subscription begins with what is published after it was made";
+    let mut before = second.subscribe().await;
+    first.publish(numbered(1)).await;
+    // Once it has arrived somewhere, it is past.
+    next(rule, &mut *before, &[first]).await;
+    let mut later = second.subscribe().await;
+    first.publish(numbered(2)).await;
+    assert_eq!(
+        next(rule, &mut *later, &[first]).await,
+        first.message(numbered(2)),
+        "{rule}"
+    );
+}
+
+async fn dropped_wait_loses_nothing(first: &Node, second: &Node) {
+    let rule = "a message is not lost when a wait for it was dropped";
+    let mut subscription = second.subscribe().await;
+    for number in 0..3 {
+        let _ = timeout(Duration::ZERO, subscription.next()).await;
+        first.publish(numbered(number)).await;
+        assert_eq!(
+            next(rule, &mut *subscription, &[first]).await,
+            first.message(numbered(number)),
+            "{rule}"
+        );
+    }
+}
+
+async fn dropped_subscription_disturbs_nobody(first: &Node, second: &Node) {
+    let rule = "the end of one subscription leaves the others as they are";
+    let ended = second.subscribe().await;
+    let mut subscription = second.subscribe().await;
+    drop(ended);
+    first.publish(numbered(1)).await;
+    assert_eq!(
+        next(rule, &mut *subscription, &[first]).await,
+        first.message(numbered(1)),
+        "{rule}"
+    );
+}

@@ -1,0 +1,347 @@
+//! What holds for every event log.
+
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::engine::Principal;
+use crate::store::contract::{fresh, ok, soon, user};
+use crate::store::{EventLog, LogEntry, Replay, StreamKey};
+
+/// How long a read would wait that is expected to be woken. Longer than the kit's patience, so that a log which only
+/// looks again when the time is over does not pass.
+const LONG_WAIT: Duration = Duration::from_secs(60);
+
+/// Checks an [`EventLog`].
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
+pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
+    entries_are_numbered_and_kept(&Case::new(make().await)).await;
+    replay_is_the_rest_of_the_stream(&Case::new(make().await)).await;
+    open_stream_is_empty_but_known(&Case::new(make().await)).await;
+    unopened_stream_begins_with_its_first_entry(&Case::new(make().await)).await;
+    foreign_stream_is_unknown(&Case::new(make().await)).await;
+    streams_of_one_name_are_apart(&Case::new(make().await)).await;
+    number_nobody_reached_is_unknown(&Case::new(make().await)).await;
+    nothing_follows_the_end(&Case::new(make().await)).await;
+    waiting::waiting_reader_is_woken(&Case::new(make().await)).await;
+    waiting::waiting_reader_is_told_of_the_end(&Case::new(make().await)).await;
+    waiting::wait_has_an_end(&Case::new(make().await)).await;
+    waiting::dropped_read_loses_nothing(&Case::new(make().await)).await;
+    waiting::concurrent_entries_have_numbers_of_their_own(&Case::new(make().await)).await;
+    waiting::reader_that_follows_misses_nothing(&Case::new(make().await)).await;
+    forgotten_session_has_no_streams(&Case::new(make().await)).await;
+    waiting::forgetting_wakes_the_waiting(&Case::new(make().await)).await;
+    forgetting_reaches_nobody_else(&Case::new(make().await)).await;
+    forgotten_stream_does_not_repeat_numbers(&Case::new(make().await)).await;
+}
+
+/// Checks what an [`EventLog`] says about entries it has given up. `too_many` small entries in one stream are more than
+/// the log keeps.
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
+pub async fn event_log_bound(log: Arc<dyn EventLog>, too_many: u64) {
+    let case = Case::new(log);
+    case.fill(too_many).await;
+    let Replay::Gap { oldest } = case.read(0).await else {
+        panic!("reading from before the oldest entry of a stream that lost some is a gap");
+    };
+    assert!(
+        (2..=too_many).contains(&oldest),
+        "the oldest entry is one after the lost ones, and not after the newest: {oldest} of {too_many}"
+    );
+    assert_eq!(
+        case.read(oldest - 2).await,
+        Replay::Gap { oldest },
+        "it is a gap when only one entry is missing"
+    );
+    assert_eq!(
+        case.read(oldest - 1).await,
+        entries(oldest..=too_many),
+        "the entries that are still there can be read without a gap"
+    );
+    assert_eq!(
+        case.append(message(too_many + 1)).await,
+        too_many + 1,
+        "numbers go on when entries were given up"
+    );
+    assert_eq!(
+        case.read(too_many).await,
+        entries(too_many + 1..=too_many + 1),
+        "the newest entry is never given up"
+    );
+    case.forget().await;
+}
+
+/// A log with a stream of its own.
+struct Case {
+    log: Arc<dyn EventLog>,
+    owner: Principal,
+    key: StreamKey,
+}
+
+impl Case {
+    fn new(log: Arc<dyn EventLog>) -> Self {
+        Self {
+            log,
+            owner: user("alice"),
+            key: StreamKey::new(fresh("session"), fresh("stream")),
+        }
+    }
+
+    /// The same log with another stream of the same session.
+    fn sibling(&self) -> Self {
+        Self {
+            log: Arc::clone(&self.log),
+            owner: self.owner.clone(),
+            key: StreamKey::new(self.key.session.clone(), fresh("stream")),
+        }
+    }
+
+    /// The same log and stream under another key or principal.
+    fn elsewhere(&self, owner: Principal, key: StreamKey) -> Self {
+        Self {
+            log: Arc::clone(&self.log),
+            owner,
+            key,
+        }
+    }
+
+    async fn open(&self) {
+        ok("open", self.log.open(&self.owner, &self.key).await);
+    }
+
+    async fn append(&self, entry: LogEntry) -> u64 {
+        let appended = self.log.append(&self.owner, &self.key, entry);
+        ok("append", appended.await)
+    }
+
+    /// Opens the stream and appends messages with the numbers from 1 on.
+    async fn fill(&self, count: u64) {
+        self.open().await;
+        for number in 1..=count {
+            assert_eq!(
+                self.append(message(number)).await,
+                number,
+                "the first entry has the number 1, and each later one the next"
+            );
+        }
+    }
+
+    async fn read(&self, after: u64) -> Replay {
+        self.read_or_wait(after, Duration::ZERO).await
+    }
+
+    async fn read_or_wait(&self, after: u64, wait: Duration) -> Replay {
+        let read = self.log.read_after(&self.owner, &self.key, after, wait);
+        ok("read_after", read.await)
+    }
+
+    async fn forget(&self) {
+        let forgotten = self.log.forget_session(&self.owner, &self.key.session);
+        ok("forget_session", forgotten.await);
+    }
+}
+
+fn message(number: u64) -> LogEntry {
+    LogEntry::Message(Bytes::from(format!("{{\"number\":{number}}}")))
+}
+
+fn entries(numbers: impl IntoIterator<Item = u64>) -> Replay {
+    let numbers = numbers.into_iter();
+    Replay::Entries(numbers.map(|number| (number, message(number))).collect())
+}
+
+async fn entries_are_numbered_and_kept(case: &Case) {
+    case.open().await;
+    let texts = ["{}", "\"\\u0000 ä\u{2028}\"", "[1,\n2]", ""];
+    for (number, text) in (1..).zip(texts) {
+        assert_eq!(
+            case.append(LogEntry::Message(Bytes::from(text))).await,
+            number,
+            "the first entry has the number 1, and each later one the next"
+        );
+    }
+    let expected = (1..).zip(texts.map(|text| LogEntry::Message(Bytes::from(text))));
+    assert_eq!(
+        case.read(0).await,
+        Replay::Entries(expected.collect()),
+        "entries come back byte for byte"
+    );
+}
+
+async fn replay_is_the_rest_of_the_stream(case: &Case) {
+    let last = 5;
+    case.fill(last).await;
+    case.sibling().fill(2).await;
+    case.open().await;
+    for after in 0..last {
+        assert_eq!(
+            case.read(after).await,
+            entries(after + 1..=last),
+            "a replay is all entries of the stream after the number, in order, and none of another stream"
+        );
+    }
+}
+
+async fn open_stream_is_empty_but_known(case: &Case) {
+    assert_eq!(
+        case.read(0).await,
+        Replay::Unknown,
+        "a stream that was never opened is unknown"
+    );
+    case.open().await;
+    assert_eq!(
+        case.read(0).await,
+        entries([]),
+        "a stream that was opened is known and has no entries"
+    );
+}
+
+async fn unopened_stream_begins_with_its_first_entry(case: &Case) {
+    let number = case.append(message(1)).await;
+    assert!(number >= 1, "numbers begin with 1");
+    assert_eq!(
+        case.read(number - 1).await,
+        Replay::Entries(vec![(number, message(1))]),
+        "appending to a stream that was not opened begins it"
+    );
+}
+
+async fn foreign_stream_is_unknown(case: &Case) {
+    case.fill(3).await;
+    for other in [Principal::anonymous(), user("mallory")] {
+        let foreign = case.elsewhere(other, case.key.clone());
+        for after in [0, 2, 3, 4] {
+            let rule = "a stream of somebody else is unknown, at once, whatever is asked for";
+            let replay = soon(rule, foreign.read_or_wait(after, LONG_WAIT)).await;
+            assert_eq!(replay, Replay::Unknown, "{rule}");
+        }
+        // Whether this begins a stream of their own is the log's choice, as long as nobody else sees it.
+        let _ = foreign.log.open(&foreign.owner, &foreign.key).await;
+        let appended = foreign.log.append(&foreign.owner, &foreign.key, message(9));
+        let _ = appended.await;
+    }
+    assert_eq!(
+        case.read(0).await,
+        entries(1..=3),
+        "a stream does not change by what others try with it"
+    );
+}
+
+async fn streams_of_one_name_are_apart(case: &Case) {
+    case.fill(2).await;
+    let key = StreamKey::new(fresh("session"), case.key.stream.clone());
+    let other = case.elsewhere(case.owner.clone(), key);
+    assert_eq!(
+        other.read(0).await,
+        Replay::Unknown,
+        "the same name under another session is another stream"
+    );
+    other.fill(1).await;
+    assert_eq!(
+        case.read(0).await,
+        entries(1..=2),
+        "the same name under another session is another stream"
+    );
+}
+
+async fn number_nobody_reached_is_unknown(case: &Case) {
+    case.fill(2).await;
+    for after in [3, 4, u64::MAX] {
+        let read = case.read_or_wait(after, LONG_WAIT);
+        assert_eq!(
+            soon("a number no entry has reached is unknown", read).await,
+            Replay::Unknown,
+            "a number no entry has reached is unknown: {after}"
+        );
+    }
+}
+
+async fn nothing_follows_the_end(case: &Case) {
+    let ends = [
+        (case.sibling(), LogEntry::End),
+        (case.sibling(), LogEntry::Last(Bytes::from_static(b"{}"))),
+    ];
+    for (case, end) in ends {
+        case.fill(1).await;
+        assert_eq!(
+            case.append(end.clone()).await,
+            2,
+            "the end of a stream has a number as any entry"
+        );
+        for _ in 0..2 {
+            assert_eq!(
+                case.read(0).await,
+                Replay::Entries(vec![(1, message(1)), (2, end.clone())]),
+                "a stream that has ended can be read, also twice"
+            );
+        }
+        let after_the_end = case.read_or_wait(2, LONG_WAIT);
+        assert_eq!(
+            soon("nothing is waited for after the end", after_the_end).await,
+            Replay::Ended,
+            "whoever has read the end is told that nothing can follow it"
+        );
+        let appended = case.log.append(&case.owner, &case.key, message(3)).await;
+        assert!(
+            appended.is_err(),
+            "nothing is appended to a stream that has ended"
+        );
+        assert_eq!(
+            case.read(1).await,
+            Replay::Entries(vec![(2, end)]),
+            "the end stays the newest entry"
+        );
+    }
+}
+
+async fn forgotten_session_has_no_streams(case: &Case) {
+    let sibling = case.sibling();
+    case.fill(2).await;
+    sibling.fill(1).await;
+    case.forget().await;
+    for after in 0..=2 {
+        assert_eq!(
+            (case.read(after).await, sibling.read(after).await),
+            (Replay::Unknown, Replay::Unknown),
+            "all streams of a forgotten session are unknown"
+        );
+    }
+    // Forgetting what is not there is no failure.
+    case.forget().await;
+}
+
+async fn forgetting_reaches_nobody_else(case: &Case) {
+    case.fill(2).await;
+    for other in [Principal::anonymous(), user("mallory")] {
+        case.elsewhere(other, case.key.clone()).forget().await;
+    }
+    let key = StreamKey::new(fresh("session"), case.key.stream.clone());
+    case.elsewhere(case.owner.clone(), key).forget().await;
+    assert_eq!(
+        case.read(0).await,
+        entries(1..=2),
+        "only the streams of the session and the principal named are forgotten"
+    );
+}
+
+async fn forgotten_stream_does_not_repeat_numbers(case: &Case) {
+    case.fill(3).await;
+    case.forget().await;
+    let number = case.append(message(4)).await;
+    assert!(
+        number == 1 || number > 3,
+        "a stream that was forgotten begins with 1 or above every number it had: {number}"
+    );
+    assert_eq!(
+        case.append(message(5)).await,
+        number + 1,
+        "numbers are consecutive in a stream that began anew"
+    );
+}

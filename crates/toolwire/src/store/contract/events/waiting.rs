@@ -1,0 +1,140 @@
+//! What holds for those who wait for entries, and for many who write at once.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use super::{Case, LONG_WAIT, entries, message};
+use crate::store::contract::{fresh, soon};
+use crate::store::{LogEntry, Replay};
+
+/// How long a read waits that is not expected to find anything.
+const SHORT_WAIT: Duration = Duration::from_millis(50);
+
+pub(super) async fn waiting_reader_is_woken(case: &Case) {
+    let rule = "a waiting reader gets an entry when it is appended";
+    case.open().await;
+    for last in 0..3 {
+        let both = async {
+            tokio::join!(
+                case.read_or_wait(last, LONG_WAIT),
+                case.append(message(last + 1))
+            )
+        };
+        let (replay, number) = soon(rule, both).await;
+        assert_eq!(number, last + 1, "numbers are consecutive");
+        assert_eq!(replay, entries([last + 1]), "{rule}");
+    }
+    let all = async {
+        tokio::join!(
+            case.read_or_wait(3, LONG_WAIT),
+            case.read_or_wait(3, LONG_WAIT),
+            case.append(message(4))
+        )
+    };
+    let (first, second, _) = soon("every waiting reader is woken", all).await;
+    assert_eq!(
+        (first, second),
+        (entries([4]), entries([4])),
+        "every waiting reader gets an entry when it is appended"
+    );
+}
+
+pub(super) async fn waiting_reader_is_told_of_the_end(case: &Case) {
+    let rule = "a waiting reader gets the end when it is appended";
+    case.fill(1).await;
+    let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.append(LogEntry::End)) };
+    let (replay, _) = soon(rule, both).await;
+    assert_eq!(replay, Replay::Entries(vec![(2, LogEntry::End)]), "{rule}");
+}
+
+pub(super) async fn wait_has_an_end(case: &Case) {
+    case.fill(1).await;
+    let begin = Instant::now();
+    let read = case.read_or_wait(1, SHORT_WAIT);
+    assert_eq!(
+        soon("a read does not wait longer than it should", read).await,
+        entries([]),
+        "a read that waited in vain returns no entries"
+    );
+    assert!(
+        begin.elapsed() >= SHORT_WAIT / 2,
+        "a read without entries waits for some"
+    );
+}
+
+pub(super) async fn dropped_read_loses_nothing(case: &Case) {
+    case.fill(1).await;
+    let read = timeout(Duration::ZERO, case.read_or_wait(1, LONG_WAIT)).await;
+    assert!(read.is_err(), "a read without entries waits for some");
+    case.append(message(2)).await;
+    assert_eq!(
+        case.read(1).await,
+        entries([2]),
+        "a read that was dropped takes nothing away"
+    );
+}
+
+pub(super) async fn concurrent_entries_have_numbers_of_their_own(case: &Case) {
+    let rule = "entries appended at the same time have distinct and consecutive numbers";
+    let count = 32;
+    case.open().await;
+    let mut appends = JoinSet::new();
+    for _ in 0..count {
+        let writer = case.elsewhere(case.owner.clone(), case.key.clone());
+        let entry = LogEntry::Message(Bytes::from(fresh("entry")));
+        appends.spawn(async move { (writer.append(entry.clone()).await, entry) });
+    }
+    let mut appended = soon(rule, appends.join_all()).await;
+    appended.sort_by_key(|(number, _)| *number);
+    let numbers: Vec<u64> = appended.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (1..=count).collect::<Vec<_>>(), "{rule}");
+    assert_eq!(
+        case.read(0).await,
+        Replay::Entries(appended),
+        "an entry is read under the number its append returned"
+    );
+}
+
+pub(super) async fn reader_that_follows_misses_nothing(case: &Case) {
+    let rule = "who reads on from the last number gets every entry once, in order";
+    let count = 40;
+    case.open().await;
+    let write = async {
+        for number in 1..=count {
+            case.append(message(number)).await;
+            if number % 3 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        case.append(LogEntry::End).await;
+    };
+    let follow = async {
+        let mut seen: Vec<(u64, LogEntry)> = Vec::new();
+        while seen.last().is_none_or(|(_, entry)| *entry != LogEntry::End) {
+            let last = seen.last().map_or(0, |(number, _)| *number);
+            match case.read_or_wait(last, LONG_WAIT).await {
+                Replay::Entries(entries) => seen.extend(entries),
+                other => panic!("{rule}: {other:?} after {last}"),
+            }
+        }
+        seen
+    };
+    let (seen, ()) = soon(rule, async { tokio::join!(follow, write) }).await;
+    let mut expected: Vec<_> = (1..=count)
+        .map(|number| (number, message(number)))
+        .collect();
+    expected.push((count + 1, LogEntry::End));
+    assert_eq!(seen, expected, "{rule}");
+}
+
+pub(super) async fn forgetting_wakes_the_waiting(case: &Case) {
+    let rule =
+        "whoever waits for a stream of a session that is forgotten learns that it is unknown";
+    case.fill(1).await;
+    let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.forget()) };
+    let (replay, ()) = soon(rule, both).await;
+    assert_eq!(replay, Replay::Unknown, "{rule}");
+}

@@ -1,0 +1,322 @@
+//! What holds for every session store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
+
+use crate::engine::Principal;
+use crate::store::contract::{fresh, ok, user};
+use crate::store::{SessionRecord, SessionStore, StoreError};
+
+/// Long enough for every check that is not about time.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Checks a [`SessionStore`]. `ttl` is the shortest time to live that the store keeps with an error of less than a
+/// third; 100 ms is a good choice for most.
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
+pub async fn session_store<S: SessionStore + 'static>(
+    make: impl AsyncFn() -> Arc<S>,
+    ttl: Duration,
+) {
+    created_session_is_found(&*make().await).await;
+    used_id_is_not_taken_over(&*make().await).await;
+    foreign_session_does_not_exist(&*make().await).await;
+    replacement_needs_the_revision(&*make().await).await;
+    one_of_many_replacements_wins(make().await).await;
+    deleted_session_does_not_exist(&*make().await).await;
+    let store = make().await;
+    tokio::join!(
+        unused_session_ends(&*store, ttl),
+        load_prolongs(&*store, ttl),
+        touch_prolongs(&*store, ttl),
+        replacement_does_not_prolong(&*store, ttl),
+    );
+}
+
+/// Checks that a store which has room for `bound` more sessions of one principal refuses the next one, and takes
+/// it when another has gone: by [`SessionStore::delete`], and `ttl` after its last use.
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
+pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Duration) {
+    let owner = user(&fresh("owner"));
+    let mut ids = Vec::new();
+    for number in 1..=bound {
+        let id = fresh("session");
+        let created = store.create(&id, &owner, record("a"), LONG).await;
+        assert!(
+            created.is_ok(),
+            "a session within the bound is taken: number {number} of {bound}"
+        );
+        ids.push(id);
+    }
+    refused(store, &owner).await;
+    let Some(id) = ids.pop() else { return };
+    assert!(
+        ok("delete", store.delete(&id, &owner).await),
+        "a session that exists can be deleted"
+    );
+    let short = fresh("session");
+    let created = store.create(&short, &owner, record("a"), ttl).await;
+    ok("a deleted session leaves its room to another", created);
+    refused(store, &owner).await;
+    sleep(ttl + ttl / 2).await;
+    let last = fresh("session");
+    let created = store.create(&last, &owner, record("a"), LONG).await;
+    ok(
+        "a session that has ended leaves its room to another",
+        created,
+    );
+    ids.push(last);
+    for id in ids {
+        ok("delete", store.delete(&id, &owner).await);
+    }
+}
+
+async fn refused(store: &dyn SessionStore, owner: &Principal) {
+    let id = fresh("session");
+    let created = store.create(&id, owner, record("a"), LONG).await;
+    assert!(
+        matches!(created, Err(StoreError::Full)),
+        "one session more than the bound is refused as full"
+    );
+}
+
+async fn created_session_is_found(store: &dyn SessionStore) {
+    for owner in [Principal::anonymous(), user("alice")] {
+        let id = fresh("session");
+        let mut kept = record("a");
+        kept.initialized = true;
+        kept.log_level = Some(LoggingLevel::Warning);
+        kept.subscriptions.insert("file:///ä b".to_owned());
+        let created = ok(
+            "create",
+            store.create(&id, &owner, kept.clone(), LONG).await,
+        );
+        assert_eq!(
+            *created.record, kept,
+            "create returns the record it was given"
+        );
+        let loaded = ok("load", store.load(&id, &owner, LONG).await)
+            .expect("a session that was created can be loaded");
+        assert_eq!(
+            loaded, created,
+            "load returns what create returned: the record and its revision"
+        );
+        assert!(
+            ok("touch", store.touch(&id, &owner, LONG).await),
+            "touch finds a session that exists"
+        );
+        let again = ok("load", store.load(&id, &owner, LONG).await);
+        assert_eq!(
+            again,
+            Some(loaded),
+            "neither load nor touch changes the record or its revision"
+        );
+    }
+}
+
+async fn used_id_is_not_taken_over(store: &dyn SessionStore) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    ok(
+        "create",
+        store.create(&id, &owner, record("first"), LONG).await,
+    );
+    let second = store.create(&id, &owner, record("second"), LONG).await;
+    assert!(second.is_err(), "an id that is in use is refused");
+    // Whether a foreign id can be told from a free one here depends on the store; nobody chooses ids.
+    let _ = store
+        .create(&id, &user("mallory"), record("third"), LONG)
+        .await;
+    let loaded = ok("load", store.load(&id, &owner, LONG).await);
+    assert_eq!(
+        loaded.map(|session| (*session.record).clone()),
+        Some(record("first")),
+        "a session does not change when somebody creates one under its id"
+    );
+}
+
+async fn foreign_session_does_not_exist(store: &dyn SessionStore) {
+    let (alice, mallory) = (user("alice"), user("mallory"));
+    let anonymous = Principal::anonymous();
+    for (owner, other) in [
+        (&alice, &mallory),
+        (&alice, &anonymous),
+        (&anonymous, &mallory),
+    ] {
+        let id = fresh("session");
+        let created = ok("create", store.create(&id, owner, record("a"), LONG).await);
+        for unknown in [id.as_str(), &fresh("session")] {
+            absent(store, unknown, other, created.revision).await;
+        }
+        let loaded = ok("load", store.load(&id, owner, LONG).await);
+        assert_eq!(
+            loaded,
+            Some(created),
+            "a session does not change by what others try with it"
+        );
+    }
+}
+
+/// For this principal the session does not exist, whatever is tried.
+async fn absent(store: &dyn SessionStore, id: &str, principal: &Principal, revision: u64) {
+    assert_eq!(
+        ok("load", store.load(id, principal, LONG).await),
+        None,
+        "load does not find a session that ended, was never there or is somebody else's"
+    );
+    assert!(
+        !ok("touch", store.touch(id, principal, LONG).await),
+        "touch does not find a session that ended, was never there or is somebody else's"
+    );
+    let replaced = store.replace(id, principal, revision, record("b")).await;
+    assert_eq!(
+        ok("replace", replaced),
+        None,
+        "replace does not find a session that ended, was never there or is somebody else's"
+    );
+    assert!(
+        !ok("delete", store.delete(id, principal).await),
+        "delete does not find a session that ended, was never there or is somebody else's"
+    );
+}
+
+async fn replacement_needs_the_revision(store: &dyn SessionStore) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
+    let first = created.revision;
+    let second = ok(
+        "replace",
+        store.replace(&id, &owner, first, record("b")).await,
+    )
+    .expect("a record of the current revision can be replaced");
+    assert!(second > first, "the revision grows with every replacement");
+    for stale in [first, second + 1] {
+        let replaced = store.replace(&id, &owner, stale, record("c")).await;
+        assert_eq!(
+            ok("replace", replaced),
+            None,
+            "a record is not replaced under another revision than its own"
+        );
+    }
+    let loaded = ok("load", store.load(&id, &owner, LONG).await)
+        .expect("a session exists after it was replaced");
+    assert_eq!(
+        (&*loaded.record, loaded.revision),
+        (&record("b"), second),
+        "load returns the record that replaced the first, and its revision"
+    );
+}
+
+async fn one_of_many_replacements_wins(store: Arc<dyn SessionStore>) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
+    let mut replacements = JoinSet::new();
+    for number in 0..8 {
+        let (store, id, owner) = (Arc::clone(&store), id.clone(), owner.clone());
+        let new = record(&number.to_string());
+        replacements.spawn(async move {
+            let replaced = store.replace(&id, &owner, created.revision, new.clone());
+            ok("replace", replaced.await).map(|revision| (revision, new))
+        });
+    }
+    let outcomes = replacements.join_all().await;
+    let winners: Vec<_> = outcomes.into_iter().flatten().collect();
+    assert_eq!(
+        winners.len(),
+        1,
+        "of several replacements of one revision exactly one succeeds"
+    );
+    let loaded = ok("load", store.load(&id, &owner, LONG).await)
+        .map(|session| (session.revision, (*session.record).clone()));
+    assert_eq!(
+        loaded.as_ref(),
+        winners.first(),
+        "the record is the one whose replacement succeeded"
+    );
+}
+
+async fn deleted_session_does_not_exist(store: &dyn SessionStore) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
+    assert!(
+        ok("delete", store.delete(&id, &owner).await),
+        "delete finds a session that exists"
+    );
+    absent(store, &id, &owner, created.revision).await;
+}
+
+async fn unused_session_ends(store: &dyn SessionStore, ttl: Duration) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    let created = ok("create", store.create(&id, &owner, record("a"), ttl).await);
+    sleep(ttl + ttl / 3).await;
+    absent(store, &id, &owner, created.revision).await;
+}
+
+async fn load_prolongs(store: &dyn SessionStore, ttl: Duration) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    ok("create", store.create(&id, &owner, record("a"), ttl).await);
+    for _ in 0..2 {
+        sleep(ttl * 2 / 3).await;
+        assert!(
+            ok("load", store.load(&id, &owner, ttl).await).is_some(),
+            "a session lives for another time to live after each load"
+        );
+    }
+    sleep(ttl + ttl / 3).await;
+    assert_eq!(
+        ok("load", store.load(&id, &owner, ttl).await),
+        None,
+        "a session ends when the time to live has passed since the last load"
+    );
+}
+
+async fn touch_prolongs(store: &dyn SessionStore, ttl: Duration) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    ok("create", store.create(&id, &owner, record("a"), LONG).await);
+    // Also a shorter time than the one it has left counts from now.
+    for _ in 0..2 {
+        assert!(
+            ok("touch", store.touch(&id, &owner, ttl).await),
+            "a session lives for another time to live after each touch"
+        );
+        sleep(ttl * 2 / 3).await;
+    }
+    sleep(ttl * 2 / 3).await;
+    assert!(
+        !ok("touch", store.touch(&id, &owner, ttl).await),
+        "a session ends when the time to live has passed since the last touch"
+    );
+}
+
+async fn replacement_does_not_prolong(store: &dyn SessionStore, ttl: Duration) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    let created = ok("create", store.create(&id, &owner, record("a"), ttl).await);
+    sleep(ttl * 2 / 3).await;
+    let replaced = store
+        .replace(&id, &owner, created.revision, record("b"))
+        .await;
+    assert!(
+        ok("replace", replaced).is_some(),
+        "a session can be replaced until it ends"
+    );
+    sleep(ttl * 2 / 3).await;
+    assert_eq!(
+        ok("load", store.load(&id, &owner, ttl).await),
+        None,
+        "the time a session has left does not change when it is replaced"
+    );
+}
+
+fn record(client: &str) -> SessionRecord {
+    SessionRecord::new(
+        ProtocolVersion::LATEST,
+        ClientCapabilities::default(),
+        Some(Implementation::new(client, "1.0.0")),
+    )
+}

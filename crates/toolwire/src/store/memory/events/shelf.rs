@@ -1,0 +1,342 @@
+//! All streams of a log, and which of them have to go.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tokio::time::Instant;
+
+use crate::engine::Principal;
+use crate::store::{LogEntry, Replay, StoreError, StreamKey};
+
+use super::MemoryEventLogLimits;
+use super::directory::{Directory, StreamId};
+use super::stream::{Class, Found, Stream, Use};
+
+/// How many streams that have become too old one call removes. More than one call can add, so that they do not pile up,
+/// and few enough that no call is slow.
+const REMOVED_PER_CALL: usize = 16;
+
+/// In which order streams are given up.
+const CLASSES: [Class; 3] = [Class::Ended, Class::Bare, Class::Live];
+
+#[derive(Debug)]
+pub(super) struct Shelf {
+    limits: MemoryEventLogLimits,
+    directory: Directory,
+    streams: HashMap<StreamId, Stream>,
+    /// Every stream once in the order of its class, under the number of a use that need not be its last. A use only
+    /// changes the stream; its place in here is corrected when it comes to the front.
+    ended: BTreeMap<u64, StreamId>,
+    bare: BTreeMap<u64, StreamId>,
+    live: BTreeMap<u64, StreamId>,
+    bytes: usize,
+    uses: u64,
+    streams_ever: StreamId,
+    /// No stream that was forgotten had an entry with a higher number.
+    highest_forgotten: u64,
+}
+
+impl Shelf {
+    pub(super) fn new(limits: MemoryEventLogLimits) -> Self {
+        Self {
+            limits,
+            directory: Directory::default(),
+            streams: HashMap::new(),
+            ended: BTreeMap::new(),
+            bare: BTreeMap::new(),
+            live: BTreeMap::new(),
+            bytes: 0,
+            uses: 0,
+            streams_ever: 0,
+            highest_forgotten: 0,
+        }
+    }
+
+    pub(super) fn open(
+        &mut self,
+        principal: &Principal,
+        key: &StreamKey,
+        now: Instant,
+    ) -> Result<(), StoreError> {
+        self.forget_old(now);
+        match self.find(principal, key, now) {
+            Some(id) => self.mark_used(id, now),
+            None => {
+                self.add(principal, key, 1, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn append(
+        &mut self,
+        principal: &Principal,
+        key: &StreamKey,
+        entry: LogEntry,
+        now: Instant,
+    ) -> Result<u64, StoreError> {
+        self.forget_old(now);
+        let id = match self.find(principal, key, now) {
+            Some(id) => id,
+            None => self.add(principal, key, self.highest_forgotten + 1, now)?,
+        };
+        self.mark_used(id, now);
+        let stream = self.stream(id);
+        if stream.has_ended() {
+            return Err(StoreError::unavailable("the stream has ended"));
+        }
+        let before = stream.bytes();
+        let number = stream.push(entry);
+        self.bytes = self.bytes - before + self.stream(id).bytes();
+        self.shorten(id);
+        self.classify(id);
+        self.make_space(id);
+        Ok(number)
+    }
+
+    pub(super) fn read_after(
+        &mut self,
+        principal: &Principal,
+        key: &StreamKey,
+        number: u64,
+        now: Instant,
+    ) -> Found {
+        self.forget_old(now);
+        let Some(id) = self.find(principal, key, now) else {
+            return Found::Replay(Replay::Unknown);
+        };
+        self.mark_used(id, now);
+        let found = self.stream(id).after(number);
+        self.classify(id);
+        found
+    }
+
+    pub(super) fn forget_session(&mut self, principal: &Principal, session: &str) {
+        for id in self.directory.of_session(principal, session) {
+            self.forget(id);
+        }
+    }
+
+    /// The stream, unless it is too old and was only not removed yet.
+    fn find(&mut self, principal: &Principal, key: &StreamKey, now: Instant) -> Option<StreamId> {
+        let id = self.directory.find(principal, key)?;
+        if self.is_old(id, now) {
+            self.forget(id);
+            return None;
+        }
+        Some(id)
+    }
+
+    fn add(
+        &mut self,
+        principal: &Principal,
+        key: &StreamKey,
+        first: u64,
+        now: Instant,
+    ) -> Result<StreamId, StoreError> {
+        self.make_room(now)?;
+        self.streams_ever += 1;
+        let id = self.streams_ever;
+        let used = self.next_use(now);
+        self.directory.insert(principal, key, id);
+        self.bare.insert(used.number, id);
+        self.streams
+            .insert(id, Stream::new(principal, key, first, used));
+        Ok(id)
+    }
+
+    fn forget(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.remove(&id) else {
+            return;
+        };
+        let (class, listed) = stream.listed;
+        self.order(class).remove(&listed.number);
+        self.directory.remove(&stream.principal, &stream.key);
+        self.bytes -= stream.bytes();
+        self.highest_forgotten = self.highest_forgotten.max(stream.last());
+        stream.close();
+    }
+
+    /// Keeps one stream within its own bounds.
+    fn shorten(&mut self, id: StreamId) {
+        let limits = self.limits;
+        let stream = self.stream(id);
+        let before = stream.bytes();
+        while stream.len() > 1
+            && (stream.len() > limits.events_per_stream || stream.bytes() > limits.bytes_per_stream)
+        {
+            stream.drop_oldest();
+        }
+        let after = stream.bytes();
+        self.bytes -= before - after;
+    }
+
+    /// Keeps all streams together within their bound, after an entry was added to the stream `newest`, which keeps it.
+    fn make_space(&mut self, newest: StreamId) {
+        while self.bytes > self.limits.total_bytes {
+            if let Some(id) = self.least_recent(Class::Ended).filter(|id| *id != newest) {
+                self.forget(id);
+                continue;
+            }
+            let Some(id) = self.least_recent(Class::Live) else {
+                return;
+            };
+            let stream = self.stream(id);
+            if id == newest && stream.len() == 1 {
+                return;
+            }
+            let before = stream.bytes();
+            stream.drop_oldest();
+            let after = stream.bytes();
+            self.bytes -= before - after;
+            self.classify(id);
+        }
+    }
+
+    /// Makes room for one more stream.
+    fn make_room(&mut self, now: Instant) -> Result<(), StoreError> {
+        for class in CLASSES {
+            let started = self.uses;
+            while self.streams.len() >= self.limits.streams {
+                let Some(id) = self.least_recent(class) else {
+                    break;
+                };
+                let stream = self.stream(id);
+                if stream.used.number > started {
+                    // All of this class were looked at, and somebody waits for each.
+                    break;
+                }
+                if stream.is_awaited() {
+                    self.mark_used(id, now);
+                } else {
+                    self.forget(id);
+                }
+            }
+        }
+        if self.streams.len() >= self.limits.streams {
+            return Err(StoreError::Full);
+        }
+        Ok(())
+    }
+
+    /// Forgets some of the streams that nobody used for too long.
+    fn forget_old(&mut self, now: Instant) {
+        let retention = self.limits.retention;
+        for class in CLASSES {
+            for _ in 0..REMOVED_PER_CALL {
+                let Some(id) = self.order(class).values().next().copied() else {
+                    break;
+                };
+                let listed_at = self.stream(id).listed.1.at;
+                if now.duration_since(listed_at) < retention {
+                    break;
+                }
+                if self.is_old(id, now) {
+                    self.forget(id);
+                } else {
+                    // It was used since, or somebody waits for it, which is a use that lasts.
+                    if self.stream(id).is_awaited() {
+                        self.mark_used(id, now);
+                    }
+                    self.list_again(id);
+                }
+            }
+        }
+    }
+
+    fn is_old(&mut self, id: StreamId, now: Instant) -> bool {
+        let retention = self.limits.retention;
+        let stream = self.stream(id);
+        !stream.is_awaited() && now.duration_since(stream.used.at) >= retention
+    }
+
+    /// The stream of a class that was not used for the longest time.
+    fn least_recent(&mut self, class: Class) -> Option<StreamId> {
+        loop {
+            let id = self.order(class).values().next().copied()?;
+            let stream = self.stream(id);
+            if stream.used.number == stream.listed.1.number {
+                return Some(id);
+            }
+            self.list_again(id);
+        }
+    }
+
+    fn mark_used(&mut self, id: StreamId, now: Instant) {
+        let used = self.next_use(now);
+        self.stream(id).used = used;
+    }
+
+    fn next_use(&mut self, at: Instant) -> Use {
+        self.uses += 1;
+        Use {
+            number: self.uses,
+            at,
+        }
+    }
+
+    /// Lists a stream again when its class has changed.
+    fn classify(&mut self, id: StreamId) {
+        let stream = self.stream(id);
+        if stream.class() != stream.listed.0 {
+            self.list_again(id);
+        }
+    }
+
+    /// Puts a stream where its class and its last use say.
+    fn list_again(&mut self, id: StreamId) {
+        let stream = self.stream(id);
+        let (old_class, old_use) = stream.listed;
+        let (class, used) = (stream.class(), stream.used);
+        stream.listed = (class, used);
+        self.order(old_class).remove(&old_use.number);
+        self.order(class).insert(used.number, id);
+    }
+
+    fn order(&mut self, class: Class) -> &mut BTreeMap<u64, StreamId> {
+        match class {
+            Class::Ended => &mut self.ended,
+            Class::Bare => &mut self.bare,
+            Class::Live => &mut self.live,
+        }
+    }
+
+    fn stream(&mut self, id: StreamId) -> &mut Stream {
+        self.streams
+            .get_mut(&id)
+            .expect("every listed stream is on the shelf")
+    }
+}
+
+#[cfg(test)]
+impl Shelf {
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.directory.is_empty() && self.bytes == 0
+    }
+
+    /// Checks what has to hold between calls.
+    pub(super) fn check(&self) {
+        let bytes: usize = self.streams.values().map(Stream::bytes).sum();
+        assert_eq!(self.bytes, bytes, "bytes are counted");
+        assert!(
+            self.streams.len() <= self.limits.streams,
+            "streams are bounded"
+        );
+        let with_entries = self.streams.values().filter(|stream| stream.len() > 0);
+        assert!(
+            bytes <= self.limits.total_bytes || with_entries.count() == 1,
+            "bytes are bounded, except for the newest entry"
+        );
+        let listed = self.ended.len() + self.bare.len() + self.live.len();
+        assert_eq!(self.streams.len(), listed, "every stream is listed once");
+        for stream in self.streams.values() {
+            let (class, used) = stream.listed;
+            assert_eq!(class, stream.class(), "streams are listed by class");
+            let order = match class {
+                Class::Ended => &self.ended,
+                Class::Bare => &self.bare,
+                Class::Live => &self.live,
+            };
+            assert!(order.contains_key(&used.number), "streams are listed");
+        }
+    }
+}

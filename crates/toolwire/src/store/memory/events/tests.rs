@@ -1,0 +1,300 @@
+//! Bounds and times of the streams in memory; the rest is in the contract.
+
+mod properties;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::time::advance;
+
+use super::*;
+use crate::store::{StoreError, contract};
+
+/// What a message of ten bytes counts.
+const COST: usize = 10 + 64;
+
+fn message(number: u64) -> LogEntry {
+    LogEntry::Message(Bytes::from(format!("{number:010}")))
+}
+
+fn entries(numbers: impl IntoIterator<Item = u64>) -> Replay {
+    let numbers = numbers.into_iter();
+    Replay::Entries(numbers.map(|number| (number, message(number))).collect())
+}
+
+/// A log with calls that are short to write. All streams belong to one session of the anonymous principal.
+struct Desk(MemoryEventLog);
+
+impl Desk {
+    fn new(limits: MemoryEventLogLimits) -> Self {
+        Self(MemoryEventLog::new(limits))
+    }
+
+    fn key(stream: &str) -> StreamKey {
+        StreamKey::new("session", stream)
+    }
+
+    async fn try_open(&self, stream: &str) -> Result<(), StoreError> {
+        self.0
+            .open(&Principal::anonymous(), &Self::key(stream))
+            .await
+    }
+
+    async fn append(&self, stream: &str, entry: LogEntry) -> u64 {
+        self.0
+            .append(&Principal::anonymous(), &Self::key(stream), entry)
+            .await
+            .unwrap()
+    }
+
+    /// Opens a stream and appends messages that name their numbers.
+    async fn fill(&self, stream: &str, count: u64) {
+        self.try_open(stream).await.unwrap();
+        for number in 1..=count {
+            assert_eq!(self.append(stream, message(number)).await, number);
+        }
+    }
+
+    async fn read(&self, stream: &str, after: u64) -> Replay {
+        self.wait(stream, after, Duration::ZERO).await
+    }
+
+    async fn wait(&self, stream: &str, after: u64, wait: Duration) -> Replay {
+        self.0
+            .read_after(&Principal::anonymous(), &Self::key(stream), after, wait)
+            .await
+            .unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn contract_holds() {
+    contract::event_log(async || Arc::<MemoryEventLog>::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn contract_holds_on_several_threads() {
+    let log = Arc::new(MemoryEventLog::default());
+    contract::event_log(async || log.clone()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn contract_of_bounds_holds() {
+    let limits = MemoryEventLogLimits::default();
+    for limits in [
+        limits.with_events_per_stream(9),
+        limits.with_events_per_stream(1),
+        limits.with_events_per_stream(0),
+        limits.with_bytes_per_stream(9 * COST),
+        limits.with_bytes_per_stream(0),
+        limits.with_total_bytes(9 * COST),
+        limits.with_total_bytes(0),
+    ] {
+        contract::event_log_bound(Arc::new(MemoryEventLog::new(limits)), 12).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_keeps_as_many_entries_as_its_bound() {
+    let limits = MemoryEventLogLimits::default();
+    for limits in [
+        limits.with_events_per_stream(4),
+        limits.with_bytes_per_stream(4 * COST),
+        limits.with_bytes_per_stream(5 * COST - 1),
+        limits.with_total_bytes(4 * COST),
+    ] {
+        let desk = Desk::new(limits);
+        desk.fill("a", 3).await;
+        assert_eq!(desk.read("a", 0).await, entries(1..=3));
+        desk.append("a", message(4)).await;
+        assert_eq!(desk.read("a", 0).await, entries(1..=4));
+        desk.append("a", message(5)).await;
+        assert_eq!(desk.read("a", 0).await, Replay::Gap { oldest: 2 });
+        assert_eq!(desk.read("a", 1).await, entries(2..=5));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn newest_entry_is_kept_however_large() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_bytes_per_stream(COST));
+    desk.fill("a", 1).await;
+    let large = LogEntry::Message(Bytes::from(vec![b' '; 1000]));
+    desk.append("a", large.clone()).await;
+    assert_eq!(
+        desk.read("a", 1).await,
+        Replay::Entries(vec![(2, large.clone())])
+    );
+    assert_eq!(desk.append("a", message(3)).await, 3);
+    assert_eq!(desk.read("a", 2).await, entries([3]));
+    assert_eq!(desk.read("a", 0).await, Replay::Gap { oldest: 3 });
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_shared_not_copied() {
+    let desk = Desk::new(MemoryEventLogLimits::default());
+    let bytes = Bytes::from(vec![b'1'; 100]);
+    desk.append("a", LogEntry::Message(bytes.clone())).await;
+    let Replay::Entries(read) = desk.read("a", 0).await else {
+        panic!("there is an entry");
+    };
+    assert!(matches!(&read[0].1, LogEntry::Message(read) if read.as_ptr() == bytes.as_ptr()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ended_streams_lose_before_live_ones() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(4 * COST + 64));
+    desk.fill("live", 2).await;
+    desk.fill("ended", 1).await;
+    desk.append("ended", LogEntry::End).await;
+    desk.fill("new", 1).await;
+    assert_eq!(desk.read("ended", 1).await, {
+        Replay::Entries(vec![(2, LogEntry::End)])
+    });
+    desk.append("new", message(2)).await;
+    assert_eq!(desk.read("ended", 1).await, Replay::Unknown);
+    assert_eq!(desk.read("live", 0).await, entries(1..=2));
+    assert_eq!(desk.read("new", 0).await, entries(1..=2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn last_message_nobody_has_read_stays_longer_than_one_that_was() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
+    let last = LogEntry::Last(Bytes::from_static(b"0000000000"));
+    desk.append("unread", last.clone()).await;
+    desk.append("read", last.clone()).await;
+    desk.read("read", 0).await;
+    desk.fill("new", 1).await;
+    assert_eq!(desk.read("read", 0).await, Replay::Unknown);
+    let kept = Replay::Entries(vec![(1, last)]);
+    assert_eq!(desk.read("unread", 0).await, kept);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_that_was_not_used_for_longest_loses_first() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(6 * COST));
+    desk.fill("read", 2).await;
+    desk.fill("written", 1).await;
+    desk.fill("idle", 2).await;
+    desk.append("written", message(2)).await;
+    desk.read("read", 0).await;
+    desk.fill("new", 1).await;
+    assert_eq!(desk.read("idle", 0).await, Replay::Gap { oldest: 2 });
+    assert_eq!(desk.read("read", 0).await, entries(1..=2));
+    assert_eq!(desk.read("written", 0).await, entries(1..=2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_stream_without_entries_left_keeps_its_numbers() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
+    desk.fill("a", 2).await;
+    desk.fill("b", 2).await;
+    assert_eq!(desk.read("a", 1).await, Replay::Gap { oldest: 3 });
+    assert_eq!(desk.read("a", 2).await, entries([]));
+    assert_eq!(desk.append("a", message(3)).await, 3);
+    assert_eq!(desk.read("a", 2).await, entries([3]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn unused_stream_is_forgotten_exactly_at_its_time() {
+    let retention = Duration::from_secs(10);
+    let almost = retention - Duration::from_millis(1);
+    let desk = Desk::new(MemoryEventLogLimits::default().with_retention(retention));
+    desk.fill("a", 1).await;
+    advance(almost).await;
+    assert_eq!(desk.read("a", 0).await, entries([1]));
+    advance(almost).await;
+    desk.append("a", LogEntry::End).await;
+    advance(almost).await;
+    assert_ne!(desk.read("a", 0).await, Replay::Unknown);
+    advance(retention).await;
+    assert_eq!(desk.read("a", 0).await, Replay::Unknown);
+    assert!(desk.0.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_streams_go_when_others_are_used() {
+    let desk = Desk::new(MemoryEventLogLimits::default());
+    for number in 0..100 {
+        desk.fill(&number.to_string(), 1).await;
+    }
+    advance(MemoryEventLogLimits::default().retention).await;
+    for _ in 0..10 {
+        desk.read("unknown", 0).await;
+    }
+    assert!(desk.0.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_that_is_waited_for_is_not_forgotten() {
+    let limits = MemoryEventLogLimits::default().with_retention(Duration::from_secs(10));
+    let desk = Desk::new(limits);
+    desk.fill("a", 1).await;
+    let write = async {
+        advance(Duration::from_secs(100)).await;
+        assert_eq!(desk.read("unknown", 0).await, Replay::Unknown);
+        assert_eq!(desk.append("a", message(2)).await, 2);
+    };
+    let (replay, ()) = tokio::join!(desk.wait("a", 1, Duration::from_secs(1000)), write);
+    assert_eq!(replay, entries([2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_ends_in_time() {
+    let desk = Desk::new(MemoryEventLogLimits::default());
+    desk.fill("a", 1).await;
+    for seconds in [0, 7] {
+        let wait = Duration::from_secs(seconds);
+        let begin = Instant::now();
+        assert_eq!(desk.wait("a", 1, wait).await, entries([]));
+        let elapsed = begin.elapsed();
+        // The timer counts in milliseconds.
+        assert!(elapsed >= wait && elapsed <= wait + Duration::from_millis(2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn forgotten_stream_goes_on_above_its_old_numbers() {
+    let desk = Desk::new(MemoryEventLogLimits::default());
+    desk.fill("a", 5).await;
+    advance(MemoryEventLogLimits::default().retention).await;
+    assert_eq!(desk.append("a", message(6)).await, 6);
+    assert_eq!(desk.read("a", 3).await, Replay::Gap { oldest: 6 });
+    assert_eq!(desk.read("a", 5).await, entries([6]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_stream_more_than_the_bound_displaces_another() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_streams(3));
+    desk.fill("live", 1).await;
+    desk.fill("ended", 0).await;
+    desk.append("ended", LogEntry::End).await;
+    desk.read("ended", 0).await;
+    desk.fill("bare", 0).await;
+    for (new, displaced) in [("new", "ended"), ("newer", "bare"), ("newest", "live")] {
+        desk.fill(new, 1).await;
+        assert_eq!(
+            desk.read(displaced, 0).await,
+            Replay::Unknown,
+            "{displaced}"
+        );
+    }
+    for kept in ["new", "newer", "newest"] {
+        assert_eq!(desk.read(kept, 0).await, entries([1]), "{kept}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_that_are_waited_for_are_not_displaced() {
+    let desk = Desk::new(MemoryEventLogLimits::default().with_streams(2));
+    let long = Duration::from_secs(60);
+    desk.fill("a", 0).await;
+    desk.fill("b", 1).await;
+    let others = async {
+        assert!(matches!(desk.try_open("c").await, Err(StoreError::Full)));
+        desk.append("a", message(1)).await;
+        desk.append("b", message(2)).await;
+    };
+    let (a, b, ()) = tokio::join!(desk.wait("a", 0, long), desk.wait("b", 1, long), others);
+    assert_eq!((a, b), (entries([1]), entries([2])));
+    assert!(desk.try_open("c").await.is_ok());
+}

@@ -1,0 +1,180 @@
+//! What holds for every sequence of calls.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One call of a sequence; streams have numbers.
+#[derive(Debug, Clone)]
+enum Call {
+    Append(usize),
+    End(usize),
+    Read(usize, u64),
+    Forget(usize),
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let stream = 0..4usize;
+    prop_oneof![
+        8 => stream.clone().prop_map(Call::Append),
+        1 => stream.clone().prop_map(Call::End),
+        6 => (stream.clone(), 0..12u64).prop_map(|(stream, after)| Call::Read(stream, after)),
+        1 => stream.prop_map(Call::Forget),
+    ]
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+proptest! {
+    /// P10: a replay after k is what was appended after k, to the same stream.
+    #[test]
+    fn replay_is_the_suffix(calls in proptest::collection::vec(call(), 0..80)) {
+        let limits = MemoryEventLogLimits::default();
+        let log = MemoryEventLog::new(limits);
+        block_on(replay_is_the_suffix_in(&log, &calls, false))?;
+    }
+
+    /// Within bounds a replay is either the suffix, or says that there is none.
+    #[test]
+    fn replay_within_bounds_is_the_suffix_or_a_gap(
+        calls in proptest::collection::vec(call(), 0..80),
+        events in 0..5usize,
+        total in 0..8usize,
+        streams in 1..5usize,
+    ) {
+        let limits = MemoryEventLogLimits::default()
+            .with_events_per_stream(events)
+            .with_total_bytes(total * COST)
+            .with_streams(streams);
+        let log = MemoryEventLog::new(limits);
+        block_on(replay_is_the_suffix_in(&log, &calls, true))?;
+        log.lock().check();
+    }
+
+    /// P11: who follows a stream while it is written sees every entry once, wherever the writer pauses.
+    #[test]
+    fn following_reader_sees_every_entry_once(
+        pauses in proptest::collection::vec(0..3u8, 1..40),
+        reader_pauses in proptest::collection::vec(0..3u8, 1..8),
+    ) {
+        let desk = Desk::new(MemoryEventLogLimits::default());
+        let count = pauses.len() as u64;
+        let seen = block_on(async {
+            desk.fill("a", 0).await;
+            let write = async {
+                for (number, pause) in (1..).zip(pauses) {
+                    desk.append("a", message(number)).await;
+                    for _ in 0..pause {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                desk.append("a", LogEntry::End).await;
+            };
+            let (seen, ()) = tokio::join!(follow(&desk, &reader_pauses), write);
+            seen
+        });
+        let mut expected: Vec<_> = (1..=count).map(|number| (number, message(number))).collect();
+        expected.push((count + 1, LogEntry::End));
+        prop_assert_eq!(seen, expected);
+    }
+}
+
+async fn follow(desk: &Desk, pauses: &[u8]) -> Vec<(u64, LogEntry)> {
+    let mut seen: Vec<(u64, LogEntry)> = Vec::new();
+    for pause in pauses.iter().cycle() {
+        let last = seen.last().map_or(0, |(number, _)| *number);
+        match desk.wait("a", last, Duration::from_secs(1)).await {
+            Replay::Entries(entries) => seen.extend(entries),
+            other => panic!("{other:?}"),
+        }
+        if matches!(seen.last(), Some((_, LogEntry::End))) {
+            break;
+        }
+        for _ in 0..*pause {
+            tokio::task::yield_now().await;
+        }
+    }
+    seen
+}
+
+/// Compares a log with lists of everything that was appended and not forgotten by name. Each stream has a session of its
+/// own.
+async fn replay_is_the_suffix_in(
+    log: &MemoryEventLog,
+    calls: &[Call],
+    bounded: bool,
+) -> Result<(), TestCaseError> {
+    let owner = Principal::anonymous();
+    let mut lists: [Vec<(u64, LogEntry)>; 4] = Default::default();
+    let mut highest = [0; 4];
+    let mut known = [false; 4];
+    for (place, call) in calls.iter().enumerate() {
+        let (Call::Append(stream)
+        | Call::End(stream)
+        | Call::Read(stream, _)
+        | Call::Forget(stream)) = call;
+        let (stream, name) = (*stream, stream.to_string());
+        let key = StreamKey::new(name.clone(), "stream");
+        match call {
+            Call::Append(_) | Call::End(_) => {
+                let entry = match call {
+                    Call::End(_) => LogEntry::End,
+                    _ => message(place as u64),
+                };
+                let last = lists[stream].last().cloned();
+                match log.append(&owner, &key, entry.clone()).await {
+                    Ok(number) => {
+                        prop_assert!(number > highest[stream]);
+                        if !bounded && known[stream] {
+                            prop_assert_eq!(number, highest[stream] + 1);
+                        }
+                        known[stream] = true;
+                        highest[stream] = number;
+                        lists[stream].push((number, entry));
+                    }
+                    Err(_) => prop_assert_eq!(last.map(|(_, entry)| entry), Some(LogEntry::End)),
+                }
+            }
+            Call::Read(_, after) => {
+                let replay = log
+                    .read_after(&owner, &key, *after, Duration::ZERO)
+                    .await
+                    .unwrap();
+                let suffix: Vec<_> = lists[stream]
+                    .iter()
+                    .filter(|(number, _)| number > after)
+                    .cloned()
+                    .collect();
+                match replay {
+                    Replay::Entries(entries) => prop_assert_eq!(entries, suffix),
+                    Replay::Gap { oldest } => {
+                        let kept = suffix.first().map(|(number, _)| *number);
+                        prop_assert!(bounded || kept == Some(oldest));
+                        prop_assert!(oldest > after + 1);
+                    }
+                    Replay::Ended => {
+                        let last = lists[stream].last();
+                        prop_assert_eq!(last, Some(&(*after, LogEntry::End)));
+                    }
+                    Replay::Unknown => {
+                        let nothing_left = suffix.is_empty();
+                        prop_assert!(bounded || !known[stream] || nothing_left);
+                    }
+                }
+            }
+            Call::Forget(_) => {
+                log.forget_session(&owner, &name).await.unwrap();
+                known[stream] = false;
+                lists[stream].clear();
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Sessions of the 2025 revisions, as any node may load them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
+
+use crate::engine::Principal;
+use crate::store::StoreFuture;
+
+/// What is remembered about the client of one session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionRecord {
+    /// What `initialize` negotiated.
+    pub version: ProtocolVersion,
+    /// What the client declared.
+    pub capabilities: ClientCapabilities,
+    /// What the client calls itself.
+    pub client_info: Option<Implementation>,
+    /// Whether `notifications/initialized` came.
+    pub initialized: bool,
+    /// The level of `logging/setLevel`.
+    pub log_level: Option<LoggingLevel>,
+    /// The resources of `resources/subscribe`.
+    pub subscriptions: BTreeSet<String>,
+}
+
+impl SessionRecord {
+    /// The record of a session that was just initialized.
+    #[must_use]
+    pub fn new(
+        version: ProtocolVersion,
+        capabilities: ClientCapabilities,
+        client_info: Option<Implementation>,
+    ) -> Self {
+        Self {
+            version,
+            capabilities,
+            client_info,
+            initialized: false,
+            log_level: None,
+            subscriptions: BTreeSet::new(),
+        }
+    }
+}
+
+impl SessionRecord {
+    /// This record with the changes that lead from `before` to `after`, for those who find that another change came first.
+    #[must_use]
+    pub fn with_changes(&self, before: &Self, after: &Self) -> Self {
+        let mut merged = self.clone();
+        merged.initialized |= after.initialized;
+        if after.log_level != before.log_level {
+            merged.log_level = after.log_level;
+        }
+        for added in after.subscriptions.difference(&before.subscriptions) {
+            merged.subscriptions.insert(added.clone());
+        }
+        for removed in before.subscriptions.difference(&after.subscriptions) {
+            merged.subscriptions.remove(removed);
+        }
+        merged
+    }
+}
+
+/// A record with the number of its last change.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StoredSession {
+    /// The record.
+    pub record: Arc<SessionRecord>,
+    /// Grows with every replacement.
+    pub revision: u64,
+}
+
+impl StoredSession {
+    /// A record as it is stored.
+    #[must_use]
+    pub fn new(record: Arc<SessionRecord>, revision: u64) -> Self {
+        Self { record, revision }
+    }
+}
+
+/// Where sessions are kept.
+///
+/// A session ends `ttl` after it was created, loaded or touched for the last time. After that, and for anybody but its
+/// principal, it does not exist.
+pub trait SessionStore: Send + Sync + fmt::Debug {
+    /// Keeps a new session under an id that was never used.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`](crate::store::StoreError::Full) when the store or the principal has too many sessions,
+    /// [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) when the id is in use after all.
+    fn create<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        record: SessionRecord,
+        ttl: Duration,
+    ) -> StoreFuture<'a, StoredSession>;
+
+    /// Reads a session and lets it live for another `ttl`.
+    fn load<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreFuture<'a, Option<StoredSession>>;
+
+    /// Lets a session live for another `ttl`; false when it does not exist.
+    fn touch<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Replaces a record if it is still the one of `revision`; the new revision, or `None` when somebody else was
+    /// faster or the session does not exist. The time it has left does not change.
+    fn replace<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        revision: u64,
+        record: SessionRecord,
+    ) -> StoreFuture<'a, Option<u64>>;
+
+    /// Ends a session; false when it does not exist.
+    fn delete<'a>(&'a self, id: &'a str, principal: &'a Principal) -> StoreFuture<'a, bool>;
+}
