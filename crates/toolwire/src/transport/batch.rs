@@ -75,7 +75,8 @@ async fn start_request(connection: &mut Duplex, request: &RequestEnvelope<'_>) -
     }
 }
 
-fn array(messages: &[Vec<u8>]) -> Vec<u8> {
+/// Writes messages as one array.
+pub(crate) fn array(messages: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![b'['];
     for (index, message) in messages.iter().enumerate() {
         if index > 0 {

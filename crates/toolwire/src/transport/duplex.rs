@@ -31,6 +31,7 @@ use crate::transport::batch;
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenStream};
 use crate::transport::out_stream::OutStream;
+use crate::transport::outlet::Outlet;
 use crate::transport::stdio_context::StdioContext;
 
 /// How long a full house is waited for before a request is refused: bursts of short calls pass.
@@ -55,7 +56,7 @@ impl Duplex {
     pub(crate) fn new(server: Server, out: Arc<OutStream>, limits: Limits) -> Self {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
         let timeout = server.snapshot().options.client_answer_timeout;
-        let listener = LegacyListener::new(Arc::clone(&out), Arc::clone(&state));
+        let listener = LegacyListener::new(Arc::clone(&out) as Arc<dyn Outlet>, Arc::clone(&state));
         Self {
             _legacy: server.hub().listen(Arc::new(listener)),
             context: Arc::new(StdioContext {
@@ -264,7 +265,11 @@ impl Duplex {
                 .with_data(serde_json::json!({ "reason": "overloaded" }));
             return self.answer(encode_error(ResponseId::Id(id), error));
         }
-        match ListenStream::open(&self.server, admitted, self.out()) {
+        match ListenStream::open(
+            &self.server,
+            admitted,
+            Arc::clone(self.out()) as Arc<dyn Outlet>,
+        ) {
             Ok(stream) => drop(self.listens.insert(id, stream)),
             Err(error) => self.answer(encode_error(ResponseId::Id(id), error)),
         }
@@ -348,7 +353,7 @@ impl Duplex {
     /// The server ends: streams get their last word, running requests a moment.
     async fn on_shutdown(&mut self) {
         for (_, stream) in self.listens.drain() {
-            stream.conclude(&self.server);
+            stream.cancel_and_conclude(&self.server);
         }
         self.drain().await;
         self.context.caller.close();

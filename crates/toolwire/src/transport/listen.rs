@@ -15,7 +15,7 @@ use crate::engine::ConnectionState;
 use crate::engine::exchange::encode_outcome;
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, Listening};
-use crate::transport::out_stream::OutStream;
+use crate::transport::outlet::Outlet;
 
 /// One open `subscriptions/listen`.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct ListenStream {
 struct Stream {
     id: RequestId,
     filter: Filter,
-    out: Arc<OutStream>,
+    out: Arc<dyn Outlet>,
     /// Held while something is sent: the acknowledgement comes first, and after the end comes nothing.
     open: Mutex<bool>,
 }
@@ -39,7 +39,7 @@ impl ListenStream {
     pub(crate) fn open(
         server: &Server,
         admitted: &Admitted<'_>,
-        out: &Arc<OutStream>,
+        out: Arc<dyn Outlet>,
     ) -> Result<Self, ErrorObject> {
         let capabilities = server.capabilities();
         let method = admitted.method.name();
@@ -58,7 +58,7 @@ impl ListenStream {
         let shared = Arc::new(Stream {
             id: admitted.id.clone(),
             filter,
-            out: Arc::clone(out),
+            out: Arc::clone(&out),
             open: Mutex::new(true),
         });
         // Registered before the acknowledgement is sent, but held back until it is: no change is lost in between.
@@ -83,11 +83,12 @@ impl ListenStream {
         *self.shared.lock() = false;
     }
 
-    /// Ends the stream from this side. Two passages of the specification ask for two different farewells, so both are
-    /// given: `basic/patterns/cancellation` and `basic/patterns/subscriptions`, "Graceful Closure".
-    pub(crate) fn conclude(self, server: &Server) {
-        *self.shared.lock() = false;
+    /// Ends the stream from this side, on a connection that goes on. Two passages of the specification ask for two
+    /// different farewells, so both are given: `basic/patterns/cancellation` and the one of [`conclude`](Self::conclude).
+    pub(crate) fn cancel_and_conclude(self, server: &Server) {
         let id = &self.shared.id;
+        let mut open = self.shared.lock();
+        *open = false;
         let cancelled = CancelledNotificationParams::new(id.clone());
         if let Ok(params) = RawJson::from_serialize(&cancelled) {
             self.shared.out.notify(
@@ -95,6 +96,14 @@ impl ListenStream {
                 OutgoingKind::Other,
             );
         }
+        drop(open);
+        self.conclude(server);
+    }
+
+    /// Ends the stream from this side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
+    pub(crate) fn conclude(self, server: &Server) {
+        *self.shared.lock() = false;
+        let id = &self.shared.id;
         let outcome = server
             .snapshot()
             .finish(SubscriptionsListenResult::new(id), self.version);
@@ -126,17 +135,24 @@ impl ChangeListener for Stream {
         }
         delivered
     }
+
+    #[cfg(feature = "http-server")]
+    fn resync(&self) {
+        for change in self.filter.changes() {
+            self.deliver(&change);
+        }
+    }
 }
 
 /// What a legacy client gets: list changes unasked, and updates of the resources it subscribed to.
 #[derive(Debug)]
 pub(crate) struct LegacyListener {
-    out: Arc<OutStream>,
+    out: Arc<dyn Outlet>,
     state: Arc<ConnectionState>,
 }
 
 impl LegacyListener {
-    pub(crate) fn new(out: Arc<OutStream>, state: Arc<ConnectionState>) -> Self {
+    pub(crate) fn new(out: Arc<dyn Outlet>, state: Arc<ConnectionState>) -> Self {
         Self { out, state }
     }
 }
@@ -160,6 +176,22 @@ impl ChangeListener for LegacyListener {
             self.out.notify(notification, kind(change, None));
         }
         notification.is_some()
+    }
+
+    #[cfg(feature = "http-server")]
+    fn resync(&self) {
+        let lists = [
+            Change::ToolsListChanged,
+            Change::PromptsListChanged,
+            Change::ResourcesListChanged,
+        ];
+        let resources = self.state.subscriptions();
+        for change in lists
+            .into_iter()
+            .chain(resources.into_iter().map(Change::ResourceUpdated))
+        {
+            self.deliver(&change);
+        }
     }
 }
 

@@ -8,10 +8,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use toolwire_proto::framing::encode_line;
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
-use toolwire_types::Notification;
 
 use crate::engine::Cancellation;
-use crate::engine::exchange::encode;
+use crate::transport::outlet::Outlet;
 
 #[derive(Debug)]
 pub(crate) struct OutStream {
@@ -31,6 +30,19 @@ struct Queue {
     closed: bool,
 }
 
+impl Outlet for OutStream {
+    fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
+        let mut queue = self.lock();
+        if queue.closed {
+            return;
+        }
+        queue.outbox.push(Outgoing::new(kind, bytes));
+        drop(queue);
+        self.ready.notify_one();
+        self.ready_async.notify_one();
+    }
+}
+
 impl OutStream {
     pub(crate) fn new(limits: OutboxLimits) -> Self {
         Self {
@@ -42,26 +54,6 @@ impl OutStream {
             ready_async: Notify::new(),
             room: Notify::new(),
             broken: Cancellation::new(),
-        }
-    }
-
-    /// Queues a message without waiting; what does not fit is treated by its kind.
-    pub(crate) fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
-        let mut queue = self.lock();
-        if queue.closed {
-            return;
-        }
-        queue.outbox.push(Outgoing::new(kind, bytes));
-        drop(queue);
-        self.ready.notify_one();
-        self.ready_async.notify_one();
-    }
-
-    /// Queues a notification.
-    pub(crate) fn notify(&self, notification: &Notification, kind: OutgoingKind) {
-        match encode(notification) {
-            Ok(bytes) => self.push(kind, bytes),
-            Err(error) => tracing::warn!(%error, "a notification could not be written"),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::engine::exchange::encode;
 use crate::engine::{BoxFuture, Caller, ConnectionState, Notice, TransportContext};
 use crate::error::Error;
 use crate::transport::out_stream::OutStream;
+use crate::transport::outlet::Outlet;
 
 /// The transport's side of the requests of one connection.
 #[derive(Debug)]

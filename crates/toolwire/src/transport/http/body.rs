@@ -1,0 +1,85 @@
+//! The body of an answer.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::transport::http::event_stream::EventStream;
+
+/// The body of an answer: one message, or a stream of events.
+///
+/// Dropping it means that the client is gone; what that does to the request is the protocol's business.
+pub struct HttpBody(Content);
+
+enum Content {
+    Empty,
+    Full(Bytes),
+    Stream(Box<EventStream>),
+}
+
+impl HttpBody {
+    pub(super) fn empty() -> Self {
+        Self(Content::Empty)
+    }
+
+    pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self(if bytes.is_empty() {
+            Content::Empty
+        } else {
+            Content::Full(bytes)
+        })
+    }
+
+    pub(super) fn stream(stream: EventStream) -> Self {
+        Self(Content::Stream(Box::new(stream)))
+    }
+}
+
+impl Body for HttpBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let chunk = match &mut self.0 {
+            Content::Stream(stream) => match stream.poll_chunk(cx) {
+                Poll::Ready(chunk) => chunk,
+                Poll::Pending => return Poll::Pending,
+            },
+            content => match std::mem::replace(content, Content::Empty) {
+                Content::Full(bytes) => Some(bytes),
+                _ => None,
+            },
+        };
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Content::Empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Empty => SizeHint::with_exact(0),
+            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for HttpBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Content::Empty => "HttpBody::Empty",
+            Content::Full(_) => "HttpBody::Full",
+            Content::Stream(_) => "HttpBody::Stream",
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! Web pages that may call the server: what their browser wants to hear before and after (Fetch standard, CORS).
+//!
+//! Only requests whose origin has passed the guard come here, so everything they ask for may be granted.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
+
+use crate::transport::http::answer::{self, Answer};
+
+/// What pages may read besides the body.
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After");
+
+/// For how many seconds a browser need not ask again.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// The answer to a browser that asks whether it may send a request at all.
+pub(super) fn preflight(parts: &Parts, methods: &'static str) -> Option<Answer> {
+    let headers = &parts.headers;
+    let asks = parts.method == Method::OPTIONS
+        && headers.contains_key(ORIGIN)
+        && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    if !asks {
+        return None;
+    }
+    let mut answer = answer::empty(StatusCode::NO_CONTENT);
+    let granted = answer.headers_mut();
+    let methods = HeaderValue::from_static(methods);
+    granted.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    if let Some(wanted) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        granted.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    granted.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    Some(answer)
+}
+
+/// Lets the page that asked read the answer.
+pub(super) fn expose(parts: &Parts, answer: &mut Answer) {
+    let Some(origin) = parts.headers.get(ORIGIN) else {
+        return;
+    };
+    let headers = answer.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}

@@ -1,0 +1,208 @@
+//! What all requests to one endpoint share, and what they do with the stores.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::engine::Principal;
+use crate::server::Server;
+use crate::store::{
+    BusMessage, LogEntry, News, SessionRecord, SessionSignal, StoreError, StoredSession, StreamKey,
+};
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::event_source::EventSource;
+use crate::transport::http::event_stream::EventStream;
+use crate::transport::http::guard::Guard;
+use crate::transport::http::legacy::http_with_sse::OpenStreams;
+use crate::transport::http::legacy::live_session::{LiveSession, LiveSessions};
+use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::node::Node;
+use crate::transport::http::options::{HttpOptions, LegacyMode};
+use crate::transport::http::running::{ExchangeEvents, Running};
+use crate::transport::http::slots::{Slots, StreamSlot};
+use crate::transport::http::stalls::Stalls;
+
+/// One server on HTTP.
+pub(super) struct Endpoint {
+    pub(super) server: Server,
+    pub(super) options: HttpOptions,
+    pub(super) guard: Guard,
+    pub(super) requests: Arc<Slots>,
+    pub(super) streams: Arc<Slots>,
+    pub(super) stalls: Arc<Stalls>,
+    pub(super) live: Arc<LiveSessions>,
+    pub(super) http_with_sse: Arc<OpenStreams>,
+    pub(super) node: Node,
+}
+
+impl Endpoint {
+    pub(super) fn new(server: Server, options: HttpOptions) -> Self {
+        let limits = &options.limits;
+        Self {
+            guard: Guard::new(&options),
+            requests: Slots::new(limits.requests_in_flight),
+            streams: Slots::new(limits.open_streams),
+            stalls: Stalls::new(limits.write_stall),
+            live: Arc::default(),
+            http_with_sse: Arc::default(),
+            node: Node::new(options.bus.clone()),
+            server,
+            options,
+        }
+    }
+
+    /// Whether any client may have a session here.
+    pub(super) fn keeps_sessions(&self) -> bool {
+        let has_legacy = || self.server.snapshot().supported.legacy().next().is_some();
+        self.options.legacy == LegacyMode::Sessions && has_legacy()
+    }
+
+    /// The session with this id, if the principal has one.
+    pub(super) async fn session(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<Option<Arc<LiveSession>>, StoreError> {
+        let idle = self.options.limits.session_idle;
+        let stored = self.options.sessions.load(id, principal, idle).await?;
+        let timeout = self.server.snapshot().options.client_answer_timeout;
+        Ok(stored.map(|stored| self.live.enter(id, principal, &stored, timeout)))
+    }
+
+    /// Opens a session and returns its id.
+    pub(super) async fn open_session(
+        &self,
+        principal: &Principal,
+        record: SessionRecord,
+    ) -> Result<String, StoreError> {
+        let id = random_name("", 32)?;
+        let ttl = self.options.limits.session_init;
+        let sessions = &self.options.sessions;
+        sessions.create(&id, principal, record, ttl).await?;
+        Ok(id)
+    }
+
+    /// Stores what a request changed about its session.
+    pub(super) async fn save(&self, session: &LiveSession) -> Result<(), StoreError> {
+        let LiveSession { id, principal, .. } = session;
+        let sessions = &self.options.sessions;
+        let idle = self.options.limits.session_idle;
+        let Some(wanted) = session.state.to_record() else {
+            return Ok(());
+        };
+        let before = session.stored();
+        let (mut revision, mut record) = (before.revision, wanted.clone());
+        loop {
+            let replaced = sessions.replace(id, principal, revision, record.clone());
+            if let Some(revision) = replaced.await? {
+                session.refresh(&StoredSession::new(Arc::new(record), revision));
+                return Ok(());
+            }
+            // Somebody else was faster: what this request changed is changed in what is there now.
+            let Some(now) = sessions.load(id, principal, idle).await? else {
+                return Ok(());
+            };
+            record = now.record.with_changes(&before.record, &wanted);
+            revision = now.revision;
+        }
+    }
+
+    /// Ends a session everywhere; false when the principal has none with this id.
+    pub(super) async fn end_session(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<bool, StoreError> {
+        if !self.options.sessions.delete(id, principal).await? {
+            return Ok(false);
+        }
+        if let Some(live) = self.live.find(id) {
+            live.end();
+        }
+        self.signal(id, SessionSignal::Ended).await?;
+        self.options.events.forget_session(principal, id).await?;
+        Ok(true)
+    }
+
+    /// Tells the other nodes, if there are any, what happened to a session.
+    pub(super) async fn signal(
+        &self,
+        session: &str,
+        signal: SessionSignal,
+    ) -> Result<(), StoreError> {
+        let Some(bus) = &self.options.bus else {
+            return Ok(());
+        };
+        let news = News::Session {
+            session: session.to_owned(),
+            signal,
+        };
+        bus.publish(BusMessage::new(self.node.name(), news)).await
+    }
+
+    /// An answer that is a stream of events.
+    pub(super) fn stream(&self, source: Box<dyn EventSource>, slot: Option<StreamSlot>) -> Answer {
+        let keep_alive = self.options.limits.keep_alive;
+        answer::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
+    }
+
+    /// Makes the answer of a handler that runs on a stream nobody can resume.
+    pub(super) fn stream_exchange(&self, running: Running) -> Answer {
+        running.context.set_streaming();
+        self.stream(Box::new(ExchangeEvents(running)), None)
+    }
+
+    /// Adds an entry to a stream once its reader has room; says whether that worked.
+    pub(super) async fn append(
+        &self,
+        session: &LiveSession,
+        control: &StreamControl,
+        entry: LogEntry,
+    ) -> bool {
+        let bytes = match &entry {
+            LogEntry::Message(message) | LogEntry::Last(message) => message.len(),
+            LogEntry::End => 0,
+        };
+        let limits = self.options.limits.outbox();
+        tokio::select! {
+            // A stream of a session that is over would begin anew.
+            biased;
+            () = session.ended.cancelled() => return false,
+            () = control.room_for(bytes, limits) => {}
+        }
+        let key = StreamKey::new(&session.id, control.stream());
+        let appended = self.options.events.append(&session.principal, &key, entry);
+        match appended.await {
+            Ok(sequence) => {
+                control.note_written(sequence, bytes);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a message cannot be stored, and is lost");
+                false
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("server", &self.server)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A name nobody can guess, made of visible characters.
+pub(super) fn random_name(prefix: &str, bytes: usize) -> Result<String, StoreError> {
+    let mut random = vec![0; bytes];
+    getrandom::fill(&mut random).map_err(|_| {
+        StoreError::unavailable("the system gives no random bytes for an unguessable name")
+    })?;
+    let mut name = prefix.to_owned();
+    URL_SAFE_NO_PAD.encode_string(&random, &mut name);
+    Ok(name)
+}

@@ -1,0 +1,71 @@
+//! Reading the body of a request, within a size and a time.
+
+use std::error::Error as StdError;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes};
+use http_body::Body;
+
+/// Why a body was not read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// Longer than allowed.
+    TooLong,
+    /// It took too long.
+    TooSlow,
+    /// The connection broke, or the framing is wrong.
+    Broken,
+}
+
+/// Reads a whole body.
+pub(super) async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, Unread>
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    // An announced length is believed before a single byte of it is read.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLong);
+    }
+    match tokio::time::timeout(deadline, collect(body, limit)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Unread::TooSlow),
+    }
+}
+
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Unread>
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let mut body = pin!(body);
+    // Most bodies come in one piece, which is taken as it is.
+    let mut only = Bytes::new();
+    let mut whole = Vec::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let frame = frame.map_err(|error| {
+            tracing::debug!(error = %error.into(), "a request body broke off");
+            Unread::Broken
+        })?;
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        let length = data.remaining();
+        if length > limit - (only.len() + whole.len()) {
+            return Err(Unread::TooLong);
+        }
+        if only.is_empty() && whole.is_empty() {
+            only = data.copy_to_bytes(length);
+            continue;
+        }
+        whole.extend_from_slice(&std::mem::take(&mut only));
+        while data.has_remaining() {
+            let taken = data.chunk().len();
+            whole.extend_from_slice(data.chunk());
+            data.advance(taken);
+        }
+    }
+    Ok(if whole.is_empty() { only } else { whole.into() })
+}

@@ -1,0 +1,181 @@
+//! Batches of messages, which exactly one revision has (2025-03-26, basic, "Batching").
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+use toolwire_proto::admit::{self, Admitted};
+use toolwire_proto::envelope::{Envelope, RequestEnvelope, Unreadable};
+use toolwire_proto::features::{Era, VersionFeatures};
+use toolwire_proto::requests::Overloaded;
+use toolwire_proto::strict_json;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::engine::exchange::encode_error;
+use crate::transport::batch::array;
+use crate::transport::http::answer::{self, Answer, Finished};
+use crate::transport::http::legacy::requests::{self, Started};
+use crate::transport::http::legacy::standing::Standing;
+use crate::transport::http::options::LegacyMode;
+use crate::transport::http::post::Post;
+use crate::transport::http::running::{OnDisconnect, Opening, Running, Work};
+use crate::transport::http::stream_context::{HttpStreamContext, Peer};
+
+/// Serves every message of a batch; the answers come as one array.
+pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
+    let standing = match post.standing().await {
+        Ok(standing) => standing,
+        Err(answer) => return answer,
+    };
+    let keeps_sessions = post.endpoint.options.legacy == LegacyMode::Sessions;
+    let version = match &standing {
+        Standing::Session(session) => session.state.version(),
+        Standing::None | Standing::Unknown => admit::batch_version(&post.headers),
+    };
+    let served = version.filter(|version| post.snapshot.supported.contains(*version));
+    if !served.is_some_and(VersionFeatures::allows_batch)
+        || post.endpoint.options.legacy == LegacyMode::Refuse
+    {
+        return post.refuse_unreadable(no_batches());
+    }
+    if keeps_sessions && !matches!(standing, Standing::Session(_)) {
+        return standing.refuse(ResponseId::Null);
+    }
+    let peer = match &standing {
+        Standing::Session(session) => Peer::Session(Arc::clone(session)),
+        Standing::None | Standing::Unknown => Peer::Stateless,
+    };
+    let context = post.context(peer);
+    let mut batch = Batch {
+        post,
+        standing,
+        context: Arc::clone(&context),
+        answers: Vec::new(),
+        running: JoinSet::new(),
+    };
+    for message in messages {
+        if let Err(answer) = batch.start(message).await {
+            return answer;
+        }
+    }
+    let Batch {
+        standing,
+        mut answers,
+        mut running,
+        ..
+    } = batch;
+    if answers.is_empty() && running.is_empty() {
+        return answer::empty(StatusCode::ACCEPTED);
+    }
+    let work = Work::Other(Box::pin(async move {
+        while let Some(finished) = running.join_next().await {
+            answers.extend(finished.ok().flatten().map(|finished| finished.message));
+        }
+        (!answers.is_empty()).then(|| Finished {
+            status: StatusCode::OK,
+            message: array(&answers),
+        })
+    }));
+    // Each request of the batch has a slot of its own.
+    let mut running = Running::new(work, context, OnDisconnect::Finish, None);
+    match standing {
+        Standing::Session(session) => {
+            requests::answer_in_session(post.endpoint, session, running).await
+        }
+        Standing::None | Standing::Unknown => {
+            match running
+                .open(post.endpoint.options.limits.quiet_period)
+                .await
+            {
+                Opening::Outcome(finished) => answer::finished(finished),
+                Opening::Stream => post.endpoint.stream_exchange(running),
+            }
+        }
+    }
+}
+
+struct Batch<'a> {
+    post: &'a Post<'a>,
+    standing: Standing,
+    context: Arc<HttpStreamContext>,
+    answers: Vec<Vec<u8>>,
+    running: JoinSet<Option<Finished>>,
+}
+
+impl Batch<'_> {
+    async fn start(&mut self, message: &RawValue) -> Result<(), Answer> {
+        match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
+            Ok(Envelope::Request(request)) => self.start_request(&request),
+            Ok(Envelope::Notification(notification)) => {
+                if let Standing::Session(session) = &self.standing {
+                    self.post.note(session, &notification).await?;
+                }
+            }
+            Ok(Envelope::Response(response)) => {
+                if let Standing::Session(session) = &self.standing {
+                    self.post.resolve(session, response).await?;
+                }
+            }
+            Ok(Envelope::Batch(_)) => {
+                let error = ErrorObject::invalid_request("a batch cannot hold another batch");
+                self.answers.push(encode_error(ResponseId::Null, error));
+            }
+            Err(unreadable) => {
+                let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
+                self.answers.push(encode_error(id, unreadable.error));
+            }
+        }
+        Ok(())
+    }
+
+    fn start_request(&mut self, request: &RequestEnvelope<'_>) {
+        let id = ResponseId::Id(request.id.clone());
+        let started = self
+            .admit(request)
+            .and_then(|admitted| match &self.standing {
+                Standing::Session(session) => {
+                    requests::start_in_session(self.post, session, &self.context, admitted)
+                }
+                Standing::None | Standing::Unknown => {
+                    Ok(requests::start_alone(self.post, &self.context, admitted))
+                }
+            });
+        match started {
+            Ok(Started::Answered(finished)) => self.answers.push(finished.message),
+            Ok(Started::Running(work)) => match self.post.endpoint.requests.take() {
+                Some(slot) => drop(self.running.spawn(async move {
+                    let finished = work.finish().await;
+                    drop(slot);
+                    finished
+                })),
+                None => self
+                    .answers
+                    .push(encode_error(id, Overloaded::new().into())),
+            },
+            Err(error) => self.answers.push(encode_error(id, error)),
+        }
+    }
+
+    fn admit<'m>(&self, request: &RequestEnvelope<'m>) -> Result<Admitted<'m>, ErrorObject> {
+        // Spec 2025-03-26, basic/lifecycle, "Initialization".
+        if request.method == "initialize" {
+            return Err(ErrorObject::invalid_request(
+                "`initialize` cannot be part of a batch",
+            ));
+        }
+        let post = self.post;
+        match post.with_facts(&self.standing, |facts| admit::admit(request, facts)) {
+            Ok(admitted) if admitted.era == Era::Legacy => Ok(admitted),
+            Ok(_) => Err(no_batches().error),
+            Err(rejection) => Err(rejection.error),
+        }
+    }
+}
+
+fn no_batches() -> Unreadable {
+    Unreadable {
+        error: ErrorObject::invalid_request("the protocol version in force has no batches"),
+        id: None,
+    }
+}

@@ -1,0 +1,373 @@
+//! The two endpoints of 2024-11-05, for clients that know nothing newer: a GET opens a stream, and says where to POST.
+//!
+//! A stream is a connection of its own, with the same loop as stdio: what comes in by POST is fed to it, and whatever it
+//! has to say goes out on the stream, and only there. The connection lives in the node that has the stream. Its record in
+//! the session store says whose it is, so that any node can check a POST and pass it on.
+//!
+//! A handler is not told which token a message came with: the token of the stream and those of the messages may differ,
+//! and one connection has one context. Tools that ask for scopes refuse here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use tokio::sync::mpsc;
+use toolwire_proto::envelope::Envelope;
+use toolwire_proto::features::HTTP_WITH_SSE;
+use toolwire_proto::http::is_session_id;
+use toolwire_proto::sse::SseEvent;
+use toolwire_proto::{stamp, strict_json};
+use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
+
+use crate::engine::{BoxFuture, Principal};
+use crate::store::{SessionRecord, SessionSignal, SessionStore};
+use crate::transport::duplex::Duplex;
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::endpoint::{Endpoint, random_name};
+use crate::transport::http::event_source::{EventSource, Flow};
+use crate::transport::http::guard;
+use crate::transport::http::limits::HttpLimits;
+use crate::transport::limits::Limits;
+use crate::transport::out_stream::OutStream;
+
+/// Where streams are opened.
+pub(crate) const STREAM_PATH: &str = "/sse";
+/// Where the messages of clients go.
+pub(crate) const MESSAGE_PATH: &str = "/message";
+
+/// How many messages of one client may wait for its connection. It reads them at once, unless the client does not take
+/// its answers; so this holds a burst, and bounds what a client that only sends costs.
+const WAITING_MESSAGES: usize = 16;
+
+/// How long a message waits for a place before it is refused: bursts pass.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where a chunk of the answer ends, so that a burst does not become one huge piece of memory.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Opens a stream.
+pub(crate) async fn open(
+    endpoint: &Arc<Endpoint>,
+    headers: &HeaderMap,
+    principal: Principal,
+) -> Result<Answer, Answer> {
+    guard::check_accept_events(headers)?;
+    let slot = endpoint
+        .streams
+        .take()
+        .ok_or_else(|| answer::unavailable("too many streams are open at the moment"))?;
+    let options = &endpoint.options;
+    let id = random_name("", 32).map_err(|error| answer::store_failed(&error))?;
+    let lease = Lease {
+        sessions: Arc::clone(&options.sessions),
+        key: store_key(&id),
+        principal,
+        idle: options.limits.session_idle,
+        interval: options.limits.keep_alive,
+    };
+    lease
+        .sign()
+        .await
+        .map_err(|error| answer::store_failed(&error))?;
+    let out = Arc::new(OutStream::new(options.limits.outbox()));
+    let (sender, chunks) = mpsc::channel(WAITING_MESSAGES);
+    let connection = Duplex::new(
+        endpoint.server.clone(),
+        Arc::clone(&out),
+        connection_limits(&options.limits),
+    );
+    let events = StreamEvents {
+        endpoint_event: Some(format!("{MESSAGE_PATH}?sessionId={id}")),
+        next: None,
+        _place: endpoint.http_with_sse.enter(&lease.key, sender),
+        out: Arc::clone(&out),
+    };
+    tokio::spawn(serve(connection, chunks, out, lease));
+    Ok(endpoint.stream(Box::new(events), Some(slot)))
+}
+
+/// Takes a message for a stream.
+pub(crate) async fn take(
+    endpoint: &Arc<Endpoint>,
+    parts: &Parts,
+    principal: &Principal,
+    message: &[u8],
+) -> Result<Answer, Answer> {
+    let key = match session_of(parts.uri.query()) {
+        Named::Session(id) => store_key(id),
+        Named::Nothing => return Err(missing_session()),
+        Named::Nonsense => return Err(unknown_session()),
+    };
+    // Those that wait for a full connection are bounded together with everything else that runs.
+    let Some(_slot) = endpoint.requests.take() else {
+        return Err(answer::unavailable("too many requests run at the moment"));
+    };
+    let options = &endpoint.options;
+    let idle = options.limits.session_idle;
+    match options.sessions.touch(&key, principal, idle).await {
+        Ok(true) => {}
+        Ok(false) => return Err(unknown_session()),
+        Err(error) => return Err(answer::store_failed(&error)),
+    }
+    check_message(message)?;
+    if let Some(stream) = endpoint.http_with_sse.find(&key) {
+        return match tokio::time::timeout(PATIENCE, stream.send(to_line(message))).await {
+            Ok(Ok(())) => Ok(answer::empty(StatusCode::ACCEPTED)),
+            // The client has just left.
+            Ok(Err(_)) => Err(unknown_session()),
+            Err(_) => Err(answer::unavailable(
+                "the client does not read its stream as fast as it sends",
+            )),
+        };
+    }
+    if options.bus.is_none() {
+        return Err(unknown_session());
+    }
+    let text = String::from_utf8_lossy(message).into_owned();
+    let message = RawJson::from_string(text)
+        .map_err(|_| answer::refuse(StatusCode::BAD_REQUEST, "the message cannot be passed on"))?;
+    match endpoint.signal(&key, SessionSignal::Message(message)).await {
+        Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
+        Err(error) => Err(answer::store_failed(&error)),
+    }
+}
+
+/// What the query of a POST says about its session.
+enum Named<'q> {
+    Session(&'q str),
+    Nothing,
+    Nonsense,
+}
+
+fn session_of(query: Option<&str>) -> Named<'_> {
+    let pairs = query.unwrap_or_default().split('&');
+    let mut named = pairs.filter_map(|pair| pair.strip_prefix("sessionId="));
+    match (named.next(), named.next()) {
+        (None, _) => Named::Nothing,
+        // The ids made here need no percent-encoding, so that one with it is none of them.
+        (Some(id), None) if is_session_id(id) => Named::Session(id),
+        _ => Named::Nonsense,
+    }
+}
+
+/// The name of a session in the store, and on the bus. The space keeps it apart from the sessions of the 2025 revisions:
+/// their header cannot hold one, and neither can the query.
+fn store_key(id: &str) -> String {
+    format!("http+sse {id}")
+}
+
+fn missing_session() -> Answer {
+    answer::refuse(
+        StatusCode::BAD_REQUEST,
+        "the request names no session: POST to the address in the `endpoint` event of the stream",
+    )
+}
+
+/// Foreign, ended and invented sessions get the same bytes.
+fn unknown_session() -> Answer {
+    answer::refuse(
+        StatusCode::NOT_FOUND,
+        "there is no such session; open a stream with GET first",
+    )
+}
+
+/// Refuses what the connection could not read as one message.
+fn check_message(message: &[u8]) -> Result<(), Answer> {
+    let (id, error) = match strict_json::read(message, &strict_json::Limits::default()) {
+        Ok(Envelope::Batch(_)) => (
+            None,
+            ErrorObject::invalid_request("send one message at a time: there are no batches here"),
+        ),
+        Ok(_) => return Ok(()),
+        Err(unreadable) => (unreadable.id, unreadable.error),
+    };
+    let id = id.map_or_else(|| stamp::unreadable_id(Some(HTTP_WITH_SSE)), ResponseId::Id);
+    Err(answer::error(StatusCode::BAD_REQUEST, id, error))
+}
+
+/// A message as the connection reads it. JSON has line breaks only between its tokens, where a space means the same.
+fn to_line(message: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(message.len() + 1);
+    line.extend(message.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        other => *other,
+    }));
+    line.push(b'\n');
+    line
+}
+
+fn connection_limits(http: &HttpLimits) -> Limits {
+    let defaults = Limits::default();
+    Limits {
+        message_bytes: http.body_bytes,
+        queued_messages: http.queued_messages,
+        queued_bytes: http.queued_bytes,
+        requests_in_flight: defaults.requests_in_flight.min(http.requests_in_flight),
+        drain: http.drain,
+        ..defaults
+    }
+}
+
+/// Runs a connection to its end, and keeps its record for as long.
+async fn serve(
+    connection: Duplex,
+    chunks: mpsc::Receiver<Vec<u8>>,
+    out: Arc<OutStream>,
+    lease: Lease,
+) {
+    let running = connection.run(chunks);
+    tokio::pin!(running);
+    tokio::select! {
+        () = &mut running => {}
+        () = lease.lost() => {
+            tracing::warn!("the session of a stream is gone, so the stream ends");
+            out.fail();
+            running.await;
+        }
+    }
+    lease.give_back().await;
+}
+
+/// The record of a stream in the session store.
+struct Lease {
+    sessions: Arc<dyn SessionStore>,
+    key: String,
+    principal: Principal,
+    idle: Duration,
+    /// How often the record is kept from expiring.
+    interval: Duration,
+}
+
+impl Lease {
+    async fn sign(&self) -> Result<(), crate::store::StoreError> {
+        let record = SessionRecord::new(HTTP_WITH_SSE, ClientCapabilities::default(), None);
+        let created = self
+            .sessions
+            .create(&self.key, &self.principal, record, self.idle);
+        created.await.map(drop)
+    }
+
+    /// Keeps the record from expiring; returns when somebody has deleted it.
+    async fn lost(&self) {
+        loop {
+            tokio::time::sleep(self.interval).await;
+            let touched = self.sessions.touch(&self.key, &self.principal, self.idle);
+            match touched.await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "a session cannot be kept from expiring");
+                }
+            }
+        }
+    }
+
+    async fn give_back(&self) {
+        let deleted = self.sessions.delete(&self.key, &self.principal).await;
+        if let Err(error) = deleted {
+            tracing::warn!(%error, "the session of a stream that ended is left to expire");
+        }
+    }
+}
+
+/// The streams this node has, by the names of their sessions in the store.
+#[derive(Debug, Default)]
+pub(crate) struct OpenStreams {
+    by_key: Mutex<HashMap<String, mpsc::Sender<Vec<u8>>>>,
+}
+
+impl OpenStreams {
+    fn enter(self: &Arc<Self>, key: &str, sender: mpsc::Sender<Vec<u8>>) -> Place {
+        self.lock().insert(key.to_owned(), sender);
+        Place {
+            streams: Arc::clone(self),
+            key: key.to_owned(),
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<mpsc::Sender<Vec<u8>>> {
+        self.lock().get(key).cloned()
+    }
+
+    /// Feeds a message that another node took to its stream, if that is here. Its client was told already that it was
+    /// accepted, and the bus cannot wait: what finds no place is lost, as it would be on a bus that is away.
+    pub(crate) fn deliver(&self, key: &str, message: &RawJson) {
+        let Some(stream) = self.find(key) else {
+            return;
+        };
+        if let Err(error) = stream.try_send(to_line(message.get().as_bytes())) {
+            tracing::warn!(%error, "a message from another node found no place, and is lost");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Vec<u8>>>> {
+        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a stream among those of this node; free again when it is dropped.
+#[derive(Debug)]
+struct Place {
+    streams: Arc<OpenStreams>,
+    key: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.streams.lock().remove(&self.key);
+    }
+}
+
+/// What a connection has to say, as events. Dropping it ends the connection.
+struct StreamEvents {
+    /// Where to POST, until it was said.
+    endpoint_event: Option<String>,
+    next: Option<BoxFuture<'static, Option<Vec<u8>>>>,
+    out: Arc<OutStream>,
+    _place: Place,
+}
+
+impl EventSource for StreamEvents {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+        let written = out.len();
+        if let Some(address) = self.endpoint_event.take() {
+            write_event(out, "endpoint", address);
+        }
+        while out.len() - written < CHUNK_BYTES {
+            let queue = &self.out;
+            let next = self.next.get_or_insert_with(|| {
+                let queue = Arc::clone(queue);
+                Box::pin(async move { queue.next().await })
+            });
+            let Poll::Ready(message) = next.as_mut().poll(cx) else {
+                break;
+            };
+            self.next = None;
+            let Some(message) = message else {
+                return Poll::Ready(Flow::Ends);
+            };
+            let text = String::from_utf8(message).expect("the server writes JSON text");
+            write_event(out, "message", text);
+        }
+        if out.len() == written {
+            return Poll::Pending;
+        }
+        Poll::Ready(Flow::Continues)
+    }
+}
+
+impl Drop for StreamEvents {
+    fn drop(&mut self) {
+        self.out.fail();
+    }
+}
+
+fn write_event(out: &mut Vec<u8>, event: &str, data: String) {
+    SseEvent::new(data)
+        .with_event(event)
+        .encode_into(out)
+        .expect("the event types of this module are plain words");
+}

@@ -1,0 +1,209 @@
+//! The events of a stream that can be resumed, read from the log.
+//!
+//! Every reader reads the log, the first as well as one that came back: so there is no moment at which events could be
+//! lost or doubled between the past and the present.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use toolwire_proto::event_id::EventId;
+use toolwire_proto::sse::{self, SseEvent};
+
+use crate::engine::{BoxFuture, Cancellation};
+use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
+use crate::transport::http::event_source::{EventSource, Flow};
+use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::push::PushReader;
+use crate::transport::http::legacy::stream_control::{Attachment, Ending};
+
+/// What a reader needs for as long as it reads.
+pub(crate) struct Reading {
+    pub(crate) events: Arc<dyn EventLog>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) session: Arc<LiveSession>,
+    pub(crate) key: StreamKey,
+    pub(crate) attachment: Attachment,
+    /// How long to wait for an entry, and how often the session is kept from expiring.
+    pub(crate) interval: Duration,
+    pub(crate) kept: Mutex<Instant>,
+    pub(crate) session_idle: Duration,
+    /// Ends the stream, for streams that never end by themselves.
+    pub(crate) shutdown: Option<Cancellation>,
+    /// Says that somebody reads what is pushed.
+    pub(crate) _push: Option<PushReader>,
+}
+
+/// The events of one stream for one connection.
+pub(crate) struct LogEvents {
+    reading: Arc<Reading>,
+    /// The number of the last entry that was sent.
+    after: u64,
+    next: Option<BoxFuture<'static, Step>>,
+    /// What goes before everything else.
+    preface: Option<SseEvent>,
+}
+
+enum Step {
+    Entries(Vec<(u64, LogEntry)>),
+    /// These are the last for this connection.
+    LastEntries(Vec<(u64, LogEntry)>),
+    /// Entries were lost while the client was slow; it goes on after this one.
+    Skip(u64),
+    End,
+}
+
+impl LogEvents {
+    /// Reads after an entry, beginning with what was read already.
+    pub(crate) fn new(
+        reading: Reading,
+        after: u64,
+        read: Option<Replay>,
+        preface: Option<SseEvent>,
+    ) -> Self {
+        let next = read.map(|replay| -> BoxFuture<'static, Step> {
+            Box::pin(std::future::ready(Step::from(replay)))
+        });
+        Self {
+            reading: Arc::new(reading),
+            after,
+            next,
+            preface,
+        }
+    }
+
+    /// Writes entries; says whether the stream goes on.
+    fn write(&mut self, entries: Vec<(u64, LogEntry)>, out: &mut Vec<u8>) -> Flow {
+        for (sequence, entry) in entries {
+            self.after = sequence;
+            match entry {
+                LogEntry::Message(message) => self.write_message(sequence, &message, out),
+                LogEntry::Last(message) => {
+                    self.write_message(sequence, &message, out);
+                    return Flow::Ends;
+                }
+                LogEntry::End => return Flow::Ends,
+            }
+        }
+        Flow::Continues
+    }
+
+    fn write_message(&self, sequence: u64, message: &Bytes, out: &mut Vec<u8>) {
+        let id = EventId::new(&self.reading.key.stream, sequence).map(|id| id.to_string());
+        sse::encode_message(out, id.as_deref(), message)
+            .expect("event ids are made of visible characters");
+        self.reading.attachment.note_read(message.len());
+    }
+}
+
+impl EventSource for LogEvents {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+        if let Some(preface) = self.preface.take() {
+            preface
+                .encode_into(out)
+                .expect("event ids are made of visible characters");
+        }
+        loop {
+            let (reading, after) = (&self.reading, self.after);
+            let next = self
+                .next
+                .get_or_insert_with(|| Box::pin(Arc::clone(reading).step(after)));
+            let Poll::Ready(step) = next.as_mut().poll(cx) else {
+                return if out.is_empty() {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(Flow::Continues)
+                };
+            };
+            self.next = None;
+            match step {
+                Step::Entries(entries) => {
+                    if self.write(entries, out) == Flow::Ends {
+                        return Poll::Ready(Flow::Ends);
+                    }
+                    if !out.is_empty() {
+                        return Poll::Ready(Flow::Continues);
+                    }
+                }
+                Step::LastEntries(entries) => {
+                    self.write(entries, out);
+                    return Poll::Ready(Flow::Ends);
+                }
+                Step::Skip(after) => self.after = after,
+                Step::End => return Poll::Ready(Flow::Ends),
+            }
+        }
+    }
+}
+
+impl From<Replay> for Step {
+    fn from(replay: Replay) -> Self {
+        match replay {
+            Replay::Entries(entries) => Self::Entries(entries),
+            Replay::Gap { oldest } => Self::Skip(oldest.saturating_sub(1)),
+            Replay::Ended | Replay::Unknown => Self::End,
+        }
+    }
+}
+
+impl Reading {
+    /// Waits for what comes after an entry.
+    async fn step(self: Arc<Self>, after: u64) -> Step {
+        let shutdown = async {
+            match &self.shutdown {
+                Some(shutdown) => shutdown.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            ending = self.attachment.ended() => match ending {
+                Ending::TakenOver => Step::End,
+                // Everything said so far goes out before the client is sent away.
+                Ending::Released => match self.read(after, Duration::ZERO).await {
+                    Step::Entries(entries) => Step::LastEntries(entries),
+                    _ => Step::End,
+                },
+            },
+            () = self.session.ended.cancelled() => Step::End,
+            () = shutdown => Step::End,
+            step = self.read(after, self.interval) => {
+                self.keep_session().await;
+                step
+            }
+        }
+    }
+
+    async fn read(&self, after: u64, wait: Duration) -> Step {
+        let principal = &self.session.principal;
+        match self
+            .events
+            .read_after(principal, &self.key, after, wait)
+            .await
+        {
+            Ok(replay) => replay.into(),
+            Err(error) => {
+                tracing::warn!(%error, "a stream cannot be read");
+                Step::End
+            }
+        }
+    }
+
+    /// A session with an open stream is not idle. Said once in an interval.
+    async fn keep_session(&self) {
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.elapsed() < self.interval {
+                return;
+            }
+            *kept = Instant::now();
+        }
+        let LiveSession { id, principal, .. } = &*self.session;
+        let kept = self.sessions.touch(id, principal, self.session_idle).await;
+        if let Err(error) = kept {
+            tracing::warn!(%error, "a session cannot be kept from expiring");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Requests of the 2025 revisions: in a session, or alone.
+//!
+//! A client that goes away does not cancel here, and with a session it may come back for the rest of its answer. So an
+//! answer that becomes a stream goes through the session's event log, and its handler becomes a task of its own.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use http::HeaderValue;
+use tokio::time::Instant;
+use toolwire_proto::admit::Admitted;
+use toolwire_proto::event_id::EventId;
+use toolwire_proto::features::{Era, VersionFeatures};
+use toolwire_proto::outbox::Outgoing;
+use toolwire_proto::requests::{self, ExchangeKey};
+use toolwire_proto::sse::SseEvent;
+use toolwire_types::{ErrorObject, RequestId, ResponseId};
+
+use crate::engine::{Cancellation, ConnectionState, MessageSize, Outcome, TransportContext};
+use crate::server::dispatch::Dispatch;
+use crate::store::{LogEntry, StreamKey};
+use crate::transport::http::answer::{self, Answer, Finished, SESSION_ID};
+use crate::transport::http::endpoint::{Endpoint, random_name};
+use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::log_events::{LogEvents, Reading};
+use crate::transport::http::legacy::push::PushReader;
+use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::post::Post;
+use crate::transport::http::running::{OnDisconnect, Opening, Running, Work};
+use crate::transport::http::stream_context::{HttpStreamContext, Peer};
+
+/// The bound on the messages of one session that run at once, together.
+const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
+
+/// The first letter of the names of streams that answer a POST.
+pub(crate) const ANSWER_STREAM: &str = "p";
+
+/// Answers `initialize` and opens a session; a failed one leaves nothing behind.
+pub(crate) async fn open_session(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
+    let endpoint = post.endpoint;
+    let id = admitted.id.clone();
+    let state = Arc::new(ConnectionState::new());
+    let outcome = initialize(post, admitted, &state);
+    let record = match (&outcome, state.to_record()) {
+        (Ok(_), Some(record)) => record,
+        _ => return immediate(&id, &outcome),
+    };
+    let session = match endpoint.open_session(&post.principal(), record).await {
+        Ok(session) => session,
+        Err(error) => return answer::store_failed(&error),
+    };
+    let mut answer = immediate(&id, &outcome);
+    match HeaderValue::try_from(session) {
+        Ok(session) => drop(answer.headers_mut().insert(SESSION_ID, session)),
+        Err(_) => tracing::error!("the name of a session cannot be sent"),
+    }
+    answer
+}
+
+/// Serves a request that stands alone: nothing is known about its client, and nothing is remembered.
+pub(crate) async fn serve_alone(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
+    let endpoint = post.endpoint;
+    if admitted.method.name() == "initialize" {
+        let (id, state) = (admitted.id.clone(), Arc::default());
+        return immediate(&id, &initialize(post, admitted, &state));
+    }
+    let Some(slot) = endpoint.requests.take() else {
+        return answer::unavailable("too many requests run at the moment");
+    };
+    let context = post.context(Peer::Stateless);
+    let work = match start_alone(post, &context, admitted) {
+        Started::Answered(finished) => return answer::finished(Some(finished)),
+        Started::Running(work) => work,
+    };
+    let mut running = Running::new(work, context, OnDisconnect::Finish, slot);
+    match running.open(endpoint.options.limits.quiet_period).await {
+        Opening::Outcome(finished) => answer::finished(finished),
+        Opening::Stream => endpoint.stream_exchange(running),
+    }
+}
+
+/// Serves a request of a session.
+pub(crate) async fn serve_in_session(
+    post: &Post<'_>,
+    session: Arc<LiveSession>,
+    admitted: Admitted<'_>,
+) -> Answer {
+    let endpoint = post.endpoint;
+    let Some(slot) = endpoint.requests.take() else {
+        return answer::unavailable("too many requests run at the moment");
+    };
+    let id = ResponseId::Id(admitted.id.clone());
+    let changes_record = changes_record(admitted.method.name());
+    let context = post.context(Peer::Session(Arc::clone(&session)));
+    match start_in_session(post, &session, &context, admitted) {
+        Err(overloaded) => answer::overloaded(id, overloaded),
+        Ok(Started::Answered(finished)) => {
+            if changes_record && let Err(error) = endpoint.save(&session).await {
+                return answer::store_failed(&error);
+            }
+            answer::finished(Some(finished))
+        }
+        Ok(Started::Running(work)) => {
+            let running = Running::new(work, context, OnDisconnect::Finish, slot);
+            answer_in_session(endpoint, session, running).await
+        }
+    }
+}
+
+/// Runs a handler of a session to its answer, or to the point where the answer becomes a stream.
+pub(crate) async fn answer_in_session(
+    endpoint: &Arc<Endpoint>,
+    session: Arc<LiveSession>,
+    mut running: Running,
+) -> Answer {
+    match running.open(endpoint.options.limits.quiet_period).await {
+        Opening::Outcome(finished) => answer::finished(finished),
+        Opening::Stream => stream(endpoint, session, running).await,
+    }
+}
+
+/// A request after its start.
+pub(crate) enum Started {
+    Answered(Finished),
+    Running(Work),
+}
+
+/// Starts a request that stands alone.
+pub(crate) fn start_alone(
+    post: &Post<'_>,
+    context: &Arc<HttpStreamContext>,
+    admitted: Admitted<'_>,
+) -> Started {
+    let server = &post.endpoint.server;
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let transport = Arc::clone(context) as Arc<dyn TransportContext>;
+    let opened = server.open(admitted, transport, None);
+    match opened.map(|exchange| server.dispatch(exchange)) {
+        Ok(Dispatch::Now(outcome)) => Started::Answered(Finished::new(&id, era, &outcome)),
+        Ok(Dispatch::Later(future)) => Started::Running(Work::One { id, era, future }),
+        Err(error) => Started::Answered(Finished::new(&id, era, &Err(error))),
+    }
+}
+
+/// Starts a request of a session, where it can be cancelled.
+///
+/// # Errors
+/// When too much runs for the session already.
+pub(crate) fn start_in_session(
+    post: &Post<'_>,
+    session: &Arc<LiveSession>,
+    context: &Arc<HttpStreamContext>,
+    admitted: Admitted<'_>,
+) -> Result<Started, ErrorObject> {
+    let server = &post.endpoint.server;
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let cancellable = requests::Cancellation::of(admitted.method.name());
+    let size = MessageSize {
+        bytes: admitted.params.map_or(0, |params| params.get().len()),
+        limit: BYTES_IN_FLIGHT,
+    };
+    let cancellation = Cancellation::new();
+    let transport = Arc::clone(context) as Arc<dyn TransportContext>;
+    let opened = server.open(admitted, transport, Some(cancellation.clone()));
+    let future = match opened.map(|exchange| server.dispatch(exchange)) {
+        Ok(Dispatch::Now(outcome)) => {
+            return Ok(Started::Answered(Finished::new(&id, era, &outcome)));
+        }
+        Err(error) => return Ok(Started::Answered(Finished::new(&id, era, &Err(error)))),
+        Ok(Dispatch::Later(future)) => future,
+    };
+    let key = session.state.begin(&id, cancellable, &cancellation, size)?;
+    let place = Place {
+        state: Arc::clone(&session.state),
+        key: Some(key),
+    };
+    Ok(Started::Running(Work::Other(Box::pin(async move {
+        let outcome = tokio::select! {
+            biased;
+            () = cancellation.cancelled() => None,
+            outcome = future => Some(outcome),
+        };
+        let may_send = place.leave();
+        outcome
+            .filter(|_| may_send)
+            .map(|outcome| Finished::new(&id, era, &outcome))
+    }))))
+}
+
+/// The place of a request in its session's ledger, which it leaves also when it is dropped.
+struct Place {
+    state: Arc<ConnectionState>,
+    key: Option<ExchangeKey>,
+}
+
+impl Place {
+    /// Says whether the answer may still be sent.
+    fn leave(mut self) -> bool {
+        self.key.take().is_some_and(|key| self.state.finish(key))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.state.finish(key);
+        }
+    }
+}
+
+/// Makes the answer a stream that can be resumed, and its handler a task.
+async fn stream(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>, running: Running) -> Answer {
+    running.context.set_streaming();
+    let name = match random_name(ANSWER_STREAM, 16) {
+        Ok(name) => name,
+        Err(error) => return answer::store_failed(&error),
+    };
+    let key = StreamKey::new(&session.id, &name);
+    let events = &endpoint.options.events;
+    if let Err(error) = events.open(&session.principal, &key).await {
+        return answer::store_failed(&error);
+    }
+    let control = session.stream(&name);
+    running.context.set_control(Arc::clone(&control));
+    let reading = endpoint.reading(&session, &control, None);
+    let preface = preface(endpoint, &session, &control);
+    tokio::spawn(pump(
+        Arc::clone(endpoint),
+        Arc::clone(&session),
+        control,
+        running,
+    ));
+    let source = LogEvents::new(reading, 0, None, preface);
+    endpoint.stream(Box::new(source), None)
+}
+
+/// Spec 2025-11-25, basic/transports: a stream begins with an id to come back with, and a time to wait before.
+pub(crate) fn preface(
+    endpoint: &Endpoint,
+    session: &LiveSession,
+    control: &StreamControl,
+) -> Option<SseEvent> {
+    let version = session.state.version()?;
+    let id = EventId::new(control.stream(), 0).filter(|_| version.has_priming_event())?;
+    Some(
+        SseEvent::new("")
+            .with_id(id.to_string())
+            .with_retry(endpoint.options.retry),
+    )
+}
+
+/// Drives a handler and writes what it says into the log, its outcome last.
+async fn pump(
+    endpoint: Arc<Endpoint>,
+    session: Arc<LiveSession>,
+    control: Arc<StreamControl>,
+    mut running: Running,
+) {
+    loop {
+        let (messages, finished) = poll_fn(|cx| {
+            loop {
+                let finished = running.poll(cx);
+                let context = &running.context;
+                let messages: Vec<Outgoing> = context.queue.take();
+                match finished {
+                    Poll::Ready(finished) => return Poll::Ready((messages, Some(finished))),
+                    Poll::Pending if !messages.is_empty() || context.wants_release() => {
+                        return Poll::Ready((messages, None));
+                    }
+                    // Something was said since the queue was looked at.
+                    Poll::Pending if context.queue.poll_news(cx).is_ready() => {}
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        })
+        .await;
+        if matches!(finished, Some(None)) {
+            // Cancelled: what was not sent yet is not sent any more.
+            endpoint.append(&session, &control, LogEntry::End).await;
+            return;
+        }
+        for message in messages {
+            let entry = LogEntry::Message(message.bytes.into());
+            if !endpoint.append(&session, &control, entry).await {
+                return;
+            }
+        }
+        if running.context.take_release() {
+            control.release();
+        }
+        let Some(Some(finished)) = finished else {
+            continue;
+        };
+        let entry = LogEntry::Last(finished.message.into());
+        endpoint.append(&session, &control, entry).await;
+        return;
+    }
+}
+
+fn initialize(post: &Post<'_>, admitted: Admitted<'_>, state: &Arc<ConnectionState>) -> Outcome {
+    let server = &post.endpoint.server;
+    let context = post.context(Peer::Transient(Arc::clone(state)));
+    let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
+    match server.dispatch(exchange) {
+        Dispatch::Now(outcome) => outcome,
+        Dispatch::Later(_) => Err(ErrorObject::internal("`initialize` is answered at once")),
+    }
+}
+
+fn immediate(id: &RequestId, outcome: &Outcome) -> Answer {
+    answer::finished(Some(Finished::new(id, Era::Legacy, outcome)))
+}
+
+/// Methods after which the record of the session is another.
+fn changes_record(method: &str) -> bool {
+    matches!(
+        method,
+        "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
+    )
+}
+
+impl Post<'_> {
+    pub(crate) fn context(&self, peer: Peer) -> Arc<HttpStreamContext> {
+        let limits = self.endpoint.options.limits.outbox();
+        Arc::new(HttpStreamContext::new(limits, peer, self.auth.clone()))
+    }
+}
+
+impl Endpoint {
+    /// Makes a connection the reader of a stream.
+    pub(crate) fn reading(
+        &self,
+        session: &Arc<LiveSession>,
+        control: &Arc<StreamControl>,
+        push: Option<PushReader>,
+    ) -> Reading {
+        let options = &self.options;
+        Reading {
+            events: Arc::clone(&options.events),
+            sessions: Arc::clone(&options.sessions),
+            session: Arc::clone(session),
+            key: StreamKey::new(&session.id, control.stream()),
+            attachment: control.attach(),
+            interval: options.limits.keep_alive,
+            kept: Mutex::new(Instant::now()),
+            session_idle: options.limits.session_idle,
+            // What answers a request ends with it; what is pushed would never end.
+            shutdown: push.as_ref().map(|_| self.server.shutdown().clone()),
+            _push: push,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Where a request stands: in a session, outside of any, or in one that is not there.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use toolwire_proto::http::is_session_id;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::transport::http::answer::{self, Answer, SESSION_ID};
+use crate::transport::http::guard;
+use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::options::LegacyMode;
+use crate::transport::http::post::Post;
+
+pub(crate) enum Standing {
+    /// No session is named, or none matters.
+    None,
+    /// A session is named that the caller does not have.
+    Unknown,
+    Session(Arc<LiveSession>),
+}
+
+impl Standing {
+    /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
+    pub(crate) fn refuse(self, id: ResponseId) -> Answer {
+        let (status, reason) = match self {
+            Self::Unknown => (
+                StatusCode::NOT_FOUND,
+                "there is no such session; send `initialize` to open one",
+            ),
+            Self::None | Self::Session(_) => (
+                StatusCode::BAD_REQUEST,
+                "the request names no session: send `initialize` first and repeat its Mcp-Session-Id, \
+                 or name a stateless protocol version in MCP-Protocol-Version and `_meta`",
+            ),
+        };
+        answer::error(status, id, ErrorObject::invalid_request(reason))
+    }
+}
+
+impl Post<'_> {
+    /// Finds the session a request names, if it may have one.
+    pub(crate) async fn standing(&self) -> Result<Standing, Answer> {
+        if self.endpoint.options.legacy != LegacyMode::Sessions || self.names_modern() {
+            return Ok(Standing::None);
+        }
+        let id = match guard::text(&self.parts.headers, &SESSION_ID) {
+            Ok(None) => return Ok(Standing::None),
+            Ok(Some(id)) if is_session_id(id) => id,
+            Ok(Some(_)) | Err(()) => return Ok(Standing::Unknown),
+        };
+        match self.endpoint.session(id, &self.principal()).await {
+            Ok(Some(session)) => Ok(Standing::Session(session)),
+            Ok(None) => Ok(Standing::Unknown),
+            Err(error) => Err(answer::store_failed(&error)),
+        }
+    }
+
+    /// The session of something that needs one.
+    pub(crate) async fn session(&self) -> Result<Arc<LiveSession>, Answer> {
+        self.check_version_header()?;
+        match self.standing().await? {
+            Standing::Session(session) => Ok(session),
+            missing => Err(missing.refuse(ResponseId::Absent)),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! GET and DELETE of the 2025 revisions: streams that are opened or resumed, and sessions that end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, StatusCode};
+use toolwire_proto::event_id::EventId;
+use toolwire_types::ResponseId;
+
+use crate::store::{LogEntry, Replay, SessionSignal, StreamKey};
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::endpoint::{Endpoint, random_name};
+use crate::transport::http::guard;
+use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::log_events::LogEvents;
+use crate::transport::http::legacy::push::{Push, PushReader};
+use crate::transport::http::legacy::requests::{ANSWER_STREAM, preface};
+use crate::transport::http::legacy::standing::Standing;
+use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::post::Post;
+use crate::transport::http::slots::StreamSlot;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The first letter of the names of streams that a client opened to hear of changes.
+const PUSH_STREAM: &str = "g";
+
+/// Opens a stream for whatever the server has to say, or resumes any stream.
+pub(crate) async fn get(post: &Post<'_>) -> Answer {
+    let headers = &post.parts.headers;
+    if let Err(answer) = guard::check_accept_events(headers) {
+        return answer;
+    }
+    let session = match post.session().await {
+        Ok(session) => session,
+        Err(answer) => return answer,
+    };
+    let outcome = match guard::text(headers, &LAST_EVENT_ID) {
+        Ok(None) => open(post.endpoint, session).await,
+        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id)).await,
+        Err(()) => Err(unknown_event()),
+    };
+    outcome.unwrap_or_else(|answer| answer)
+}
+
+/// Ends a session.
+pub(crate) async fn delete(post: &Post<'_>) -> Answer {
+    let session = match post.session().await {
+        Ok(session) => session,
+        Err(answer) => return answer,
+    };
+    let principal = &session.principal;
+    match post.endpoint.end_session(&session.id, principal).await {
+        Ok(true) => answer::empty(StatusCode::NO_CONTENT),
+        // Somebody else was faster.
+        Ok(false) => Standing::Unknown.refuse(ResponseId::Absent),
+        Err(error) => answer::store_failed(&error),
+    }
+}
+
+async fn open(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>) -> Result<Answer, Answer> {
+    let slot = take_slot(endpoint)?;
+    let name = random_name(PUSH_STREAM, 16).map_err(|error| answer::store_failed(&error))?;
+    let key = StreamKey::new(&session.id, &name);
+    let opened = endpoint.options.events.open(&session.principal, &key).await;
+    opened.map_err(|error| answer::store_failed(&error))?;
+    let control = session.stream(&name);
+    let preface = preface(endpoint, &session, &control);
+    let push = read_pushed(endpoint, &session, &control);
+    let reading = endpoint.reading(&session, &control, push);
+    let events = LogEvents::new(reading, 0, None, preface);
+    Ok(stream(endpoint, slot, events))
+}
+
+async fn resume(
+    endpoint: &Arc<Endpoint>,
+    session: Arc<LiveSession>,
+    last: Option<EventId<'_>>,
+) -> Result<Answer, Answer> {
+    let last = last.ok_or_else(unknown_event)?;
+    // Before the stream is taken over from whoever reads it.
+    let slot = take_slot(endpoint)?;
+    let key = StreamKey::new(&session.id, last.stream());
+    let events = &endpoint.options.events;
+    let read = events.read_after(&session.principal, &key, last.sequence(), Duration::ZERO);
+    let replay = read.await.map_err(|error| answer::store_failed(&error))?;
+    match &replay {
+        Replay::Entries(entries) if matches!(entries[..], [(_, LogEntry::End)]) => {
+            return Ok(nothing_more());
+        }
+        Replay::Ended => return Ok(nothing_more()),
+        Replay::Entries(_) => {}
+        Replay::Gap { .. } | Replay::Unknown => return Err(unknown_event()),
+    }
+    let control = session.stream(last.stream());
+    let push = if last.stream().starts_with(ANSWER_STREAM) {
+        None
+    } else {
+        // Whichever node pushed into this stream stops now: this one does.
+        let signal = SessionSignal::Moved {
+            stream: last.stream().to_owned(),
+        };
+        let told = endpoint.signal(&session.id, signal).await;
+        told.map_err(|error| answer::store_failed(&error))?;
+        read_pushed(endpoint, &session, &control)
+    };
+    let reading = endpoint.reading(&session, &control, push);
+    let events = LogEvents::new(reading, last.sequence(), Some(replay), None);
+    Ok(stream(endpoint, slot, events))
+}
+
+fn read_pushed(
+    endpoint: &Arc<Endpoint>,
+    session: &Arc<LiveSession>,
+    control: &Arc<StreamControl>,
+) -> Option<PushReader> {
+    session.read_pushed(control, || Push::start(endpoint, session))
+}
+
+fn take_slot(endpoint: &Endpoint) -> Result<StreamSlot, Answer> {
+    let slot = endpoint.streams.take();
+    slot.ok_or_else(|| answer::unavailable("too many streams are open at the moment"))
+}
+
+fn stream(endpoint: &Endpoint, slot: StreamSlot, events: LogEvents) -> Answer {
+    endpoint.stream(Box::new(events), Some(slot))
+}
+
+/// WHATWG HTML, "Server-sent events": 204 tells a client that it need not come back. One that cancelled its request would
+/// otherwise do so for ever, because it never got an answer.
+fn nothing_more() -> Answer {
+    answer::empty(StatusCode::NO_CONTENT)
+}
+
+/// An event that is too old, somebody else's, or an invention: which of them, nobody is told.
+fn unknown_event() -> Answer {
+    answer::refuse(
+        StatusCode::BAD_REQUEST,
+        "the event of Last-Event-ID is not kept here; open a new stream without it",
+    )
+}

@@ -1,0 +1,72 @@
+//! The bounds of an HTTP endpoint.
+
+use std::time::Duration;
+
+use toolwire_proto::outbox::OutboxLimits;
+
+/// The bounds of an HTTP endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpLimits {
+    /// The longest body that is read, in bytes; a longer one gets 413. 4 MiB.
+    pub body_bytes: usize,
+    /// How many header fields a request may have; one more gets 431. 64.
+    pub header_fields: usize,
+    /// How many bytes names and values of all header fields may have together; more gets 431. 16 KiB.
+    pub header_bytes: usize,
+    /// How long the head of a request may take to arrive; then the connection is closed. 10 s.
+    pub header_deadline: Duration,
+    /// How long the body of a request may take to arrive; then it gets 408. 30 s.
+    pub body_deadline: Duration,
+    /// How many requests may run at once; one more gets 503. 10,000.
+    pub requests_in_flight: usize,
+    /// How many streams of changes may be open at once, besides the requests; one more gets 503. 20,000.
+    pub open_streams: usize,
+    /// How many messages of one stream may wait for a slow reader before they are merged or dropped by kind. 256.
+    pub queued_messages: usize,
+    /// How many bytes of one stream may wait for a slow reader. 1 MiB.
+    pub queued_bytes: usize,
+    /// How long a client may refuse to take bytes before its connection is closed. 30 s.
+    pub write_stall: Duration,
+    /// How often an event stream without news gets a comment. 15 s.
+    pub keep_alive: Duration,
+    /// How long a request may run in silence before its answer becomes an event stream. 5 s.
+    pub quiet_period: Duration,
+    /// How long a session may take from `initialize` to its next request. 60 s.
+    pub session_init: Duration,
+    /// How long a session may be idle. 5 min.
+    pub session_idle: Duration,
+    /// How long running requests may take after the server was told to shut down. 10 s.
+    pub drain: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 4 * 1024 * 1024,
+            header_fields: 64,
+            header_bytes: 16 * 1024,
+            header_deadline: Duration::from_secs(10),
+            body_deadline: Duration::from_secs(30),
+            requests_in_flight: 10_000,
+            open_streams: 20_000,
+            queued_messages: 256,
+            queued_bytes: 1024 * 1024,
+            write_stall: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(15),
+            quiet_period: Duration::from_secs(5),
+            session_init: Duration::from_secs(60),
+            session_idle: Duration::from_secs(300),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl HttpLimits {
+    pub(crate) fn outbox(&self) -> OutboxLimits {
+        OutboxLimits {
+            messages: self.queued_messages,
+            bytes: self.queued_bytes,
+        }
+    }
+}

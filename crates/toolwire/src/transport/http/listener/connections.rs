@@ -1,0 +1,115 @@
+//! The connections of a listener: each is a task, and all are owned here.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::task::{Id, JoinSet};
+
+/// How long connections that were cut off may take to clean up behind themselves.
+const CLEANING_UP: Duration = Duration::from_secs(1);
+
+/// The connections that are open. Dropping it cuts them off.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    tasks: JoinSet<()>,
+    /// One for each task rather than one for all: a connection looks at it whenever it is woken, and should then not
+    /// meet all others at a lock.
+    leave: HashMap<Id, oneshot::Sender<()>>,
+}
+
+impl Connections {
+    /// Starts a connection. It hears on the given channel when it should come to an end.
+    pub(super) fn start<F>(&mut self, connection: impl FnOnce(oneshot::Receiver<()>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (leave, told_to_leave) = oneshot::channel();
+        let task = self.tasks.spawn(connection(told_to_leave));
+        self.leave.insert(task.id(), leave);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Waits for the end of one connection; `None` when there is none.
+    ///
+    /// # Cancellation
+    /// Dropping the future is harmless.
+    pub(super) async fn next_ended(&mut self) -> Option<()> {
+        let id = match self.tasks.join_next_with_id().await? {
+            Ok((id, ())) => id,
+            Err(error) => {
+                if error.is_panic() {
+                    tracing::error!(%error, "a connection panicked");
+                }
+                error.id()
+            }
+        };
+        self.leave.remove(&id);
+        Some(())
+    }
+
+    /// Tells every connection to end after the requests it has begun.
+    pub(super) fn tell_to_leave(&mut self) {
+        self.leave.clear();
+    }
+
+    /// Waits until no connection is left.
+    pub(super) async fn all_ended(&mut self) {
+        while self.next_ended().await.is_some() {}
+    }
+
+    /// Ends what is left, now.
+    pub(super) async fn cut_off(mut self) {
+        // A handler that blocks its thread cannot be ended; it must not hold the server back either.
+        if tokio::time::timeout(CLEANING_UP, self.tasks.shutdown())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a connection could not be ended: its handler blocks a thread");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn those_told_to_leave_do_and_are_forgotten() {
+        let mut connections = Connections::default();
+        for _ in 0..3 {
+            connections.start(|leave| async move {
+                leave.await.unwrap_err();
+            });
+        }
+        assert_eq!(connections.len(), 3);
+        connections.tell_to_leave();
+        connections.all_ended().await;
+        assert_eq!(connections.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn one_that_panics_is_forgotten_like_any_other() {
+        let mut connections = Connections::default();
+        connections.start(|_| async { panic!("on purpose") });
+        assert_eq!(connections.next_ended().await, Some(()));
+        assert!(connections.leave.is_empty());
+        assert_eq!(connections.next_ended().await, None);
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_leave_is_cut_off() {
+        let (held, dropped) = oneshot::channel::<()>();
+        let mut connections = Connections::default();
+        connections.start(|leave| async move {
+            let _held = held;
+            let _leave = leave;
+            std::future::pending::<()>().await;
+        });
+        connections.cut_off().await;
+        dropped.await.unwrap_err();
+    }
+}

@@ -1,0 +1,167 @@
+//! One node among several: what it hears from the others, and what it tells them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use toolwire_proto::subscriptions::Change;
+use toolwire_types::ResponseId;
+
+use crate::server::hub::Neighbours;
+use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
+use crate::transport::http::endpoint::{Endpoint, random_name};
+
+/// How long to wait before a bus that failed is tried again.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// How many different changes may wait for the bus. Beyond that the others miss some, as they do when a bus is away.
+const MAX_WAITING_CHANGES: usize = 10_000;
+
+/// This node.
+#[derive(Debug)]
+pub(super) struct Node {
+    name: String,
+    bus: Option<Arc<dyn Bus>>,
+    outgoing: Arc<OutgoingChanges>,
+    started: Once,
+}
+
+/// Changes of this node that the others were not told of yet.
+#[derive(Debug, Default)]
+struct OutgoingChanges {
+    waiting: Mutex<BTreeSet<Change>>,
+    ready: Notify,
+}
+
+impl Neighbours for OutgoingChanges {
+    fn tell(&self, change: &Change) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < MAX_WAITING_CHANGES {
+            waiting.insert(change.clone());
+        }
+        drop(waiting);
+        self.ready.notify_one();
+    }
+}
+
+impl Node {
+    pub(super) fn new(bus: Option<Arc<dyn Bus>>) -> Self {
+        Self {
+            // Only the node itself compares it, so that without randomness nothing worse happens than hearing an echo.
+            name: random_name("", 12).unwrap_or_default(),
+            bus,
+            outgoing: Arc::default(),
+            started: Once::new(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Joins the others, once.
+    pub(super) fn join(&self, endpoint: &Arc<Endpoint>) {
+        let Some(bus) = &self.bus else { return };
+        self.started.call_once(|| {
+            let neighbours = Arc::clone(&self.outgoing) as Arc<dyn Neighbours>;
+            endpoint.server.hub().set_neighbours(neighbours);
+            tokio::spawn(hear(Arc::downgrade(endpoint), Arc::clone(bus)));
+            tokio::spawn(tell(
+                self.name.clone(),
+                Arc::clone(bus),
+                Arc::downgrade(&self.outgoing),
+            ));
+        });
+    }
+}
+
+/// Tells the others of changes, several equal ones once.
+async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<OutgoingChanges>) {
+    while let Some(outgoing) = outgoing.upgrade() {
+        let changes = {
+            let mut waiting = outgoing
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *waiting)
+        };
+        if changes.is_empty() {
+            // Looks up from time to time, so that it ends with its endpoint.
+            let ready = outgoing.ready.notified();
+            let _ = tokio::time::timeout(RECONNECT, ready).await;
+        }
+        for change in changes {
+            let message = BusMessage::new(&node, News::Change(change));
+            if let Err(error) = bus.publish(message).await {
+                tracing::warn!(%error, "other nodes were not told of a change");
+            }
+        }
+    }
+}
+
+/// Hears from the others until the endpoint is gone.
+async fn hear(endpoint: Weak<Endpoint>, bus: Arc<dyn Bus>) {
+    let mut was_connected = false;
+    while endpoint.strong_count() > 0 {
+        match bus.subscribe().await {
+            Ok(subscription) => {
+                if was_connected && let Some(endpoint) = endpoint.upgrade() {
+                    // Whatever was said meanwhile was missed.
+                    endpoint.server.hub().resync();
+                }
+                was_connected = true;
+                hear_until_lost(&endpoint, subscription).await;
+            }
+            Err(error) => tracing::warn!(%error, "the bus between nodes cannot be joined"),
+        }
+        tokio::time::sleep(RECONNECT).await;
+    }
+}
+
+async fn hear_until_lost(endpoint: &Weak<Endpoint>, mut subscription: Box<dyn BusSubscription>) {
+    loop {
+        let delivery = match tokio::time::timeout(RECONNECT, subscription.next()).await {
+            Ok(Some(delivery)) => Some(delivery),
+            Ok(None) => return,
+            Err(_) => None,
+        };
+        let Some(endpoint) = endpoint.upgrade() else {
+            return;
+        };
+        match delivery {
+            Some(BusDelivery::Message(message)) if message.node != endpoint.node.name => {
+                endpoint.on_news(message.news);
+            }
+            Some(BusDelivery::Lagged) => endpoint.server.hub().resync(),
+            Some(BusDelivery::Message(_)) | None => {}
+        }
+    }
+}
+
+impl Endpoint {
+    fn on_news(&self, news: News) {
+        match news {
+            News::Change(change) => drop(self.server.hub().publish_here(&change)),
+            News::Session {
+                session,
+                signal: SessionSignal::Message(message),
+            } => self.http_with_sse.deliver(&session, &message),
+            News::Session { session, signal } => {
+                let Some(live) = self.live.find(&session) else {
+                    return;
+                };
+                match signal {
+                    SessionSignal::Answered { id, outcome } => {
+                        live.caller.resolve(&ResponseId::Id(id), outcome);
+                    }
+                    SessionSignal::Cancelled { id } => live.state.cancel(&id),
+                    SessionSignal::Moved { stream } => live.hand_over(&stream),
+                    SessionSignal::Ended => live.end(),
+                    // Handled above: streams of that transport are no sessions of this kind.
+                    SessionSignal::Message(_) => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One POST, and everything its message is judged by. A GET or a DELETE is one without a message.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::request::Parts;
+use toolwire_proto::admit::{self, Facts, Headers, NotificationAction};
+use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope, Unreadable};
+use toolwire_proto::features::{Era, SupportedVersions};
+use toolwire_proto::lifecycle::Lifecycle;
+use toolwire_proto::stamp;
+use toolwire_types::{RawJson, ResponseId};
+
+use crate::engine::{Principal, TokenInfo};
+use crate::server::snapshot::Snapshot;
+use crate::store::SessionSignal;
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::guard;
+use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::standing::Standing;
+use crate::transport::http::options::LegacyMode;
+
+/// One POST.
+pub(super) struct Post<'a> {
+    pub(super) endpoint: &'a Arc<Endpoint>,
+    pub(super) parts: &'a Parts,
+    pub(super) auth: Option<Arc<TokenInfo>>,
+    pub(super) headers: Headers<'a>,
+    /// What the request may be judged by besides its message.
+    pub(super) snapshot: Arc<Snapshot>,
+}
+
+impl<'a> Post<'a> {
+    pub(super) fn new(
+        endpoint: &'a Arc<Endpoint>,
+        parts: &'a Parts,
+        auth: Option<Arc<TokenInfo>>,
+    ) -> Self {
+        Self {
+            endpoint,
+            parts,
+            auth,
+            headers: guard::routing_headers(&parts.headers),
+            snapshot: endpoint.server.snapshot(),
+        }
+    }
+}
+
+impl Post<'_> {
+    /// Does what a notification says.
+    pub(super) async fn note(
+        &self,
+        session: &Arc<LiveSession>,
+        notification: &NotificationEnvelope<'_>,
+    ) -> Result<(), Answer> {
+        let standing = Standing::Session(Arc::clone(session));
+        let action = self.with_facts(&standing, |facts| {
+            admit::admit_notification(notification, facts)
+        });
+        match action {
+            NotificationAction::Cancel { request_id, reason } => {
+                tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
+                session.state.cancel(&request_id);
+                let signal = SessionSignal::Cancelled { id: request_id };
+                let told = self.endpoint.signal(&session.id, signal).await;
+                told.map_err(|error| answer::store_failed(&error))
+            }
+            NotificationAction::Initialized => {
+                session.state.initialized();
+                let saved = self.endpoint.save(session).await;
+                saved.map_err(|error| answer::store_failed(&error))
+            }
+            _ => {
+                tracing::debug!(method = %notification.method, "a notification nobody needs");
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives an answer of the client to whoever waits for it, here or on another node.
+    pub(super) async fn resolve(
+        &self,
+        session: &LiveSession,
+        response: ResponseEnvelope<'_>,
+    ) -> Result<(), Answer> {
+        let outcome = response.outcome.map(RawJson::from);
+        if self.endpoint.options.bus.is_none() || session.caller.is_waiting_for(&response.id) {
+            session.caller.resolve(&response.id, outcome);
+            return Ok(());
+        }
+        let ResponseId::Id(id) = response.id else {
+            return Ok(());
+        };
+        let signal = SessionSignal::Answered { id, outcome };
+        let told = self.endpoint.signal(&session.id, signal).await;
+        told.map_err(|error| answer::store_failed(&error))
+    }
+
+    pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> Answer {
+        let id = match unreadable.id {
+            Some(id) => ResponseId::Id(id),
+            None => stamp::unreadable_id(admit::header_version(&self.headers)),
+        };
+        answer::error(StatusCode::BAD_REQUEST, id, unreadable.error)
+    }
+
+    /// Whether the version header names a revision whose requests describe themselves.
+    pub(super) fn names_modern(&self) -> bool {
+        admit::header_era(&self.headers) == Some(Era::Modern)
+    }
+
+    /// Spec 2025-11-25, basic/transports, "Protocol Version Header".
+    pub(super) fn check_version_header(&self) -> Result<(), Answer> {
+        admit::check_version_header(&self.headers, &self.snapshot.supported)
+            .map_err(|error| answer::error(StatusCode::BAD_REQUEST, ResponseId::Absent, error))
+    }
+
+    pub(super) fn principal(&self) -> Principal {
+        let token = self.auth.as_deref();
+        token.map_or_else(Principal::anonymous, Principal::of)
+    }
+
+    /// Lets the gate judge with everything that is known.
+    pub(super) fn with_facts<R>(
+        &self,
+        standing: &Standing,
+        judge: impl FnOnce(&Facts<'_>) -> R,
+    ) -> R {
+        let options = &self.endpoint.options;
+        let lifecycle = match standing {
+            Standing::Session(session) => session.state.lifecycle(),
+            Standing::None | Standing::Unknown => Lifecycle::Fresh,
+        };
+        let keeps_sessions = options.legacy == LegacyMode::Sessions;
+        judge(&Facts {
+            supported: &self.served_versions(),
+            lifecycle,
+            headers: Some(self.headers),
+            is_custom_method: &|name| self.snapshot.methods.contains_key(name),
+            require_initialized: keeps_sessions && self.snapshot.options.require_initialized,
+        })
+    }
+
+    fn served_versions(&self) -> Cow<'_, SupportedVersions> {
+        match self.endpoint.options.legacy {
+            LegacyMode::Refuse => Cow::Owned(self.snapshot.supported.modern().collect()),
+            LegacyMode::Sessions | LegacyMode::Stateless => Cow::Borrowed(&self.snapshot.supported),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A handler at work for one POST, polled by whoever owns the answer.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+use toolwire_proto::features::Era;
+use toolwire_types::RequestId;
+
+use crate::engine::{BoxFuture, Outcome};
+use crate::transport::http::answer::Finished;
+use crate::transport::http::event_source::{EventSource, Flow};
+use crate::transport::http::slots::RequestSlot;
+use crate::transport::http::stream_context::HttpStreamContext;
+use crate::transport::http::stream_queue::write_event;
+
+/// A handler at work.
+pub(super) struct Running {
+    work: Work,
+    pub(super) context: Arc<HttpStreamContext>,
+    on_disconnect: OnDisconnect,
+    /// Held until the handler is done.
+    slot: Option<RequestSlot>,
+}
+
+/// What becomes of a handler whose client has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnDisconnect {
+    /// Spec 2026-07-28, basic/patterns/cancellation: it is cancelled.
+    Cancel,
+    /// Spec 2025-11-25, basic/transports: leaving is no cancellation, so it runs on.
+    Finish,
+}
+
+/// What is polled.
+pub(super) enum Work {
+    /// One request whose client cancels it by leaving.
+    One {
+        id: RequestId,
+        era: Era,
+        future: BoxFuture<'static, Outcome>,
+    },
+    /// Whatever else ends with a message; `None` when it was cancelled, and nothing is said.
+    Other(BoxFuture<'static, Option<Finished>>),
+    /// The outcome, which something goes before.
+    Ready(Option<Finished>),
+    /// Done.
+    Over,
+}
+
+impl Work {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Finished>> {
+        let finished = match self {
+            Self::One { id, era, future } => future
+                .as_mut()
+                .poll(cx)
+                .map(|outcome| Some(Finished::new(id, *era, &outcome))),
+            Self::Other(future) => future.as_mut().poll(cx),
+            Self::Ready(finished) => Poll::Ready(finished.take()),
+            Self::Over => Poll::Ready(None),
+        };
+        if finished.is_ready() {
+            *self = Self::Over;
+        }
+        finished
+    }
+
+    /// Runs to the end.
+    pub(super) async fn finish(mut self) -> Option<Finished> {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+}
+
+/// How the answer begins.
+pub(super) enum Opening {
+    /// With its end.
+    Outcome(Option<Finished>),
+    /// With something else, or with silence.
+    Stream,
+}
+
+impl Running {
+    pub(super) fn new(
+        work: Work,
+        context: Arc<HttpStreamContext>,
+        on_disconnect: OnDisconnect,
+        slot: impl Into<Option<RequestSlot>>,
+    ) -> Self {
+        Self {
+            work,
+            context,
+            on_disconnect,
+            slot: slot.into(),
+        }
+    }
+
+    /// Drives the handler.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Finished>> {
+        self.work.poll(cx)
+    }
+
+    /// Drives the handler until it is known how the answer begins: it ends at once, it says something first, or it was
+    /// silent for too long.
+    pub(super) async fn open(&mut self, quiet_period: Duration) -> Opening {
+        let mut quiet: Option<Pin<Box<Sleep>>> = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(finished) = self.poll(cx) {
+                if !self.context.queue.has_message() {
+                    return Poll::Ready(Opening::Outcome(finished));
+                }
+                self.work = Work::Ready(finished);
+                return Poll::Ready(Opening::Stream);
+            }
+            if self.context.queue.poll_news(cx).is_ready() {
+                return Poll::Ready(Opening::Stream);
+            }
+            // A handler that is done at its first turn never gets here, and costs no timer.
+            let quiet = quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep(quiet_period)));
+            quiet.as_mut().poll(cx).map(|()| Opening::Stream)
+        })
+        .await
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Work::Over | Work::Ready(_) = self.work {
+            return;
+        }
+        match (self.on_disconnect, Handle::try_current()) {
+            (OnDisconnect::Finish, Ok(runtime)) => {
+                let mut rest = Self {
+                    work: std::mem::replace(&mut self.work, Work::Over),
+                    context: Arc::clone(&self.context),
+                    // Dropped by the end of the runtime, it is not started again.
+                    on_disconnect: OnDisconnect::Cancel,
+                    slot: self.slot.take(),
+                };
+                runtime.spawn(async move { drop(poll_fn(|cx| rest.poll(cx)).await) });
+            }
+            _ => self.context.set_gone(),
+        }
+    }
+}
+
+/// A handler whose answer has become a stream, without a way to resume it.
+pub(super) struct ExchangeEvents(pub(super) Running);
+
+impl EventSource for ExchangeEvents {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+        let Self(running) = self;
+        // The handler goes first, so that what it says in this turn leaves in this turn.
+        let finished = running.poll(cx);
+        running.context.queue.take_events(out);
+        match finished {
+            Poll::Ready(finished) => {
+                if let Some(finished) = finished {
+                    write_event(out, &finished.message);
+                }
+                Poll::Ready(Flow::Ends)
+            }
+            Poll::Pending if !out.is_empty() => Poll::Ready(Flow::Continues),
+            Poll::Pending => running.context.queue.poll_news(cx).map(|()| {
+                running.context.queue.take_events(out);
+                Flow::Continues
+            }),
+        }
+    }
+}

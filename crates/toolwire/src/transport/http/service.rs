@@ -1,0 +1,306 @@
+//! A server as a `tower` service over `http` types.
+
+use std::convert::Infallible;
+use std::error::Error as StdError;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body::Body;
+use tokio::runtime::Handle;
+
+use crate::engine::{BoxFuture, Principal, TokenInfo};
+use crate::server::Server;
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::body::HttpBody;
+use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::incoming::{self, Unread};
+use crate::transport::http::legacy::{http_with_sse, streams};
+use crate::transport::http::options::HttpOptions;
+use crate::transport::http::post::Post;
+use crate::transport::http::{cors, guard, message};
+
+/// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
+///
+/// Clones share everything. It answers at its own path only; see [`HttpOptions::with_path`]. A layer in front that has
+/// verified an access token says so by putting a [`TokenInfo`] into the extensions of the request: sessions, streams and
+/// request states then belong to whom it names.
+#[derive(Debug, Clone)]
+pub struct HttpService {
+    endpoint: Arc<Endpoint>,
+    /// Where the connection came in, when the listener knows.
+    local_address: Option<SocketAddr>,
+}
+
+/// How much an endpoint has to do at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct HttpLoad {
+    /// Requests whose handlers run.
+    pub requests: usize,
+    /// Open streams of changes.
+    pub streams: usize,
+    /// Sessions this node works for at the moment: those with a running request or a stream.
+    pub sessions: usize,
+}
+
+impl HttpService {
+    /// Puts a server on HTTP. With a bus among the options, the node joins the others at once inside a tokio runtime,
+    /// else with its first request.
+    ///
+    /// # Panics
+    /// When the options name a host or an origin that is none.
+    #[must_use]
+    pub fn new(server: Server, options: HttpOptions) -> Self {
+        let endpoint = Arc::new(Endpoint::new(server, options));
+        if Handle::try_current().is_ok() {
+            endpoint.node.join(&endpoint);
+        }
+        Self {
+            endpoint,
+            local_address: None,
+        }
+    }
+
+    /// The same service for one connection, whose local address lets the guard accept that address as a host.
+    #[must_use]
+    pub fn arriving_at(&self, local_address: SocketAddr) -> Self {
+        Self {
+            endpoint: Arc::clone(&self.endpoint),
+            local_address: Some(local_address),
+        }
+    }
+
+    /// How much there is to do at the moment.
+    #[must_use]
+    pub fn load(&self) -> HttpLoad {
+        HttpLoad {
+            requests: self.endpoint.requests.used(),
+            streams: self.endpoint.streams.used(),
+            sessions: self.endpoint.live.len(),
+        }
+    }
+
+    /// Waits until no request runs, also none whose client has gone.
+    pub(super) async fn idle(&self) {
+        self.endpoint.requests.all_free().await;
+    }
+
+    /// Answers one request. Dropping the future, or the body of the answer, is a client that goes away.
+    pub async fn respond<B>(&self, request: Request<B>) -> Response<HttpBody>
+    where
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let answer = match self.check(&parts) {
+            Ok(()) => self.answer(&parts, body).await,
+            Err(answer) => answer,
+        };
+        tracing::debug!(
+            method = %parts.method,
+            path = parts.uri.path(),
+            status = answer.status().as_u16(),
+            "answered"
+        );
+        answer
+    }
+
+    /// Answers a request that has passed the guards.
+    async fn answer<B>(&self, parts: &Parts, body: B) -> Answer
+    where
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let mut answer = match self.route(parts) {
+            Ok(Route::Post) => self.post(parts, body).await,
+            Ok(Route::Get) => streams::get(&self.without_message(parts)).await,
+            Ok(Route::Delete) => streams::delete(&self.without_message(parts)).await,
+            Ok(Route::OpenStream) => self
+                .open_stream(parts)
+                .await
+                .unwrap_or_else(|answer| answer),
+            Ok(Route::StreamMessage) => self
+                .stream_message(parts, body)
+                .await
+                .unwrap_or_else(|answer| answer),
+            Err(answer) => answer,
+        };
+        cors::expose(parts, &mut answer);
+        answer
+    }
+
+    /// Refuses what nobody may have.
+    fn check(&self, parts: &Parts) -> Result<(), Answer> {
+        guard::check_head(parts, &self.endpoint.options.limits)?;
+        self.endpoint.guard.check_names(parts, self.local_address)
+    }
+
+    /// Finds out what is wanted.
+    fn route(&self, parts: &Parts) -> Result<Route, Answer> {
+        let options = &self.endpoint.options;
+        let path = Path::of(parts.uri.path(), options).ok_or_else(|| {
+            answer::refuse(StatusCode::NOT_FOUND, "there is nothing at this path")
+        })?;
+        if self.endpoint.server.shutdown().is_cancelled() {
+            return Err(answer::unavailable("the server is shutting down"));
+        }
+        let refuse = |methods| {
+            Err(cors::preflight(parts, methods)
+                .unwrap_or_else(|| answer::method_not_allowed(methods)))
+        };
+        match (path, &parts.method) {
+            (Path::Endpoint, &Method::POST) => Ok(Route::Post),
+            (Path::Endpoint, method) => {
+                let keeps_sessions =
+                    self.endpoint.keeps_sessions() && !guard::names_modern(&parts.headers);
+                match *method {
+                    Method::GET if keeps_sessions => Ok(Route::Get),
+                    Method::DELETE if keeps_sessions => Ok(Route::Delete),
+                    _ if keeps_sessions => refuse("GET, POST, DELETE"),
+                    _ => refuse("POST"),
+                }
+            }
+            (Path::Stream, &Method::GET) => Ok(Route::OpenStream),
+            (Path::Stream, _) => refuse("GET"),
+            (Path::Messages, &Method::POST) => Ok(Route::StreamMessage),
+            (Path::Messages, _) => refuse("POST"),
+        }
+    }
+
+    async fn post<B>(&self, parts: &Parts, body: B) -> Answer
+    where
+        B: Body,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let checked = guard::check_content(&parts.headers)
+            .and_then(|()| guard::check_accept_both(&parts.headers));
+        if let Err(answer) = checked {
+            return answer;
+        }
+        let message = match self.read(body).await {
+            Ok(message) => message,
+            Err(answer) => return answer,
+        };
+        self.endpoint.node.join(&self.endpoint);
+        message::serve(&self.endpoint, parts, token(parts), &message).await
+    }
+
+    async fn read<B>(&self, body: B) -> Result<Bytes, Answer>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let limits = &self.endpoint.options.limits;
+        incoming::read(body, limits.body_bytes, limits.body_deadline)
+            .await
+            .map_err(|unread| refuse_unread(&unread, limits.body_bytes))
+    }
+
+    async fn open_stream(&self, parts: &Parts) -> Result<Answer, Answer> {
+        self.endpoint.node.join(&self.endpoint);
+        http_with_sse::open(&self.endpoint, &parts.headers, principal(parts)).await
+    }
+
+    async fn stream_message<B>(&self, parts: &Parts, body: B) -> Result<Answer, Answer>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        guard::check_content(&parts.headers)?;
+        let message = self.read(body).await?;
+        self.endpoint.node.join(&self.endpoint);
+        http_with_sse::take(&self.endpoint, parts, &principal(parts), &message).await
+    }
+
+    fn without_message<'a>(&'a self, parts: &'a Parts) -> Post<'a> {
+        self.endpoint.node.join(&self.endpoint);
+        Post::new(&self.endpoint, parts, token(parts))
+    }
+}
+
+enum Route {
+    Post,
+    Get,
+    Delete,
+    /// The two of the 2024-11-05 transport.
+    OpenStream,
+    StreamMessage,
+}
+
+/// Where something is served.
+enum Path {
+    Endpoint,
+    /// The two of the 2024-11-05 transport.
+    Stream,
+    Messages,
+}
+
+impl Path {
+    fn of(path: &str, options: &HttpOptions) -> Option<Self> {
+        match path {
+            path if path == options.path => Some(Self::Endpoint),
+            http_with_sse::STREAM_PATH if options.http_with_sse => Some(Self::Stream),
+            http_with_sse::MESSAGE_PATH if options.http_with_sse => Some(Self::Messages),
+            _ => None,
+        }
+    }
+}
+
+fn principal(parts: &Parts) -> Principal {
+    let token = parts.extensions.get::<TokenInfo>();
+    token.map_or_else(Principal::anonymous, Principal::of)
+}
+
+fn token(parts: &Parts) -> Option<Arc<TokenInfo>> {
+    parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
+}
+
+fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
+    match unread {
+        Unread::TooLong => answer::refuse_and_close(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the message is longer than {limit} bytes"),
+        ),
+        Unread::TooSlow => answer::refuse_and_close(
+            StatusCode::REQUEST_TIMEOUT,
+            "the message took too long to arrive",
+        ),
+        Unread::Broken => {
+            answer::refuse_and_close(StatusCode::BAD_REQUEST, "the message broke off")
+        }
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    type Response = Response<HttpBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<HttpBody>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.respond(request).await) })
+    }
+}
+
+impl Server {
+    /// The server as a `tower` service, with the default options; for others, use [`HttpService::new`].
+    #[must_use]
+    pub fn into_http_service(self) -> HttpService {
+        HttpService::new(self, HttpOptions::new())
+    }
+}

@@ -1,0 +1,104 @@
+//! How much an endpoint does at once, and the bound on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+/// Counts what runs; a count never passes its limit.
+#[derive(Debug)]
+pub(super) struct Slots {
+    used: AtomicUsize,
+    limit: usize,
+    emptied: Notify,
+}
+
+impl Slots {
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            limit,
+            emptied: Notify::new(),
+        })
+    }
+
+    /// Takes a slot, if one is free.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
+        let slot = Slot(Arc::clone(self));
+        // Counted first, and given back by the drop of `slot` when that was one too many.
+        (self.used.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(slot)
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// Waits until every slot is free.
+    pub(super) async fn all_free(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            tokio::pin!(emptied);
+            // Registered before the count is read, so that the last one to leave is not missed.
+            emptied.as_mut().enable();
+            if self.used() == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+/// A place among those who run; free again when it is dropped.
+#[derive(Debug)]
+pub(super) struct Slot(Arc<Slots>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if self.0.used.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.emptied.notify_waiters();
+        }
+    }
+}
+
+/// The place of a running request.
+pub(super) type RequestSlot = Slot;
+
+/// The place of an open stream.
+pub(super) type StreamSlot = Slot;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_slots_as_the_limit_says() {
+        let slots = Slots::new(2);
+        let first = slots.take().unwrap();
+        let second = slots.take().unwrap();
+        assert!(slots.take().is_none());
+        assert!(slots.take().is_none());
+        assert_eq!(slots.used(), 2);
+        drop(first);
+        let third = slots.take();
+        assert!(third.is_some());
+        drop((second, third));
+        assert_eq!(slots.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_is_woken_by_the_last_to_leave() {
+        let slots = Slots::new(2);
+        slots.all_free().await;
+        let (first, second) = (slots.take(), slots.take());
+        let waiting = tokio::spawn({
+            let slots = Arc::clone(&slots);
+            async move { slots.all_free().await }
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(second);
+        waiting.await.unwrap();
+    }
+}

@@ -1,0 +1,172 @@
+//! The transport's side of one request that came by POST.
+//!
+//! The answer starts out as a plain one. The first notice, or the first question to the client, makes it a stream of
+//! events, of which the outcome is the last.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::outbox::{OutboxLimits, OutgoingKind};
+use toolwire_types::{RawJson, Request, RequestId};
+
+use crate::engine::exchange::encode;
+use crate::engine::transport::no_channel;
+use crate::engine::{BoxFuture, ConnectionState, Notice, TokenInfo, TransportContext};
+use crate::error::Error;
+use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::stream_queue::StreamQueue;
+use crate::transport::outlet::Outlet as _;
+
+/// The context of a request that came over HTTP.
+#[derive(Debug)]
+pub struct HttpStreamContext {
+    pub(super) queue: StreamQueue,
+    peer: Peer,
+    auth: Option<Arc<TokenInfo>>,
+    /// The client went away, where that cancels.
+    gone: AtomicBool,
+    streaming: AtomicBool,
+    /// The handler wants the client to hang up and come back.
+    released: AtomicBool,
+    /// The stream the answer became, when it can be resumed.
+    control: OnceLock<Arc<StreamControl>>,
+}
+
+/// What is known about the client beside the request.
+#[derive(Debug)]
+pub(super) enum Peer {
+    /// Nothing: the request says it all.
+    Stateless,
+    /// A state made for this request alone.
+    Transient(Arc<ConnectionState>),
+    /// A session.
+    Session(Arc<LiveSession>),
+}
+
+impl HttpStreamContext {
+    pub(super) fn new(limits: OutboxLimits, peer: Peer, auth: Option<Arc<TokenInfo>>) -> Self {
+        Self {
+            queue: StreamQueue::new(limits),
+            peer,
+            auth,
+            gone: AtomicBool::new(false),
+            streaming: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            control: OnceLock::new(),
+        }
+    }
+
+    /// Whether the answer has become a stream of events.
+    #[must_use]
+    pub fn streaming(&self) -> bool {
+        self.streaming.load(Ordering::Relaxed)
+    }
+
+    /// The id the next event will get, on a stream that can be resumed.
+    #[must_use]
+    pub fn next_event_id(&self) -> Option<String> {
+        self.control.get()?.next_event_id()
+    }
+
+    pub(super) fn set_streaming(&self) {
+        self.streaming.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_control(&self, control: Arc<StreamControl>) {
+        // There is one upgrade for each context.
+        let _ = self.control.set(control);
+    }
+
+    /// Whether the handler asks that the client hang up and come back.
+    pub(super) fn wants_release(&self) -> bool {
+        self.released.load(Ordering::Acquire)
+    }
+
+    /// Whether the handler asked, since the last time, that the client hang up and come back.
+    pub(super) fn take_release(&self) -> bool {
+        self.released.swap(false, Ordering::AcqRel)
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(super) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    fn session(&self) -> Option<&Arc<LiveSession>> {
+        match &self.peer {
+            Peer::Session(session) => Some(session),
+            Peer::Stateless | Peer::Transient(_) => None,
+        }
+    }
+
+    /// Tells the client that nobody waits for its answer any more.
+    fn withdraw(&self, id: &RequestId) {
+        let params = RawJson::from_value(&serde_json::json!({ "requestId": id }));
+        self.notify(Notice::new(
+            "notifications/cancelled",
+            params,
+            OutgoingKind::Other,
+        ));
+    }
+}
+
+impl TransportContext for HttpStreamContext {
+    fn notify(&self, notice: Notice) {
+        self.queue.notify(&notice.notification, notice.kind);
+    }
+
+    fn request(
+        &self,
+        method: &'static str,
+        params: RawJson,
+    ) -> BoxFuture<'_, Result<RawJson, Error>> {
+        Box::pin(async move {
+            let Some(session) = self.session() else {
+                return Err(no_channel(method));
+            };
+            let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
+                Ok(bytes) => self.queue.push(OutgoingKind::Request, bytes),
+                Err(error) => tracing::warn!(%error, "a request could not be written"),
+            };
+            session.caller.call(send, |id| self.withdraw(id)).await
+        })
+    }
+
+    fn has_channel(&self) -> bool {
+        self.session().is_some()
+    }
+
+    fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
+        match &self.peer {
+            Peer::Stateless => None,
+            Peer::Transient(state) => Some(state),
+            Peer::Session(session) => Some(&session.state),
+        }
+    }
+
+    fn connection_token(&self) -> Option<&str> {
+        self.session().map(|session| session.id.as_str())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    fn auth(&self) -> &TokenInfo {
+        self.auth.as_deref().unwrap_or(TokenInfo::none())
+    }
+
+    fn release_stream(&self) -> bool {
+        let can_poll = self
+            .session()
+            .and_then(|session| session.state.version())
+            .is_some_and(VersionFeatures::has_priming_event);
+        if can_poll {
+            self.released.store(true, Ordering::Release);
+            self.queue.nudge();
+        }
+        can_poll
+    }
+}
