@@ -14,6 +14,16 @@ mod custom_methods;
 mod discover;
 mod ending;
 mod eras;
+#[cfg(feature = "http-server")]
+mod http;
+#[cfg(feature = "http-server")]
+mod http_listener;
+#[cfg(feature = "tls")]
+mod http_tls;
+#[cfg(feature = "http-server")]
+mod http_with_sse;
+#[cfg(feature = "http-server")]
+mod http_with_sse_guards;
 mod input_required;
 mod legacy;
 mod legacy_asking;
@@ -27,6 +37,8 @@ mod listen;
 mod logging;
 mod macro_errors;
 mod macros;
+#[cfg(feature = "http-server")]
+mod old_client;
 mod pages;
 mod peer;
 mod progress;

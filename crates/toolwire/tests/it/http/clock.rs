@@ -1,0 +1,174 @@
+//! What time does to sessions and streams, with a clock that stands still until the test moves it.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{Instant, advance};
+use toolwire::RequestContext;
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
+
+use crate::http::direct::{Direct, in_session, next_chunk};
+use crate::http::request::Request;
+use crate::http::stage::Stage;
+use crate::peer::{call, legacy, modern, notification, plain, server};
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+fn service() -> HttpService {
+    HttpService::new(Stage::new().server, HttpOptions::new())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_nobody_uses_after_initialize_is_forgotten() {
+    let limit = HttpLimits::default().session_init;
+    assert_eq!(limit, Duration::from_secs(60));
+    for (waited, status) in [
+        (limit - MILLISECOND, 200),
+        (limit, 404),
+        (limit + MILLISECOND, 404),
+    ] {
+        let client = Direct::new(&service());
+        let session = client.initialize().await;
+        advance(waited).await;
+        assert_eq!(client.ping(&session).await, status, "after {waited:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_session_is_forgotten() {
+    let limit = HttpLimits::default().session_idle;
+    assert_eq!(limit, Duration::from_secs(300));
+    for (waited, status) in [
+        (limit - MILLISECOND, 200),
+        (limit, 404),
+        (limit + MILLISECOND, 404),
+    ] {
+        let client = Direct::new(&service());
+        let session = client.open_session().await;
+        // Being used is not being idle.
+        for _ in 0..3 {
+            advance(limit - MILLISECOND).await;
+            assert_eq!(client.ping(&session).await, 200);
+        }
+        advance(waited).await;
+        assert_eq!(client.ping(&session).await, status, "after {waited:?}");
+        let get = Request::get(&session, "2025-11-25");
+        assert_eq!(client.send(get).await.status(), status, "after {waited:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_with_an_open_stream_is_not_idle() {
+    let client = Direct::new(&service());
+    let session = client.open_session().await;
+    let get = Request::get(&session, "2025-11-25");
+    let mut body = Box::pin(client.send(get).await.into_body());
+    let began = Instant::now();
+    let limit = HttpLimits::default().session_idle;
+    while began.elapsed() < limit * 2 {
+        next_chunk(&mut body).await.expect("the stream goes on");
+    }
+    assert_eq!(client.ping(&session).await, 200);
+    drop(body);
+    advance(limit + Duration::from_secs(30)).await;
+    assert_eq!(client.ping(&session).await, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_with_a_running_request_is_not_idle() {
+    let limit = HttpLimits::default().session_idle;
+    let slow = plain("slow", move |_: RequestContext| async move {
+        tokio::time::sleep(limit * 2).await;
+        "done"
+    });
+    let service = HttpService::new(server().tool(slow), HttpOptions::new());
+    let client = Direct::new(&service);
+    let session = client.open_session().await;
+    let request = legacy(1, "tools/call", json!({"name": "slow"}));
+    let answer = client.ask(in_session(&session, &request)).await;
+    assert!(answer.body.contains("done"), "{}", answer.body);
+    assert_eq!(client.ping(&session).await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_broken_by_comments() {
+    let interval = HttpLimits::default().keep_alive;
+    assert_eq!(interval, Duration::from_secs(15));
+    let stage = Stage::new();
+    let service = HttpService::new(stage.server.clone(), HttpOptions::new());
+    let client = Direct::new(&service);
+    let filter = json!({"toolsListChanged": true});
+    let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
+    let answer = client.send(Request::modern(&listen)).await;
+    let mut body = Box::pin(answer.into_body());
+    next_chunk(&mut body).await.expect("the acknowledgement");
+    for _ in 0..3 {
+        let before = Instant::now();
+        let chunk = next_chunk(&mut body).await.expect("the stream goes on");
+        assert!(chunk.starts_with(':'), "{chunk}");
+        assert_eq!(before.elapsed().as_secs(), interval.as_secs());
+    }
+    // Whatever is said is a sign of life too.
+    advance(Duration::from_secs(10)).await;
+    stage.server.tools_changed();
+    let chunk = next_chunk(&mut body).await.expect("the stream goes on");
+    assert!(chunk.contains("list_changed"), "{chunk}");
+    let before = Instant::now();
+    let chunk = next_chunk(&mut body).await.expect("the stream goes on");
+    assert!(chunk.starts_with(':'), "{chunk}");
+    assert_eq!(before.elapsed().as_secs(), interval.as_secs());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_plain_before_the_quiet_period_and_a_stream_after_it() {
+    let quiet = HttpLimits::default().quiet_period;
+    assert_eq!(quiet, Duration::from_secs(5));
+    for (needed, content_type) in [
+        (quiet - MILLISECOND, "application/json"),
+        (quiet + MILLISECOND, "text/event-stream"),
+    ] {
+        let slow = plain("slow", move |_: RequestContext| async move {
+            tokio::time::sleep(needed).await;
+            "done"
+        });
+        let service = HttpService::new(server().tool(slow), HttpOptions::new());
+        let client = Direct::new(&service);
+        let session = client.open_session().await;
+        let in_session = in_session(&session, &legacy(1, "tools/call", json!({"name": "slow"})));
+        for request in [Request::modern(&call(1, "slow", json!({}))), in_session] {
+            let began = Instant::now();
+            let answer = client.send(request).await;
+            assert_eq!(answer.headers()["content-type"], content_type, "{needed:?}");
+            let mut body = Box::pin(answer.into_body());
+            let mut whole = String::new();
+            while let Some(chunk) = next_chunk(&mut body).await {
+                whole += &chunk;
+            }
+            assert!(whole.contains("\"done\""), "{whole}");
+            assert!(began.elapsed() >= needed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_of_a_reader_that_went_away() {
+    let stage = Stage::new();
+    let service = HttpService::new(stage.server.clone(), HttpOptions::new());
+    let client = Direct::new(&service);
+    let session = client.open_session().await;
+    let get = Request::get(&session, "2025-11-25");
+    let mut body = Box::pin(client.send(get).await.into_body());
+    next_chunk(&mut body).await.expect("the stream begins");
+    drop(body);
+    assert_eq!(service.load().streams, 0);
+    // What is pushed waits for the client as long as its session lives.
+    tokio::time::sleep(HttpLimits::default().session_idle * 2 + MILLISECOND).await;
+    assert_eq!(service.load().sessions, 0);
+    let told = client
+        .ask(in_session(
+            &session,
+            &notification("notifications/x", json!({})),
+        ))
+        .await;
+    assert_eq!(told.status, 404);
+}

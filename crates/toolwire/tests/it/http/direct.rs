@@ -1,0 +1,107 @@
+//! Requests that go to the service without a socket: with a caller that somebody in front has verified, and with time
+//! that only passes when the test says so.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use http::{Request, Response};
+use http_body::Body as _;
+use serde_json::{Value, json};
+use toolwire::TokenInfo;
+use toolwire::transport::http::{HttpBody, HttpService};
+
+use crate::http::session::initialize_request;
+use crate::peer::{legacy, notification};
+
+/// A client that stands next to the service.
+#[derive(Debug, Clone)]
+pub(crate) struct Direct {
+    pub(crate) service: HttpService,
+    caller: Option<TokenInfo>,
+}
+
+/// A whole answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) status: u16,
+    pub(crate) session: Option<String>,
+    pub(crate) body: String,
+}
+
+impl Direct {
+    pub(crate) fn new(service: &HttpService) -> Self {
+        Self {
+            service: service.clone(),
+            caller: None,
+        }
+    }
+
+    /// The same for somebody whose token was verified.
+    pub(crate) fn of(service: &HttpService, issuer: &str, subject: &str) -> Self {
+        let mut token = TokenInfo::default();
+        token.valid = true;
+        token.subject = Some(subject.to_owned());
+        token.claims.insert("iss".to_owned(), json!(issuer));
+        Self {
+            service: service.clone(),
+            caller: Some(token),
+        }
+    }
+
+    pub(crate) async fn send(&self, request: crate::http::request::Request) -> Response<HttpBody> {
+        let mut request: Request<String> = request.to_http();
+        if let Some(caller) = &self.caller {
+            request.extensions_mut().insert(caller.clone());
+        }
+        self.service.respond(request).await
+    }
+
+    pub(crate) async fn ask(&self, request: crate::http::request::Request) -> Whole {
+        let answer = self.send(request).await;
+        let status = answer.status().as_u16();
+        let session = answer.headers().get("mcp-session-id");
+        let session = session.map(|id| id.to_str().unwrap().to_owned());
+        let mut stream = Box::pin(answer.into_body());
+        let mut body = String::new();
+        while let Some(chunk) = next_chunk(&mut stream).await {
+            body += &chunk;
+        }
+        Whole {
+            status,
+            session,
+            body,
+        }
+    }
+
+    /// Opens a session of 2025-11-25 and returns its id.
+    pub(crate) async fn open_session(&self) -> String {
+        let session = self.initialize().await;
+        let initialized = notification("notifications/initialized", json!({}));
+        let told = self.ask(in_session(&session, &initialized)).await;
+        assert_eq!(told.status, 202);
+        session
+    }
+
+    pub(crate) async fn initialize(&self) -> String {
+        let opened = self.ask(initialize_request("2025-11-25")).await;
+        assert_eq!(opened.status, 200, "{}", opened.body);
+        opened.session.expect("a session is opened")
+    }
+
+    /// The status of a ping in a session.
+    pub(crate) async fn ping(&self, session: &str) -> u16 {
+        let ping = legacy(1, "ping", json!({}));
+        self.ask(in_session(session, &ping)).await.status
+    }
+}
+
+pub(crate) fn in_session(session: &str, message: &Value) -> crate::http::request::Request {
+    crate::http::request::Request::post(message).in_session(session, "2025-11-25")
+}
+
+/// The next bytes of an answer that is a stream; `None` at its end.
+pub(crate) async fn next_chunk(body: &mut Pin<Box<HttpBody>>) -> Option<String> {
+    let frame = poll_fn(|cx| body.as_mut().poll_frame(cx)).await?.unwrap();
+    let data = frame.into_data().expect("there are no trailers");
+    Some(String::from_utf8(data.to_vec()).unwrap())
+}

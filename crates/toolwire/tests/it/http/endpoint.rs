@@ -1,0 +1,114 @@
+//! A server on a port of this machine.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use toolwire::transport::http::{HttpLimits, HttpListener, HttpLoad, HttpOptions, HttpService};
+use toolwire::{Error, Server};
+
+use crate::http::events::Events;
+use crate::http::request::Request;
+use crate::http::socket::{Answer, Wire};
+use crate::peer::within;
+
+/// A server that serves until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) address: SocketAddr,
+    pub(crate) server: Server,
+    pub(crate) service: HttpService,
+    running: JoinHandle<Result<(), Error>>,
+}
+
+impl Endpoint {
+    pub(crate) async fn serve(server: &Server) -> Self {
+        Self::serve_with(server, HttpOptions::new()).await
+    }
+
+    pub(crate) async fn serve_within(server: &Server, limits: HttpLimits) -> Self {
+        Self::serve_with(server, HttpOptions::new().with_limits(limits)).await
+    }
+
+    pub(crate) async fn serve_with(server: &Server, options: HttpOptions) -> Self {
+        let options = options.without_signals();
+        let listener = HttpListener::bind(server.clone(), "127.0.0.1:0", options)
+            .await
+            .unwrap();
+        Self {
+            address: listener.local_address(),
+            server: server.clone(),
+            service: listener.service().clone(),
+            running: tokio::spawn(listener.run()),
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> Wire {
+        Wire::connect(self.address).await
+    }
+
+    /// Sends a request on a connection of its own and returns the whole answer.
+    pub(crate) async fn ask(&self, request: &Request) -> Answer {
+        let mut wire = self.connect().await;
+        wire.send(request.bytes()).await;
+        wire.answer().await
+    }
+
+    /// Sends a 2026-07-28 message and returns the one message of the answer.
+    pub(crate) async fn call(&self, message: Value) -> Value {
+        let answer = self.ask(&Request::modern(&message)).await;
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        answer.message()
+    }
+
+    /// Sends a request on a connection of its own; the answer must be a stream.
+    pub(crate) async fn open(&self, request: &Request) -> Events {
+        let mut wire = self.connect().await;
+        wire.send(request.bytes()).await;
+        let head = wire.head().await;
+        if !head.is_event_stream() {
+            panic!("no stream: {head:?}");
+        }
+        Events::new(wire, head)
+    }
+
+    /// Waits until nothing is left to do.
+    pub(crate) async fn idle(&self) {
+        self.load_is(HttpLoad::default()).await;
+    }
+
+    /// Waits until there is exactly this to do.
+    pub(crate) async fn load_is(&self, expected: HttpLoad) {
+        let reached = async {
+            while self.service.load() != expected {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(10), reached).await;
+        let load = self.service.load();
+        assert!(waited.is_ok(), "{load:?} instead of {expected:?}");
+    }
+
+    /// Waits until this many requests run, whatever else there is to do.
+    pub(crate) async fn requests_are(&self, expected: usize) {
+        let reached = async {
+            while self.service.load().requests != expected {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        within(reached).await;
+    }
+
+    /// Shuts the server down and waits for its end.
+    pub(crate) async fn end(mut self) {
+        self.server.shut_down();
+        within(&mut self.running).await.unwrap().unwrap();
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}

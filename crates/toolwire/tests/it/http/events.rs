@@ -1,0 +1,145 @@
+//! An answer that is a stream of events, read one by one.
+
+use serde_json::Value;
+
+use crate::http::socket::{Head, Wire};
+
+/// A stream of events.
+#[derive(Debug)]
+pub(crate) struct Events {
+    wire: Wire,
+    pub(crate) head: Head,
+    /// What was received and is no whole event yet.
+    text: String,
+    /// The id of the last event that had one.
+    pub(crate) last_id: Option<String>,
+    /// How many comments came.
+    pub(crate) comments: usize,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    pub(crate) retry: Option<String>,
+    pub(crate) data: String,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The server had nothing more to say.
+    Complete,
+    /// The connection broke.
+    BrokenOff,
+}
+
+impl Events {
+    pub(crate) fn new(wire: Wire, head: Head) -> Self {
+        assert_eq!(head.status, 200);
+        assert!(head.is_event_stream(), "{head:?}");
+        Self {
+            wire,
+            head,
+            text: String::new(),
+            last_id: None,
+            comments: 0,
+        }
+    }
+
+    /// The next event, or how the stream ended.
+    pub(crate) async fn next(&mut self) -> Result<Event, End> {
+        loop {
+            while let Some(end) = self.text.find("\n\n") {
+                let block: String = self.text.drain(..end + 2).collect();
+                let event = self.parse(block.trim_end());
+                if event != Event::default() {
+                    self.last_id = event.id.clone().or(self.last_id.take());
+                    return Ok(event);
+                }
+            }
+            self.receive().await?;
+        }
+    }
+
+    /// The next message, whatever it is.
+    #[track_caller]
+    pub(crate) fn message(&mut self) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let event = self.next().await;
+            let event = event.unwrap_or_else(|end| panic!("the stream is {end:?} at {caller}"));
+            serde_json::from_str(&event.data)
+                .unwrap_or_else(|error| panic!("{error}: {event:?} at {caller}"))
+        }
+    }
+
+    /// The next message is exactly this one.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let event = self.next().await;
+            let event = event.unwrap_or_else(|end| panic!("the stream is {end:?} at {caller}"));
+            let message: Value = serde_json::from_str(&event.data).unwrap();
+            assert_eq!(message, expected, "at {caller}");
+        }
+    }
+
+    /// Nothing follows; the connection is free for the next request.
+    #[track_caller]
+    pub(crate) fn expect_end(mut self) -> impl Future<Output = Wire> {
+        let caller = std::panic::Location::caller();
+        async move {
+            assert_eq!(self.next().await, Err(End::Complete), "at {caller}");
+            self.wire
+        }
+    }
+
+    /// Waits for the next comment; events before it are skipped.
+    pub(crate) async fn comment(&mut self) {
+        let before = self.comments;
+        while self.comments == before {
+            self.receive().await.expect("the stream goes on");
+            while let Some(end) = self.text.find("\n\n") {
+                let block: String = self.text.drain(..end + 2).collect();
+                self.parse(block.trim_end());
+            }
+        }
+    }
+
+    /// Breaks the connection.
+    pub(crate) fn cut(self) {
+        self.wire.reset();
+    }
+
+    async fn receive(&mut self) -> Result<(), End> {
+        match self.wire.chunk().await {
+            Ok(Some(chunk)) => self.text.push_str(std::str::from_utf8(&chunk).unwrap()),
+            Ok(None) => return Err(End::Complete),
+            Err(_) => return Err(End::BrokenOff),
+        }
+        Ok(())
+    }
+
+    fn parse(&mut self, block: &str) -> Event {
+        let mut event = Event::default();
+        for line in block.lines() {
+            match line
+                .split_once(": ")
+                .unwrap_or((line.trim_end_matches(':'), ""))
+            {
+                ("", _) => self.comments += 1,
+                ("id", id) => event.id = Some(id.to_owned()),
+                ("retry", delay) => event.retry = Some(delay.to_owned()),
+                ("data", data) => {
+                    assert_eq!(event.data, "", "a message is one line");
+                    event.data = data.to_owned();
+                }
+                ("event", "message") => {}
+                _ => panic!("an unexpected line: {line}"),
+            }
+        }
+        event
+    }
+}

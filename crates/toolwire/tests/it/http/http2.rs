@@ -1,0 +1,97 @@
+//! The same server over HTTP/2: many requests on one connection, and `:authority` in the place of `Host`.
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::http::endpoint::Endpoint;
+use crate::http::request::Request;
+use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::peer::{call, complete, text, within};
+
+async fn connect(endpoint: &Endpoint) -> SendRequest<Full<Bytes>> {
+    let socket = TcpStream::connect(endpoint.address).await.unwrap();
+    let (client, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(socket))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+fn to(authority: &str, request: &Request) -> http::Request<Full<Bytes>> {
+    let request = request.clone().without("Host");
+    let request = request.with_target(format!("http://{authority}/mcp"));
+    request.to_http().map(|body| Full::new(Bytes::from(body)))
+}
+
+#[tokio::test]
+async fn the_authority_is_judged_as_the_host_is() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut client = connect(&endpoint).await;
+    let good = Request::modern(&count_call(1));
+    for evil in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
+        let answer = within(client.send_request(to(evil, &good))).await.unwrap();
+        assert_eq!(answer.status(), 403, "X01 {evil}");
+    }
+    let mut both = to("localhost", &good);
+    both.headers_mut()
+        .insert("host", http::HeaderValue::from_static("evil.test"));
+    let answer = within(client.send_request(both)).await.unwrap();
+    assert_eq!(answer.status(), 403, "X01 host beside authority");
+    assert_eq!(stage.runs(), 0);
+    let own = endpoint.address.to_string();
+    for local in ["localhost", &own] {
+        let answer = within(client.send_request(to(local, &good))).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let message: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(message, complete(1, text("counted")));
+    }
+}
+
+#[tokio::test]
+async fn requests_of_one_connection_run_side_by_side() {
+    let mut stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let client = connect(&endpoint).await;
+    let mut first = client.clone();
+    let waiting = to("localhost", &Request::modern(&call(1, "wait", json!({}))));
+    let waiting = tokio::spawn(async move { first.send_request(waiting).await });
+    stage.expect(Happening::Started).await;
+    for _ in 0..20 {
+        let request = to("localhost", &Request::modern(&count_call(1)));
+        let answer = within(client.clone().send_request(request)).await.unwrap();
+        assert_eq!(answer.status(), 200);
+    }
+    stage.step();
+    stage.step();
+    let answer = within(waiting).await.unwrap().unwrap();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(body.ends_with(b"}"));
+    stage.expect(Happening::Finished).await;
+}
+
+#[tokio::test]
+async fn resetting_one_stream_cancels_one_handler() {
+    let mut stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut client = connect(&endpoint).await;
+    let waiting = to("localhost", &Request::modern(&with_token(1, "wait", 1)));
+    let answer = client.send_request(waiting);
+    stage.expect(Happening::Started).await;
+    stage.step();
+    let answer = within(answer).await.unwrap();
+    drop(answer);
+    stage.expect(Happening::Dropped).await;
+    endpoint.idle().await;
+    let request = to("localhost", &Request::modern(&count_call(1)));
+    assert_eq!(
+        within(client.send_request(request)).await.unwrap().status(),
+        200
+    );
+}

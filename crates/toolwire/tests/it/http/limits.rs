@@ -1,0 +1,276 @@
+//! How much an endpoint does at once, and what it says beyond that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use toolwire::store::{MemorySessionLimits, MemorySessionStore};
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
+use toolwire::types::LoggingLevel;
+use toolwire::{RequestContext, ServedTool};
+
+use crate::http::direct::Direct;
+use crate::http::endpoint::Endpoint;
+use crate::http::request::Request;
+use crate::http::session::{Session, initialize_request, tool_call};
+use crate::http::socket::Answer;
+use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::peer::{call, complete, legacy, modern, modern_with, plain, server, text};
+
+fn limits(change: impl FnOnce(&mut HttpLimits)) -> HttpLimits {
+    let mut limits = HttpLimits::default();
+    change(&mut limits);
+    limits
+}
+
+#[track_caller]
+fn expect_overloaded(answer: &Answer) {
+    assert_eq!(answer.status(), 503, "{}", answer.text());
+    let seconds = answer.header("retry-after").expect("when to come back");
+    assert!(seconds.parse::<u32>().unwrap() > 0);
+    let message = answer.message();
+    assert_eq!(message["error"]["code"], -32603, "{message}");
+    assert_eq!(
+        message["error"]["data"]["reason"], "overloaded",
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn one_request_too_many_is_asked_to_come_back() {
+    let mut stage = Stage::new();
+    let limits = limits(|limits| {
+        limits.requests_in_flight = 3;
+        limits.quiet_period = Duration::ZERO;
+    });
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    let waiting = Request::modern(&call(1, "wait", json!({})));
+    let first = endpoint.open(&waiting).await;
+    let _second = session.stream(&tool_call(1, "wait", json!({}))).await;
+    // One less than the limit runs: there is room for one, and only for one.
+    assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
+    let third = endpoint.open(&waiting).await;
+    for _ in 0..3 {
+        stage.expect(Happening::Started).await;
+    }
+    let runs = stage.runs();
+    for request in [
+        Request::modern(&count_call(1)),
+        session.request(&tool_call(1, "count", json!({"n": 1}))),
+    ] {
+        expect_overloaded(&endpoint.ask(&request).await);
+    }
+    assert_eq!(stage.runs(), runs);
+    first.cut();
+    stage.expect(Happening::Dropped).await;
+    assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
+    drop(third);
+}
+
+#[tokio::test]
+async fn one_stream_too_many_is_asked_to_come_back() {
+    let stage = Stage::new();
+    let limits = limits(|limits| limits.open_streams = 2);
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    let filter = json!({"toolsListChanged": true});
+    let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
+    let listen = Request::modern(&listen);
+    let first = endpoint.open(&listen).await;
+    let _second = session.listen().await;
+    let get = Request::get(&session.id, session.version);
+    for request in [&listen, &get] {
+        expect_overloaded(&endpoint.ask(request).await);
+    }
+    // Requests are counted apart.
+    assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
+    first.cut();
+    let mut load = toolwire::transport::http::HttpLoad::default();
+    (load.streams, load.sessions) = (1, 1);
+    endpoint.load_is(load).await;
+    endpoint.open(&listen).await;
+}
+
+#[tokio::test]
+async fn one_session_too_many_is_asked_to_come_back() {
+    let stage = Stage::new();
+    let store = MemorySessionLimits::default().with_sessions(3);
+    let store = Arc::new(MemorySessionStore::new(store));
+    let options = HttpOptions::new().with_session_store(store.clone());
+    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    for _ in 0..2 {
+        Session::open(&endpoint, "2025-11-25").await;
+    }
+    let last = Session::open(&endpoint, "2025-11-25").await;
+    for _ in 0..2 {
+        let refused = endpoint.ask(&initialize_request("2025-11-25")).await;
+        expect_overloaded(&refused);
+        assert_eq!(refused.header("mcp-session-id"), None);
+    }
+    assert_eq!(store.len(), 3);
+    // Those who have one are served, and so is everybody who needs none.
+    last.call(legacy(1, "ping", json!({}))).await;
+    endpoint.call(count_call(1)).await;
+    last.end().await;
+    Session::open(&endpoint, "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn one_principal_cannot_take_all_sessions() {
+    let stage = Stage::new();
+    let store = MemorySessionLimits::default().with_sessions_per_principal(2);
+    let options = HttpOptions::new().with_session_store(Arc::new(MemorySessionStore::new(store)));
+    let service = HttpService::new(stage.server.clone(), options);
+    let greedy = Direct::of(&service, "https://issuer", "greedy");
+    for _ in 0..2 {
+        greedy.open_session().await;
+    }
+    assert_eq!(
+        greedy.ask(initialize_request("2025-11-25")).await.status,
+        503
+    );
+    let other = Direct::of(&service, "https://issuer", "other");
+    other.open_session().await;
+}
+
+/// Says much in one breath.
+fn talkative() -> ServedTool {
+    plain("talk", |ctx: RequestContext| async move {
+        let meta = serde_json::to_value(ctx.meta()).expect("it came as JSON");
+        let count = meta["count"].as_u64().unwrap_or_default();
+        for number in 1..=count {
+            ctx.log(LoggingLevel::Info, number);
+        }
+        for number in 1..=i64::try_from(count).unwrap_or(i64::MAX) {
+            ctx.report_steps(number, 10_000, None);
+        }
+        "talked"
+    })
+}
+
+#[tokio::test]
+async fn what_waits_for_a_slow_reader_is_bounded() {
+    let limits = limits(|limits| limits.queued_messages = 4);
+    let server = server().tool(talkative());
+    let endpoint = Endpoint::serve_within(&server, limits).await;
+    for (count, expected) in [
+        (3, &[1, 2, 3][..]),
+        (4, &[1, 2, 3, 4]),
+        (5, &[1, 2, 3, 5]),
+        (10_000, &[1, 2, 3, 10_000]),
+    ] {
+        let params = json!({"name": "talk", "_meta": {"progressToken": "t", "count": count}});
+        let request = Request::modern(&modern(1, "tools/call", params));
+        let mut events = endpoint.open(&request).await;
+        for number in expected {
+            let message = events.message().await;
+            assert_eq!(
+                message["params"]["progress"], *number,
+                "of {count}: {message}"
+            );
+        }
+        events.expect(complete(1, text("talked"))).await;
+        events.expect_end().await;
+    }
+}
+
+#[tokio::test]
+async fn old_log_entries_give_way() {
+    let limits = limits(|limits| limits.queued_messages = 4);
+    let server = server().with_logging().tool(talkative());
+    let endpoint = Endpoint::serve_within(&server, limits).await;
+    let meta = json!({"io.modelcontextprotocol/logLevel": "debug", "count": 100});
+    let params = json!({"name": "talk", "_meta": meta});
+    let request = Request::modern(&modern_with(1, "tools/call", params, json!({})));
+    let mut events = endpoint.open(&request).await;
+    for number in 97..=100 {
+        let message = events.message().await;
+        assert_eq!(message["params"]["data"], number, "{message}");
+    }
+    events.expect(complete(1, text("talked"))).await;
+    events.expect_end().await;
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_is_cut_off() {
+    struct TellWhenDropped(tokio::sync::mpsc::UnboundedSender<()>);
+    impl Drop for TellWhenDropped {
+        fn drop(&mut self) {
+            // The test may be over.
+            let _ = self.0.send(());
+        }
+    }
+    let (tell, mut dropped) = tokio::sync::mpsc::unbounded_channel();
+    let flood = plain("flood", move |ctx: RequestContext| {
+        let guard = TellWhenDropped(tell.clone());
+        async move {
+            let _guard = guard;
+            let message = "x".repeat(100_000);
+            for number in 1.. {
+                ctx.report_progress(f64::from(number), None, Some(&message));
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    let limits = limits(|limits| limits.write_stall = Duration::from_millis(200));
+    let endpoint = Endpoint::serve_within(&server().tool(flood), limits).await;
+    let mut wire = endpoint.connect().await;
+    wire.send(Request::modern(&with_token(1, "flood", "t")).bytes())
+        .await;
+    // Nothing is read from here on.
+    crate::peer::within(dropped.recv()).await;
+    endpoint.idle().await;
+    drop(wire);
+}
+
+#[tokio::test]
+async fn a_body_has_to_come_in_time() {
+    let stage = Stage::new();
+    let limits = limits(|limits| limits.body_deadline = Duration::from_millis(150));
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let request = Request::modern(&count_call(1));
+    let mut wire = endpoint.connect().await;
+    wire.send(request.head()).await;
+    wire.send(&request.body()[..10]).await;
+    let answer = wire.answer().await;
+    assert_eq!(answer.status(), 408);
+    assert_eq!(answer.message()["error"]["code"], -32600);
+    wire.expect_close().await;
+
+    // One byte now and then does not buy more time.
+    let mut wire = endpoint.connect().await;
+    wire.send(request.head()).await;
+    let began = std::time::Instant::now();
+    let trickle = async {
+        for byte in request.body() {
+            wire.send_if_possible([*byte]).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_millis(400), trickle).await;
+    assert!(began.elapsed() >= Duration::from_millis(150));
+    assert_eq!(wire.answer().await.status(), 408);
+    assert_eq!(stage.runs(), 0);
+    endpoint.call(count_call(1)).await;
+}
+
+#[tokio::test]
+async fn a_head_has_to_come_in_time() {
+    let stage = Stage::new();
+    let limits = limits(|limits| limits.header_deadline = Duration::from_millis(100));
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    for part in [
+        "",
+        "POST /mcp HTT",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-S: ",
+    ] {
+        let mut wire = endpoint.connect().await;
+        wire.send(part).await;
+        match wire.head_unless_closed().await {
+            None => {}
+            Some(head) => assert_eq!(head.status, 408, "{part:?}"),
+        }
+    }
+    endpoint.call(count_call(1)).await;
+}

@@ -1,0 +1,167 @@
+//! `subscriptions/listen` over HTTP.
+
+use serde_json::{Value, json};
+use toolwire::transport::http::{HttpLimits, HttpLoad};
+
+use crate::http::endpoint::Endpoint;
+use crate::http::events::Events;
+use crate::http::request::Request;
+use crate::http::stage::Stage;
+use crate::peer::{modern, notification};
+
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+fn listen(id: impl Into<Value>, filter: Value) -> Request {
+    let message = modern(id, "subscriptions/listen", json!({"notifications": filter}));
+    Request::modern(&message)
+}
+
+fn acknowledged(id: impl Into<Value>, honoured: Value) -> Value {
+    notification(
+        "notifications/subscriptions/acknowledged",
+        json!({"notifications": honoured, "_meta": {SUBSCRIPTION: id.into()}}),
+    )
+}
+
+fn changed(id: impl Into<Value>, list: &str) -> Value {
+    notification(
+        &format!("notifications/{list}/list_changed"),
+        json!({"_meta": {SUBSCRIPTION: id.into()}}),
+    )
+}
+
+fn updated(id: impl Into<Value>, uri: &str) -> Value {
+    notification(
+        "notifications/resources/updated",
+        json!({"uri": uri, "_meta": {SUBSCRIPTION: id.into()}}),
+    )
+}
+
+fn streams(streams: usize) -> HttpLoad {
+    let mut load = HttpLoad::default();
+    load.streams = streams;
+    load
+}
+
+async fn open(endpoint: &Endpoint, id: Value, filter: Value) -> Events {
+    let mut events = endpoint.open(&listen(id.clone(), filter.clone())).await;
+    events.expect(acknowledged(id, filter)).await;
+    events
+}
+
+#[tokio::test]
+async fn only_what_was_asked_for_comes_and_the_id_keeps_its_type() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let tools = json!({"toolsListChanged": true});
+    let note = json!({"resourceSubscriptions": ["notes://a"]});
+    // Many streams of one client, two of them with the same id.
+    let mut number = open(&endpoint, json!(1), tools.clone()).await;
+    let mut string = open(&endpoint, json!("1"), tools.clone()).await;
+    let mut again = open(&endpoint, json!(1), tools).await;
+    let mut notes = open(&endpoint, json!(1), note).await;
+    assert_eq!(endpoint.service.load(), streams(4));
+    assert_eq!(stage.server.prompts_changed(), 0);
+    assert_eq!(stage.server.resource_updated("notes://b"), 0);
+    assert_eq!(stage.server.resource_updated("notes://a"), 1);
+    assert_eq!(stage.server.tools_changed(), 3);
+    number.expect(changed(1, "tools")).await;
+    string.expect(changed("1", "tools")).await;
+    again.expect(changed(1, "tools")).await;
+    notes.expect(updated(1, "notes://a")).await;
+
+    // One that leaves leaves alone.
+    number.cut();
+    endpoint.load_is(streams(3)).await;
+    assert_eq!(stage.server.tools_changed(), 2);
+    again.expect(changed(1, "tools")).await;
+}
+
+#[tokio::test]
+async fn nobody_needs_a_capability_that_is_not_offered() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let everything = json!({
+        "toolsListChanged": true,
+        "promptsListChanged": true,
+        "resourcesListChanged": true,
+        "resourceSubscriptions": ["notes://a", "notes://a"],
+        "unheardOf": true,
+    });
+    let mut events = endpoint.open(&listen("s", everything)).await;
+    assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
+    let honoured = json!({
+        "toolsListChanged": true,
+        "promptsListChanged": true,
+        "resourcesListChanged": true,
+        "resourceSubscriptions": ["notes://a"],
+    });
+    events.expect(acknowledged("s", honoured)).await;
+}
+
+#[tokio::test]
+async fn shutting_down_ends_a_stream_with_its_result() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let tools = json!({"toolsListChanged": true});
+    let mut events = open(&endpoint, json!("s"), tools).await;
+    stage.server.tools_changed();
+    let service = endpoint.service.clone();
+    let ended = tokio::spawn(endpoint.end());
+    events.expect(changed("s", "tools")).await;
+    let last = events.message().await;
+    assert_eq!(last["id"], "s", "{last}");
+    assert_eq!(last["result"]["resultType"], "complete", "{last}");
+    assert_eq!(last["result"]["_meta"][SUBSCRIPTION], "s", "{last}");
+    events.expect_end().await.expect_close().await;
+    ended.await.unwrap();
+    assert_eq!(service.load(), HttpLoad::default());
+}
+
+#[tokio::test]
+async fn a_slow_reader_misses_repetitions_but_no_last_change() {
+    let stage = Stage::new();
+    let mut limits = HttpLimits::default();
+    limits.queued_messages = 4;
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let filter = json!({
+        "toolsListChanged": true,
+        "resourceSubscriptions": ["notes://a", "notes://b"],
+    });
+    let mut events = open(&endpoint, json!(1), filter).await;
+    // The server has no turn before the next await, so all of this waits in the queue.
+    for _ in 0..1000 {
+        stage.server.tools_changed();
+        stage.server.resource_updated("notes://a");
+        stage.server.resource_updated("notes://b");
+    }
+    let mut received = Vec::new();
+    for _ in 0..3 {
+        received.push(events.message().await);
+    }
+    for expected in [
+        changed(1, "tools"),
+        updated(1, "notes://a"),
+        updated(1, "notes://b"),
+    ] {
+        assert!(received.contains(&expected), "{received:?}");
+    }
+    stage.server.prompts_changed();
+    stage.server.tools_changed();
+    events.expect(changed(1, "tools")).await;
+}
+
+#[tokio::test]
+async fn a_server_that_shuts_down_takes_nothing_new() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    let request = Request::modern(&crate::http::stage::count_call(1));
+    wire.send(request.bytes()).await;
+    assert_eq!(wire.answer().await.status(), 200);
+    let address = endpoint.address;
+    endpoint.end().await;
+    wire.expect_close().await;
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    assert_eq!(stage.runs(), 1);
+}

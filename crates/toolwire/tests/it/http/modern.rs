@@ -1,0 +1,231 @@
+//! Requests of 2026-07-28: one POST, one answer, nothing between them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwire::transport::http::{HttpLimits, HttpLoad};
+
+use crate::http::endpoint::Endpoint;
+use crate::http::request::Request;
+use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::peer::{call, complete, notification, text};
+
+fn progress(token: Value, mut members: Value) -> Value {
+    members["progressToken"] = token;
+    notification("notifications/progress", members)
+}
+
+fn load(requests: usize) -> HttpLoad {
+    let mut load = HttpLoad::default();
+    load.requests = requests;
+    load
+}
+
+/// An endpoint whose answers become streams at once.
+async fn impatient(stage: &Stage) -> Endpoint {
+    let mut limits = HttpLimits::default();
+    limits.quiet_period = Duration::ZERO;
+    Endpoint::serve_within(&stage.server, limits).await
+}
+
+#[tokio::test]
+async fn an_answer_without_notices_is_plain_json() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    for request in [count_call(1), call(1, "steps", json!({}))] {
+        let answer = endpoint.ask(&Request::modern(&request)).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.header("mcp-session-id"), None);
+        assert_eq!(answer.header("transfer-encoding"), None);
+    }
+}
+
+#[tokio::test]
+async fn notices_make_the_answer_a_stream() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let request = Request::modern(&with_token("x", "steps", "t"));
+    let mut events = endpoint.open(&request).await;
+    assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
+    assert_eq!(events.head.header("cache-control"), Some("no-cache"));
+    assert_eq!(events.head.header("mcp-session-id"), None);
+    events
+        .expect(progress(
+            json!("t"),
+            json!({"progress": 1, "total": 2, "message": "half"}),
+        ))
+        .await;
+    events
+        .expect(progress(json!("t"), json!({"progress": 2, "total": 2})))
+        .await;
+    events.expect(complete("x", text("stepped"))).await;
+    assert_eq!(events.last_id, None, "modern streams cannot be resumed");
+    let mut wire = events.expect_end().await;
+
+    // The connection is good for more.
+    wire.send(Request::modern(&count_call(2)).bytes()).await;
+    assert_eq!(wire.answer().await.message(), complete(2, text("counted")));
+    endpoint.idle().await;
+}
+
+#[tokio::test]
+async fn notices_come_when_they_are_said() {
+    let mut stage = Stage::new();
+    let endpoint = impatient(&stage).await;
+    let request = Request::modern(&with_token(1, "wait", 7));
+    let mut events = endpoint.open(&request).await;
+    stage.expect(Happening::Started).await;
+    assert_eq!(endpoint.service.load(), load(1));
+    stage.step();
+    events
+        .expect(progress(json!(7), json!({"progress": 1})))
+        .await;
+    stage.step();
+    events
+        .expect(progress(json!(7), json!({"progress": 2})))
+        .await;
+    events.expect(complete(1, text("waited"))).await;
+    events.expect_end().await;
+    stage.expect(Happening::Finished).await;
+    endpoint.idle().await;
+}
+
+#[tokio::test]
+async fn leaving_a_stream_cancels_the_handler_at_once() {
+    let mut stage = Stage::new();
+    let endpoint = impatient(&stage).await;
+    for leave in [Leave::Reset, Leave::Close] {
+        let request = Request::modern(&with_token(1, "wait", 7));
+        let events = endpoint.open(&request).await;
+        stage.expect(Happening::Started).await;
+        let left = std::time::Instant::now();
+        match leave {
+            Leave::Reset => events.cut(),
+            Leave::Close => drop(events),
+        }
+        stage.expect(Happening::Dropped).await;
+        assert!(
+            left.elapsed() < Duration::from_millis(100),
+            "H58: {:?}",
+            left.elapsed()
+        );
+        endpoint.idle().await;
+    }
+    stage.step();
+    stage.expect_nothing();
+}
+
+enum Leave {
+    Reset,
+    Close,
+}
+
+#[tokio::test]
+async fn leaving_before_the_answer_cancels_the_handler_at_once() {
+    let mut stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    for leave in [Leave::Reset, Leave::Close] {
+        let mut wire = endpoint.connect().await;
+        let request = Request::modern(&call(1, "wait", json!({})));
+        wire.send(request.bytes()).await;
+        stage.expect(Happening::Started).await;
+        let left = std::time::Instant::now();
+        match leave {
+            Leave::Reset => wire.reset(),
+            Leave::Close => drop(wire),
+        }
+        stage.expect(Happening::Dropped).await;
+        assert!(
+            left.elapsed() < Duration::from_millis(100),
+            "{:?}",
+            left.elapsed()
+        );
+        endpoint.idle().await;
+    }
+}
+
+#[tokio::test]
+async fn a_notification_cancels_nothing() {
+    let mut stage = Stage::new();
+    let endpoint = impatient(&stage).await;
+    let request = Request::modern(&with_token(1, "wait", 7));
+    let mut events = endpoint.open(&request).await;
+    stage.expect(Happening::Started).await;
+    let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
+    let answer = endpoint.ask(&Request::modern(&cancel)).await;
+    assert_eq!((answer.status(), answer.text()), (202, ""));
+    stage.step();
+    events.message().await;
+    stage.step();
+    events.message().await;
+    events.expect(complete(1, text("waited"))).await;
+}
+
+#[tokio::test]
+async fn equal_ids_of_two_clients_never_meet() {
+    let mut stage = Stage::new();
+    let endpoint = impatient(&stage).await;
+    let mut first = endpoint
+        .open(&Request::modern(&with_token(1, "wait", "a")))
+        .await;
+    let mut second = endpoint
+        .open(&Request::modern(&with_token(1, "wait", "b")))
+        .await;
+    let third = endpoint
+        .open(&Request::modern(&with_token(1, "wait", "c")))
+        .await;
+    for _ in 0..3 {
+        stage.expect(Happening::Started).await;
+    }
+    assert_eq!(endpoint.service.load(), load(3));
+    third.cut();
+    stage.expect(Happening::Dropped).await;
+    stage.step();
+    stage.step();
+    for (events, token) in [(&mut first, "a"), (&mut second, "b")] {
+        // Both steps may have been taken before the handler looked.
+        let mut message = events.message().await;
+        while message.get("result").is_none() {
+            assert_eq!(message["params"]["progressToken"], token);
+            message = events.message().await;
+        }
+        assert_eq!(message, complete(1, text("waited")));
+    }
+    endpoint.idle().await;
+}
+
+#[tokio::test]
+async fn a_silent_answer_becomes_a_stream_after_the_quiet_period() {
+    let mut stage = Stage::new();
+    let mut limits = HttpLimits::default();
+    limits.quiet_period = Duration::from_millis(30);
+    limits.keep_alive = Duration::from_millis(20);
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let request = Request::modern(&call(1, "wait", json!({})));
+    let mut events = endpoint.open(&request).await;
+    stage.expect(Happening::Started).await;
+    // The one that opens the stream, and two that keep it alive.
+    for _ in 0..3 {
+        events.comment().await;
+    }
+    stage.step();
+    stage.step();
+    events.expect(complete(1, text("waited"))).await;
+    events.expect_end().await;
+}
+
+#[tokio::test]
+async fn requests_on_one_connection_are_answered_in_order() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    let several: Vec<u8> = (0..10)
+        .flat_map(|id| Request::modern(&count_call(id)).bytes())
+        .collect();
+    wire.send(several).await;
+    for id in 0..10 {
+        assert_eq!(wire.answer().await.message(), complete(id, text("counted")));
+    }
+    assert_eq!(stage.runs(), 10);
+}

@@ -1,0 +1,151 @@
+//! Requests as text: good ones of either era, and changes that make them bad.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// A request that is not sent yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    method: &'static str,
+    target: String,
+    /// `Host` is first unless it was taken away.
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    announce_length: bool,
+}
+
+impl Request {
+    /// A request without headers except `Host`.
+    pub(crate) fn new(method: &'static str) -> Self {
+        Self {
+            method,
+            target: "/mcp".to_owned(),
+            headers: vec![("Host".to_owned(), "localhost".to_owned())],
+            body: Vec::new(),
+            announce_length: method == "POST",
+        }
+    }
+
+    /// A message in a POST with the headers that every POST has.
+    pub(crate) fn post(message: &Value) -> Self {
+        Self::new("POST")
+            .with("Content-Type", "application/json")
+            .with("Accept", "application/json, text/event-stream")
+            .with_body(message.to_string())
+    }
+
+    /// A message of 2026-07-28, with the headers that repeat parts of it.
+    pub(crate) fn modern(message: &Value) -> Self {
+        let mut request = Self::post(message).with("MCP-Protocol-Version", "2026-07-28");
+        if let Some(method) = message["method"].as_str() {
+            request = request.with("Mcp-Method", method);
+        }
+        let params = &message["params"];
+        if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
+            request = request.with("Mcp-Name", name);
+        }
+        request
+    }
+
+    /// A GET for events of a session.
+    pub(crate) fn get(session: &str, version: &str) -> Self {
+        Self::new("GET")
+            .with("Accept", "text/event-stream")
+            .in_session(session, version)
+    }
+
+    pub(crate) fn delete(session: &str, version: &str) -> Self {
+        Self::new("DELETE").in_session(session, version)
+    }
+
+    pub(crate) fn in_session(self, session: &str, version: &str) -> Self {
+        self.with("Mcp-Session-Id", session)
+            .with("MCP-Protocol-Version", version)
+    }
+
+    /// Adds a header, also one that is there already.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        let before = self.headers.len();
+        self.headers
+            .retain(|(own, _)| !own.eq_ignore_ascii_case(name));
+        assert!(self.headers.len() < before, "there is no {name}");
+        self
+    }
+
+    /// Puts a header in the place of the one of this name.
+    pub(crate) fn replacing(self, name: &str, value: impl Into<String>) -> Self {
+        self.without(name).with(name, value)
+    }
+
+    pub(crate) fn with_target(mut self, target: impl Into<String>) -> Self {
+        self.target = target.into();
+        self
+    }
+
+    pub(crate) fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Leaves out `Content-Length`.
+    pub(crate) fn without_length(mut self) -> Self {
+        self.announce_length = false;
+        self
+    }
+
+    pub(crate) fn header_count(&self) -> usize {
+        self.headers.len() + usize::from(self.announce_length)
+    }
+
+    /// The bytes of all header names and values.
+    pub(crate) fn header_bytes(&self) -> usize {
+        let own: usize = self
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        let length = match self.announce_length {
+            true => "content-length".len() + self.body.len().to_string().len(),
+            false => 0,
+        };
+        own + length
+    }
+
+    pub(crate) fn head(&self) -> String {
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        for (name, value) in &self.headers {
+            write!(text, "{name}: {value}\r\n").expect("writing to a string does not fail");
+        }
+        if self.announce_length {
+            write!(text, "Content-Length: {}\r\n", self.body.len())
+                .expect("writing to a string does not fail");
+        }
+        text + "\r\n"
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        [self.head().as_bytes(), &self.body].concat()
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The same request for a service without a socket.
+    pub(crate) fn to_http(&self) -> http::Request<String> {
+        let mut request = http::Request::builder()
+            .method(self.method)
+            .uri(&self.target);
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let body = String::from_utf8(self.body.clone()).unwrap();
+        request.body(body).unwrap()
+    }
+}

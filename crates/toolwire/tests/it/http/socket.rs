@@ -1,0 +1,204 @@
+//! A client of HTTP/1.1 made of a bare socket: it sends what it is told, also what no library would send.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::peer::within;
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    socket: TcpStream,
+    /// What was received and not looked at yet.
+    unread: Vec<u8>,
+}
+
+impl Wire {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        let socket = within(TcpStream::connect(address)).await.unwrap();
+        socket.set_nodelay(true).unwrap();
+        Self {
+            socket,
+            unread: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        within(self.socket.write_all(bytes.as_ref())).await.unwrap();
+    }
+
+    /// Sends bytes to a server that may have hung up already.
+    pub(crate) async fn send_if_possible(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = within(self.socket.write_all(bytes.as_ref())).await;
+    }
+
+    /// The next answer with its whole body.
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let head = self.head().await;
+        let mut body = Vec::new();
+        match head.framing() {
+            Framing::Length(length) => body = self.take(length).await,
+            Framing::Chunked => {
+                while let Some(chunk) = self.chunk().await.expect("the answer broke off") {
+                    body.extend(chunk);
+                }
+            }
+        }
+        Answer { head, body }
+    }
+
+    /// The beginning of the next answer.
+    pub(crate) async fn head(&mut self) -> Head {
+        self.head_unless_closed()
+            .await
+            .expect("the server has closed the connection")
+    }
+
+    /// The beginning of the next answer; `None` when the server closes the connection instead.
+    pub(crate) async fn head_unless_closed(&mut self) -> Option<Head> {
+        let status_line = self.line().await?;
+        let status = status_line
+            .strip_prefix("HTTP/1.1 ")
+            .and_then(|rest| rest.get(..3))
+            .and_then(|code| code.parse().ok())
+            .unwrap_or_else(|| panic!("no status line: {status_line}"));
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line().await.expect("the head broke off");
+            if line.is_empty() {
+                return Some(Head { status, headers });
+            }
+            let (name, value) = line.split_once(':').expect("a header has a colon");
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+
+    /// The next chunk of a body; `Ok(None)` after the last, `Err` when the connection broke off.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, BrokenOff> {
+        let size = self.line().await.ok_or(BrokenOff)?;
+        let size = usize::from_str_radix(&size, 16).expect("a chunk begins with its size");
+        while self.unread.len() < size + 2 {
+            if self.fill().await == 0 {
+                return Err(BrokenOff);
+            }
+        }
+        let mut chunk: Vec<u8> = self.unread.drain(..size + 2).collect();
+        assert_eq!(chunk.split_off(size), b"\r\n");
+        Ok((size > 0).then_some(chunk))
+    }
+
+    /// The server closes the connection and says nothing before.
+    pub(crate) async fn expect_close(mut self) {
+        let read = self.fill().await;
+        let unread = String::from_utf8_lossy(&self.unread).into_owned();
+        assert_eq!(read, 0, "{unread}");
+        assert_eq!(unread, "");
+    }
+
+    /// Breaks the connection as a crash would: at once, without a farewell.
+    pub(crate) fn reset(self) {
+        self.socket.set_zero_linger().unwrap();
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        let end = loop {
+            if let Some(end) = self.unread.windows(2).position(|pair| pair == b"\r\n") {
+                break end;
+            }
+            if self.fill().await == 0 {
+                return None;
+            }
+        };
+        let mut line: Vec<u8> = self.unread.drain(..end + 2).collect();
+        line.truncate(end);
+        Some(String::from_utf8(line).unwrap())
+    }
+
+    async fn take(&mut self, length: usize) -> Vec<u8> {
+        while self.unread.len() < length {
+            assert_ne!(self.fill().await, 0, "the body broke off");
+        }
+        self.unread.drain(..length).collect()
+    }
+
+    /// Receives something; 0 at the end, however it came.
+    async fn fill(&mut self) -> usize {
+        within(self.socket.read_buf(&mut self.unread))
+            .await
+            .unwrap_or(0)
+    }
+}
+
+/// The connection ended in the middle of something.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+/// The head of an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+}
+
+enum Framing {
+    Length(usize),
+    Chunked,
+}
+
+impl Head {
+    /// The only header of that name, which is written in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(own, _)| own == name);
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert_eq!(values.next(), None, "{name} comes twice");
+        value
+    }
+
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.header("content-type") == Some("text/event-stream")
+    }
+
+    fn framing(&self) -> Framing {
+        match (
+            self.header("transfer-encoding"),
+            self.header("content-length"),
+        ) {
+            (Some("chunked"), None) => Framing::Chunked,
+            (None, Some(length)) => Framing::Length(length.parse().unwrap()),
+            (None, None) => Framing::Length(0),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.header(name)
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    /// The one message of a plain answer.
+    #[track_caller]
+    pub(crate) fn message(&self) -> Value {
+        let content_type = self.header("content-type");
+        assert_eq!(content_type, Some("application/json"), "{}", self.text());
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}

@@ -1,0 +1,144 @@
+//! HTTPS.
+
+use std::sync::Arc;
+
+use http_body_util::Empty;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use toolwire::transport::http::{HttpOptions, tls};
+
+use crate::http_listener::Running;
+use crate::peer::within;
+
+/// A certificate for this machine and its key, as files of the usual kind.
+struct Identity {
+    certificate: rcgen::Certificate,
+    key: KeyPair,
+}
+
+impl Identity {
+    fn new() -> Self {
+        let key = KeyPair::generate().expect("there is randomness");
+        let names = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        let certificate = names.self_signed(&key).expect("the key can sign");
+        Self { certificate, key }
+    }
+
+    async fn serve(&self) -> Running {
+        let chain = self.certificate.pem();
+        let key = self.key.serialize_pem();
+        let config =
+            tls::config_from_pem(chain.as_bytes(), key.as_bytes()).expect("they belong together");
+        Running::start(HttpOptions::new().with_tls(config)).await
+    }
+
+    /// Connects and offers these protocols.
+    async fn connect(&self, running: &Running, protocols: &[&str]) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(self.certificate.der().clone())
+            .expect("a certificate");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring speaks them")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|name| name.as_bytes().to_vec())
+            .collect();
+        let name = ServerName::try_from("localhost").expect("a name");
+        let socket = running.connect().await;
+        within(TlsConnector::from(Arc::new(config)).connect(name, socket))
+            .await
+            .expect("they shake hands")
+    }
+}
+
+async fn answers_http_1(stream: &mut TlsStream<TcpStream>, running: &Running) {
+    let address = running.address;
+    let request = format!("GET /nowhere HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream
+        .write_all(request.as_bytes())
+        .await
+        .expect("it reads");
+    let mut answer = Vec::new();
+    within(stream.read_to_end(&mut answer))
+        .await
+        .expect("it answers");
+    assert!(answer.starts_with(b"HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn clients_choose_the_http_version() {
+    let identity = Identity::new();
+    let running = identity.serve().await;
+
+    let mut stream = identity.connect(&running, &[]).await;
+    answers_http_1(&mut stream, &running).await;
+
+    let mut stream = identity.connect(&running, &["http/1.1"]).await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+    answers_http_1(&mut stream, &running).await;
+
+    let stream = identity.connect(&running, &["http/1.1", "h2"]).await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (mut client, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let url = format!("https://localhost:{}/nowhere", running.address.port());
+    let request = Request::get(url).body(Empty::<Bytes>::new()).unwrap();
+    let answer = within(client.send_request(request)).await.unwrap();
+    assert_eq!(answer.status(), 404);
+    running.end().await;
+    within(connection).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn plain_http_costs_only_its_own_connection() {
+    let identity = Identity::new();
+    let running = identity.serve().await;
+    let mut plain = running.connect().await;
+    plain
+        .write_all(b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    // How it ends is up to the handshake; that it ends, and without an answer in clear text, is not.
+    let _ = within(plain.read_to_end(&mut answer)).await;
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    let mut stream = identity.connect(&running, &[]).await;
+    answers_http_1(&mut stream, &running).await;
+    running.end().await;
+}
+
+#[test]
+fn files_that_do_not_fit_are_refused() {
+    let (one, other) = (Identity::new(), Identity::new());
+    let chain = one.certificate.pem();
+    let check = |chain: &str, key: &str, expected: &str| {
+        let refused = tls::config_from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err();
+        assert_eq!(refused.to_string(), expected);
+    };
+    let key = one.key.serialize_pem();
+    check("", &key, "there is no certificate in the chain");
+    check(&key, &key, "there is no certificate in the chain");
+    check(&chain, "", "there is no readable private key");
+    check(&chain, &chain, "there is no readable private key");
+    check(
+        &chain,
+        &other.key.serialize_pem(),
+        "the certificate cannot be used with the key",
+    );
+}

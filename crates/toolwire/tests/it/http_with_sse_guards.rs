@@ -1,0 +1,236 @@
+//! What the two endpoints of 2024-11-05 refuse: the same as the newer one, and strangers.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::Full;
+use serde_json::{Value, json};
+use toolwire::transport::http::{HttpBody, HttpLimits, HttpOptions, HttpService};
+
+use crate::old_client::{OldClient, body_of, post, request, service, token};
+use crate::peer::{answer, legacy, server, within};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// Refusals are JSON-RPC errors without an id.
+async fn check_refusal(answer: Response<HttpBody>, status: u16, what: &str) {
+    assert_eq!(answer.status().as_u16(), status, "{what}");
+    assert_eq!(
+        answer.headers()["content-type"],
+        "application/json",
+        "{what}"
+    );
+    let body: Value = serde_json::from_slice(&body_of(answer).await).expect("refusals are JSON");
+    assert!(body["error"]["message"].is_string(), "{what}: {body}");
+    assert_eq!(body.get("id"), None, "{what}: {body}");
+}
+
+#[tokio::test]
+async fn without_being_asked_for_neither_path_is_there() {
+    let service = HttpService::new(server(), HttpOptions::new());
+    for (method, path) in [("GET", "/sse"), ("POST", "/message?sessionId=x")] {
+        let request = request(method, path)
+            .header("content-type", "application/json")
+            .body(Full::<Bytes>::from(PING));
+        let answer = service.respond(request.unwrap()).await;
+        check_refusal(answer, 404, path).await;
+    }
+}
+
+#[tokio::test]
+async fn both_paths_have_the_guards_of_the_endpoint() {
+    let service = service(server());
+    let client = OldClient::connect(&service).await;
+    let address = client.address.as_str();
+    let huge = "x".repeat(20_000);
+    let plain = ("host", "localhost");
+    let cases = [
+        ("GET", "/sse", ("host", "evil.test"), 403),
+        ("POST", address, ("host", "evil.test"), 403),
+        ("GET", "/sse", ("origin", "https://evil.test"), 403),
+        ("POST", address, ("origin", "https://evil.test"), 403),
+        ("GET", "/sse", ("x-padding", huge.as_str()), 431),
+        ("POST", address, ("x-padding", huge.as_str()), 431),
+        ("GET", "/sse", ("accept", "application/json"), 406),
+        ("POST", address, ("content-type", "text/plain"), 415),
+        ("POST", address, ("content-type", ""), 415),
+        ("POST", address, ("content-encoding", "gzip"), 415),
+        ("POST", "/sse", plain, 405),
+        ("DELETE", "/sse", plain, 405),
+        ("OPTIONS", "/sse", plain, 405),
+        ("GET", address, plain, 405),
+        ("DELETE", address, plain, 405),
+        ("GET", "/sse/", plain, 404),
+        ("POST", "/messages", plain, 404),
+    ];
+    for (method, path, (name, value), status) in cases {
+        let mut request = Request::builder().method(method).uri(path);
+        let all = request.headers_mut().unwrap();
+        all.insert("host", "localhost".parse().unwrap());
+        all.insert("content-type", "application/json".parse().unwrap());
+        all.insert(name, value.parse().unwrap());
+        let request = request.body(Full::<Bytes>::from(PING)).unwrap();
+        let what = format!("{method} {path} {name}");
+        let answer = service.respond(request).await;
+        if status == 405 {
+            let allowed = if path == "/sse" { "GET" } else { "POST" };
+            assert_eq!(answer.headers()["allow"], allowed, "{what}");
+        }
+        check_refusal(answer, status, &what).await;
+    }
+    assert_eq!(service.load().streams, 1, "the client's own");
+}
+
+#[tokio::test]
+async fn a_message_may_not_be_longer_than_the_limit() {
+    let mut limits = HttpLimits::default();
+    limits.body_bytes = PING.len();
+    let options = HttpOptions::new().with_http_with_sse().with_limits(limits);
+    let mut client = OldClient::connect(&HttpService::new(server(), options)).await;
+    client.send(PING).await;
+    client.expect(answer(1, json!({}))).await;
+    let answer = client.post(format!("{PING} ")).await;
+    check_refusal(answer, 413, "one byte more").await;
+}
+
+/// A body that never comes.
+struct Stalled;
+
+impl Body for Stalled {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Pending
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_has_to_arrive_in_time() {
+    let client = OldClient::connect(&service(server())).await;
+    let request = request("POST", &client.address)
+        .header("content-type", "application/json")
+        .body(Stalled)
+        .unwrap();
+    let answer = within(client.service.respond(request)).await;
+    check_refusal(answer, 408, "a body that never comes").await;
+}
+
+#[tokio::test]
+async fn both_paths_are_closed_when_the_server_shuts_down() {
+    let server = server();
+    let service = service(server.clone());
+    let client = OldClient::connect(&service).await;
+    server.shut_down();
+    check_refusal(client.post(PING).await, 503, "POST").await;
+    let get = request("GET", "/sse").body(Full::<Bytes>::default());
+    check_refusal(service.respond(get.unwrap()).await, 503, "GET").await;
+}
+
+#[tokio::test]
+async fn there_are_as_many_streams_as_the_limit_says() {
+    let mut limits = HttpLimits::default();
+    limits.open_streams = 1;
+    let options = HttpOptions::new().with_http_with_sse().with_limits(limits);
+    let service = HttpService::new(server(), options);
+    let first = OldClient::connect(&service).await;
+    let get = || {
+        request("GET", "/sse")
+            .body(Full::<Bytes>::default())
+            .unwrap()
+    };
+    check_refusal(service.respond(get()).await, 503, "a second stream").await;
+    drop(first);
+    assert_eq!(service.respond(get()).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn strangers_cannot_tell_a_foreign_session_from_none() {
+    let service = service(server());
+    let mut ann = OldClient::connect_as(&service, Some(token("ann"))).await;
+    let foreign = ann.address.clone();
+    let doubled = format!("{foreign}&sessionId={}", ann.session());
+    let long = format!("/message?sessionId={}", "a".repeat(200));
+    let unknown = format!("/message?sessionId={}", "a".repeat(43));
+    let mut bodies = Vec::new();
+    for (address, who) in [
+        (foreign.as_str(), Some("bob")),
+        (foreign.as_str(), None),
+        (doubled.as_str(), Some("ann")),
+        (long.as_str(), Some("ann")),
+        (unknown.as_str(), Some("ann")),
+        ("/message?sessionId=", Some("ann")),
+        ("/message?sessionId=%00", Some("ann")),
+    ] {
+        let mut request = post(address, PING);
+        if let Some(who) = who {
+            request.extensions_mut().insert(token(who));
+        }
+        let answer = service.respond(request).await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{address}");
+        bodies.push(body_of(answer).await);
+    }
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
+
+    for address in ["/message", "/message?", "/message?session=1"] {
+        let answer = service.respond(post(address, PING)).await;
+        check_refusal(answer, 400, address).await;
+    }
+    ann.send(PING).await;
+    ann.expect(answer(1, json!({}))).await;
+}
+
+#[tokio::test]
+async fn sessions_of_the_two_transports_are_apart() {
+    let service = service(server());
+    let mut client = OldClient::connect(&service).await;
+    client.initialize(json!({})).await;
+    let elsewhere = |session: &str| {
+        request("POST", "/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-session-id", session)
+            .body(Full::<Bytes>::from(PING))
+            .unwrap()
+    };
+    let answer = service.respond(elsewhere(client.session())).await;
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "newer", "version": "1"},
+    });
+    let mut initialize = post("/mcp", legacy(1, "initialize", params));
+    let accept = "application/json, text/event-stream".parse().unwrap();
+    initialize.headers_mut().insert("accept", accept);
+    let opened = service.respond(initialize).await;
+    let session = opened.headers()["mcp-session-id"].to_str().unwrap();
+    let address = format!("/message?sessionId={session}");
+    let answer = service.respond(post(&address, PING)).await;
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let served = service.respond(elsewhere(session)).await;
+    assert_eq!(served.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn browsers_of_allowed_pages_are_let_in() {
+    let service = service(server());
+    for (path, method) in [("/sse", "GET"), ("/message", "POST")] {
+        let ask = request("OPTIONS", path)
+            .header("origin", "http://localhost:5173")
+            .header("access-control-request-method", method)
+            .body(Full::<Bytes>::default());
+        let granted = service.respond(ask.unwrap()).await;
+        assert_eq!(granted.status(), StatusCode::NO_CONTENT, "{path}");
+        let headers = granted.headers();
+        assert_eq!(headers["access-control-allow-methods"], method);
+    }
+}
