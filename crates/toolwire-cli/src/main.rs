@@ -3,10 +3,11 @@
 mod demo;
 mod tour;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use toolwire::transport::http::{HttpListener, HttpOptions};
 
 /// Tools for the Model Context Protocol.
 #[derive(Debug, Parser)]
@@ -18,12 +19,30 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// A bundled server to try any client against; without `--stdio`, a short tour of it
-    Demo {
-        /// Serve on standard input and output, for a client that starts this command
-        #[arg(long)]
-        stdio: bool,
-    },
+    /// A bundled server to try any client against; without `--stdio` or `--http`, a short tour of it
+    Demo(DemoArguments),
+}
+
+#[derive(Debug, Args)]
+struct DemoArguments {
+    /// Serve on standard input and output, for a client that starts this command
+    #[arg(long)]
+    stdio: bool,
+    /// Serve on HTTP until interrupted; port 0 is any free port
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:3000",
+        conflicts_with = "stdio"
+    )]
+    http: Option<String>,
+    /// With `--http`, a name under which clients elsewhere reach the server; may be repeated
+    #[arg(long, value_name = "NAME", requires = "http")]
+    public_host: Vec<String>,
+    /// With `--http`, serve clients of 2024-11-05 too, at `/sse`
+    #[arg(long, requires = "http")]
+    sse: bool,
 }
 
 fn main() -> ExitCode {
@@ -52,10 +71,29 @@ fn main() -> ExitCode {
 }
 
 async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
-    match command {
-        Command::Demo { stdio: true } => Ok(demo::server().serve_stdio().await?),
-        Command::Demo { stdio: false } => Ok(tour::run().await?),
+    let Command::Demo(arguments) = command;
+    if arguments.stdio {
+        return Ok(demo::server().serve_stdio().await?);
     }
+    match arguments.http {
+        Some(address) => serve_http(&address, arguments.public_host, arguments.sse).await,
+        None => Ok(tour::run().await?),
+    }
+}
+
+async fn serve_http(
+    address: &str,
+    public_hosts: Vec<String>,
+    sse: bool,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut options = HttpOptions::new().with_public_hosts(public_hosts);
+    if sse {
+        options = options.with_http_with_sse();
+    }
+    let listener = HttpListener::bind(demo::server(), address, options).await?;
+    // With nobody to read it, serving still makes sense.
+    let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
+    Ok(listener.run().await?)
 }
 
 fn fail(error: &dyn std::error::Error) -> ExitCode {

@@ -22,7 +22,9 @@ pub(crate) async fn run() -> io::Result<()> {
         server.show(&step).await?;
     }
     server.end().await?;
-    say("\nNow point your own client at it:\n\n    toolwire demo --stdio\n")
+    say(
+        "\nNow point your own client at it:\n\n    toolwire demo --stdio\n    toolwire demo --http\n",
+    )
 }
 
 fn steps() -> Vec<Step> {

@@ -1,6 +1,7 @@
 //! The bundled server: a little of everything the protocol has, to try clients against.
 
 mod asking;
+mod changes;
 mod notes;
 mod tools;
 
@@ -17,5 +18,6 @@ pub(crate) fn server() -> Server {
         .with_resource_subscriptions();
     let server = tools::register(server);
     let server = asking::register(server);
-    notes::register(server)
+    let server = notes::register(server);
+    changes::register(server)
 }

@@ -12,6 +12,7 @@ pub(super) fn register(server: Server) -> Server {
         .tool(echo)
         .tool(add)
         .tool(countdown)
+        .tool(long_poll)
         .tool(fail)
         .tool(crash)
         .tool(blob)
@@ -97,6 +98,23 @@ async fn countdown(
         );
     }
     format!("counted down from {from}")
+}
+
+/// Sends the client away while it works, where the client knows how to come back for the answer.
+#[tool(read_only)]
+async fn long_poll(
+    ctx: &RequestContext,
+    /// How long it works.
+    #[arg(default = 100, maximum = 60_000)]
+    delay_ms: u64,
+) -> &'static str {
+    let sent_away = ctx.release_stream();
+    tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+    if sent_away {
+        "sent you away"
+    } else {
+        "kept you waiting"
+    }
 }
 
 /// Fails, as a tool does that cannot do its work.

@@ -27,6 +27,7 @@ async fn tools_with_plain_answers_answer() {
             "counted down from 2",
         )
         .await;
+        check("long_poll", json!({"delay_ms": 1}), "kept you waiting").await;
         check("blob", json!({"bytes": 5}), "xxxxx").await;
         check("print", json!({"text": "on standard error"}), "printed").await;
         check("route", json!({}), "to nowhere").await;
@@ -86,6 +87,7 @@ async fn every_tool_is_listed_and_active_comes_first() {
             "echo",
             "add",
             "countdown",
+            "long_poll",
             "fail",
             "crash",
             "blob",
@@ -95,6 +97,8 @@ async fn every_tool_is_listed_and_active_comes_first() {
             "confirm",
             "approve",
             "summarise",
+            "bump",
+            "change_list",
         ];
         assert_eq!(names, expected);
         assert_eq!(tools[0]["inputSchema"]["properties"], json!({}));

@@ -5,6 +5,7 @@ mod calls;
 mod cancelling;
 mod ending;
 mod framing;
+mod http;
 mod load;
 mod process;
 mod subscribing;

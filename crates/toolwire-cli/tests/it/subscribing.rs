@@ -74,3 +74,57 @@ async fn open_streams_do_not_hold_the_process() {
     listen(&mut demo).await;
     demo.end_well().await;
 }
+
+#[tokio::test]
+async fn a_resource_changes_when_asked_to() {
+    const COUNTER: &str = "demo://counter";
+    for era in Era::BOTH {
+        let mut demo = Demo::start(era).await;
+        match era {
+            Era::Newest => {
+                let wanted = json!({"notifications": {"resourceSubscriptions": [COUNTER]}});
+                demo.request("subscriptions/listen", wanted).await;
+                demo.unasked_where(|message| {
+                    message["method"] == "notifications/subscriptions/acknowledged"
+                })
+                .await;
+            }
+            Era::Handshake => {
+                demo.ask("resources/subscribe", json!({"uri": COUNTER}))
+                    .await;
+            }
+        }
+        for count in 1..=2 {
+            let bumped = demo.call_text("bump", json!({})).await;
+            assert_eq!(bumped, count.to_string());
+            let told = demo.unasked_where(|_| true).await;
+            assert_eq!(told["method"], "notifications/resources/updated");
+            assert_eq!(told["params"]["uri"], COUNTER);
+            let read = demo.ask("resources/read", json!({"uri": COUNTER})).await;
+            assert_eq!(read["result"]["contents"][0]["text"], bumped);
+        }
+        demo.end_well().await;
+    }
+}
+
+#[tokio::test]
+async fn lists_change_when_asked_to() {
+    let mut demo = Demo::start(Era::Handshake).await;
+    for (list, entry) in [
+        ("tools", "extra_tool"),
+        ("prompts", "extra_prompt"),
+        ("resources", "extra"),
+    ] {
+        for expected in ["added", "removed"] {
+            let done = demo.call_text("change_list", json!({"list": list})).await;
+            assert_eq!(done, expected);
+            let told = demo.unasked_where(|_| true).await;
+            assert_eq!(told["method"], format!("notifications/{list}/list_changed"));
+            let answer = demo.ask(&format!("{list}/list"), json!({})).await;
+            let entries = answer["result"][list].as_array().unwrap();
+            let listed = entries.iter().any(|listed| listed["name"] == entry);
+            assert_eq!(listed, expected == "added", "{answer}");
+        }
+    }
+    demo.end_well().await;
+}
