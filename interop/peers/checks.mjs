@@ -1,110 +1,32 @@
-// The checks that both TypeScript SDKs run against `toolwire demo --stdio`.
+// What both TypeScript SDKs check on every transport: one function per check, which throws when the server is wrong.
 //
-// A check is a name and an async function that throws when the server is wrong. Each one prints a line
-// `{"check":"...","ok":true|false,"detail":"..."}`; the Rust side knows which names must appear.
 // What differs between the two SDKs is behind the `peer` object that `ts1_client.mjs` and `ts2_client.mjs` build.
 
 import assert from 'node:assert/strict';
 
-const CHECK_TIMEOUT_MS = 20_000;
+import { TOO_LATE, activeCountdowns, isProgress, signal, textOf, tokensTooLate, until } from './observing.mjs';
 
 // Both SDKs wait this long for the server to leave on its own before they send SIGTERM.
 const SDK_SHUTDOWN_GRACE_MS = 2_000;
-
-// How both SDKs report progress for a call that is not running, with the notification behind it.
-const TOO_LATE = 'Error: Received a progress notification for an unknown token: ';
 
 const CLOCK = 'demo://clock';
 
 const TOOLS = [
   'active', 'echo', 'add', 'countdown', 'confirm', 'approve', 'summarise', 'fail', 'crash', 'blob', 'log', 'print',
-  'route',
+  'route', 'bump', 'change_list', 'long_poll',
 ];
 
-/** Connects, runs every check that the revision has, closes, and exits with the number of failures capped at 1. */
-export async function main(openPeer) {
-  const [mode, command, ...args] = process.argv.slice(2);
-  if (!mode || !command) {
-    process.stderr.write('usage: node <client>.mjs <revision|auto> <server command> [arguments...]\n');
-    process.exit(2);
-  }
-  const peer = openPeer({ mode, command, args });
-  peer.mode = mode;
-  peer.transportErrors = [];
-  peer.client.onerror = error => peer.transportErrors.push(String(error));
-  // What the server really sent, in order: the SDKs keep and chain a handler that was there before them.
-  peer.wire = [];
-  peer.transport.onmessage = message => peer.wire.push(message);
-  peer.cancelledTokens = new Set();
-
-  let failures = 0;
-  for (const [name, run] of checksFor(peer)) {
-    const problem = await problemOf(() => run(peer));
-    process.stdout.write(`${JSON.stringify({ check: name, ok: problem === '', detail: problem })}\n`);
-    failures += problem === '' ? 0 : 1;
-    if (problem !== '' && name === 'negotiate') break;
-  }
-  process.exit(failures === 0 ? 0 : 1);
-}
-
-function checksFor(peer) {
-  const { revision } = peer;
-  const checks = [
-    ['negotiate', negotiate],
-    ['list_tools', listTools],
-    ['call_echo', callEcho],
-    ['call_add', callAdd],
-    ['parallel_calls', parallelCalls],
-    ['tool_failure', toolFailure],
-    ['handler_panic', handlerPanic],
-    ['unknown_tool', unknownTool],
-    ['invalid_arguments', invalidArguments],
-    ['stray_print', strayPrint],
-    ['large_result', largeResult],
-    ['annotated_arguments', annotatedArguments],
-    ['list_resources', listResources],
-    ['read_resource', readResource],
-    ['read_template', readTemplate],
-    ['missing_resource', missingResource],
-    ['prompt', prompt],
-    ['unknown_prompt', unknownPrompt],
-    ['complete', complete],
-    ['progress', progress],
-    ['cancel', cancel],
-    ['sampling', sampling],
-    ['logging', logging],
-    ['subscribe', subscribe],
-    ['unsubscribe', unsubscribe],
-  ];
-  if (revision >= '2025-06-18') {
-    checks.push(
-      ['structured_result', structuredResult],
-      ['elicit_accept', elicitAccept],
-      ['elicit_refuse', elicitRefuse],
-      ['elicit_cancel', elicitCancel],
-      ['approve_accept', approveAccept],
-      ['approve_refuse', approveRefuse],
-      ['approve_cancel', approveCancel],
-    );
-  } else {
-    checks.push(['elicit_impossible', elicitImpossible]);
-  }
-  if (!peer.modern) checks.push(['ping', ping]);
-  // Last: the transport must have stayed quiet all along, and the process must leave when its stdin closes.
-  checks.push(['no_transport_errors', noTransportErrors], ['exit_on_close', exitOnClose]);
-  return checks;
-}
-
-async function negotiate(peer) {
+export async function negotiate(peer) {
   await peer.connect();
   assert.equal(peer.client.getServerVersion()?.name?.length > 0, true, 'the server has no name');
   assert.equal(peer.negotiatedRevision(), peer.revision);
   const capabilities = peer.client.getServerCapabilities();
   for (const name of ['tools', 'resources', 'prompts']) assert.ok(capabilities[name], `no ${name} capability`);
   assert.equal(capabilities.resources.subscribe, true, 'resources.subscribe is not declared');
+  if (peer.url) assert.equal(typeof peer.transport.sessionId, peer.hasSessions ? 'string' : 'undefined');
 }
 
-async function listTools({ client }) {
+export async function listTools({ client }) {
   const { tools } = await client.listTools();
   const names = tools.map(tool => tool.name);
   assert.equal(names[0], 'active');
@@ -112,17 +34,17 @@ async function listTools({ client }) {
   for (const tool of tools) assert.equal(tool.inputSchema.type, 'object', tool.name);
 }
 
-async function callEcho({ client }) {
+export async function callEcho({ client }) {
   const text = 'grüß dich, 世界\n"two" lines \u2028 and a tab\t';
   assert.equal(textOf(await client.callTool({ name: 'echo', arguments: { text } })), text);
 }
 
-async function callAdd({ client }) {
+export async function callAdd({ client }) {
   const result = await client.callTool({ name: 'add', arguments: { a: 2, b: 40 } });
   assert.match(textOf(result), /42/);
 }
 
-async function structuredResult({ client }) {
+export async function structuredResult({ client }) {
   const { tools } = await client.listTools();
   assert.ok(tools.find(tool => tool.name === 'add').outputSchema?.properties?.sum, 'add has no output schema');
   // The SDK itself validates the structured content against the listed schema.
@@ -130,35 +52,35 @@ async function structuredResult({ client }) {
   assert.deepEqual(result.structuredContent, { sum: 3 });
 }
 
-async function parallelCalls({ client }) {
+export async function parallelCalls({ client }) {
   const texts = Array.from({ length: 32 }, (_, index) => `call ${index}`);
   const results = await Promise.all(texts.map(text => client.callTool({ name: 'echo', arguments: { text } })));
   assert.deepEqual(results.map(textOf), texts);
 }
 
-async function toolFailure({ client }) {
+export async function toolFailure({ client }) {
   const result = await client.callTool({ name: 'fail', arguments: { message: 'out of paper' } });
   assert.equal(result.isError, true);
   assert.match(textOf(result), /out of paper/);
 }
 
-async function handlerPanic({ client }) {
+export async function handlerPanic({ client }) {
   await assert.rejects(client.callTool({ name: 'crash', arguments: {} }), { code: -32603 });
   assert.equal(textOf(await client.callTool({ name: 'echo', arguments: { text: 'still here' } })), 'still here');
 }
 
-async function unknownTool({ client }) {
+export async function unknownTool({ client }) {
   await assert.rejects(client.callTool({ name: 'no-such-tool', arguments: {} }), { code: -32602 });
 }
 
-async function invalidArguments({ client }) {
+export async function invalidArguments({ client }) {
   // The model is to read this and try again, so it is a result on every revision.
   const result = await client.callTool({ name: 'add', arguments: { a: 'two', b: 40 } });
   assert.equal(result.isError, true);
   assert.match(textOf(result), /\ba\b/);
 }
 
-async function strayPrint(peer) {
+export async function strayPrint(peer) {
   // SDK 2.x skips lines that are not JSON, so one of the printed lines is a message that it would deliver.
   const forged = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: 'forged' } };
   const before = peer.transportErrors.length;
@@ -170,46 +92,46 @@ async function strayPrint(peer) {
   assert.equal(delivered.includes('forged'), false, 'printed text reached the protocol');
 }
 
-async function largeResult({ client }) {
+export async function largeResult({ client }) {
   const bytes = 300_000;
   const result = await client.callTool({ name: 'blob', arguments: { bytes } });
   assert.notEqual(result.isError, true);
   assert.ok(JSON.stringify(result.content).length >= bytes, 'the result is too short');
 }
 
-async function annotatedArguments({ client }) {
+export async function annotatedArguments({ client }) {
   const result = await client.callTool({ name: 'route', arguments: { region: 'eu-west', count: 3 } });
   assert.notEqual(result.isError, true);
   assert.match(JSON.stringify(result), /eu-west/);
 }
 
-async function listResources({ client }) {
+export async function listResources({ client }) {
   const { resources } = await client.listResources();
   assert.ok(resources.some(resource => resource.uri === CLOCK), 'demo://clock is not listed');
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.ok(resourceTemplates.some(template => template.uriTemplate === 'demo://notes/{name}'), 'no notes template');
 }
 
-async function readResource(peer) {
+export async function readResource(peer) {
   const { contents } = await peer.client.readResource({ uri: CLOCK });
   assert.equal(contents[0].uri, CLOCK);
   assert.ok(contents[0].text.length > 0);
 }
 
-async function readTemplate({ client }) {
+export async function readTemplate({ client }) {
   const { contents } = await client.readResource({ uri: 'demo://notes/first' });
   assert.equal(contents[0].uri, 'demo://notes/first');
   assert.equal(typeof contents[0].text, 'string');
 }
 
-async function missingResource(peer) {
+export async function missingResource(peer) {
   const uri = 'demo://nowhere';
   // SDK 2.x shows both codes as -32602 once it has recognised the error, so the code is read from the wire.
   await assert.rejects(peer.client.readResource({ uri }), error => error.data?.uri === uri);
   assert.equal(peer.wire.findLast(message => message.error)?.error.code, peer.modern ? -32602 : -32002);
 }
 
-async function prompt({ client }) {
+export async function prompt({ client }) {
   const { prompts } = await client.listPrompts();
   const greet = prompts.find(candidate => candidate.name === 'greet');
   assert.deepEqual(greet?.arguments?.map(argument => argument.name), ['name']);
@@ -217,12 +139,12 @@ async function prompt({ client }) {
   assert.match(messages[0].content.text, /Ada/);
 }
 
-async function unknownPrompt({ client }) {
+export async function unknownPrompt({ client }) {
   await assert.rejects(client.getPrompt({ name: 'no-such-prompt', arguments: {} }), { code: -32602 });
   await assert.rejects(client.getPrompt({ name: 'greet', arguments: {} }), { code: -32602 });
 }
 
-async function complete({ client }) {
+export async function complete({ client }) {
   const valuesFor = async value => {
     const ref = { type: 'ref/prompt', name: 'greet' };
     return (await client.complete({ ref, argument: { name: 'name', value } })).completion.values;
@@ -235,7 +157,7 @@ async function complete({ client }) {
   assert.deepEqual(narrowed.filter(value => !value.toLowerCase().startsWith(prefix.toLowerCase())), []);
 }
 
-async function progress(peer) {
+export async function progress(peer) {
   const { client, callOptions } = peer;
   const seen = [];
   const result = await client.callTool(
@@ -252,7 +174,7 @@ async function progress(peer) {
   assert.deepEqual(seen, [1, 2, 3, 4].slice(0, seen.length));
 }
 
-async function cancel(peer) {
+export async function cancel(peer) {
   const { client, callOptions } = peer;
   assert.equal(await activeCountdowns(client), 0);
   const abort = new AbortController();
@@ -276,7 +198,7 @@ async function cancel(peer) {
   assert.deepEqual(peer.wire.filter(message => message.id === progressToken && !message.method), []);
 }
 
-async function sampling(peer) {
+export async function sampling(peer) {
   peer.answerSampling = ({ messages }) => {
     assert.match(JSON.stringify(messages), /a very long story/);
     return { role: 'assistant', model: 'interop', content: { type: 'text', text: 'short: the end' } };
@@ -286,7 +208,7 @@ async function sampling(peer) {
   assert.match(textOf(result), /short: the end/);
 }
 
-async function logging(peer) {
+export async function logging(peer) {
   const logged = [];
   peer.onLog = ({ level, data }) => logged.push({ level, data });
   const log = (message, extra) => peer.client.callTool({
@@ -308,7 +230,7 @@ async function logging(peer) {
   assert.match(JSON.stringify(logged[0].data), /loud enough/);
 }
 
-async function subscribe(peer) {
+export async function subscribe(peer) {
   const updated = signal();
   peer.onResourceUpdated = ({ uri }) => { if (uri === CLOCK) updated.fire(); };
   const end = await peer.subscribe(CLOCK);
@@ -316,7 +238,7 @@ async function subscribe(peer) {
   await end();
 }
 
-async function unsubscribe(peer) {
+export async function unsubscribe(peer) {
   const end = await peer.subscribe(CLOCK);
   await end();
   // An answered request after the end proves that the server has read it; what comes later is too much.
@@ -330,29 +252,46 @@ async function unsubscribe(peer) {
   assert.deepEqual(late, []);
 }
 
-async function elicitAccept(peer) {
+export async function listChanged(peer) {
+  const lists = ['tools', 'prompts', 'resources'];
+  const heard = [];
+  peer.onListChanged = list => heard.push(list);
+  const end = await peer.watchLists();
+  for (const list of lists) {
+    // Added, then removed again.
+    for (let change = 0; change < 2; change += 1) {
+      const before = heard.length;
+      await peer.client.callTool({ name: 'change_list', arguments: { list } });
+      await until(() => heard.length > before);
+    }
+  }
+  await end();
+  assert.deepEqual(heard, lists.flatMap(list => [list, list]));
+}
+
+export async function elicitAccept(peer) {
   assert.equal(await ask(peer, 'confirm', { action: 'accept', content: { confirmed: true } }), 'confirmed');
 }
 
-async function elicitRefuse(peer) {
+export async function elicitRefuse(peer) {
   assert.equal(await ask(peer, 'confirm', { action: 'accept', content: { confirmed: false } }), 'not confirmed');
   assert.equal(await ask(peer, 'confirm', { action: 'decline' }), 'not confirmed');
 }
 
-async function elicitCancel(peer) {
+export async function elicitCancel(peer) {
   assert.equal(await ask(peer, 'confirm', { action: 'cancel' }), 'cancelled');
 }
 
-async function approveAccept(peer) {
+export async function approveAccept(peer) {
   assert.equal(await ask(peer, 'approve', { action: 'accept', content: { confirmed: true } }), 'approved');
 }
 
-async function approveRefuse(peer) {
+export async function approveRefuse(peer) {
   assert.equal(await ask(peer, 'approve', { action: 'accept', content: { confirmed: false } }), 'not approved');
   assert.equal(await ask(peer, 'approve', { action: 'decline' }), 'not approved');
 }
 
-async function approveCancel(peer) {
+export async function approveCancel(peer) {
   assert.equal(await ask(peer, 'approve', { action: 'cancel' }), 'cancelled');
 }
 
@@ -374,7 +313,7 @@ async function ask(peer, name, answer) {
   return textOf(result);
 }
 
-async function elicitImpossible(peer) {
+export async function elicitImpossible(peer) {
   // This client declares elicitation, but the revision does not know it.
   const before = peer.wire.length;
   for (const name of ['confirm', 'approve']) {
@@ -383,11 +322,11 @@ async function elicitImpossible(peer) {
   assert.deepEqual(peer.wire.slice(before).filter(message => message.method), [], 'the server asked all the same');
 }
 
-async function ping({ client }) {
+export async function ping({ client }) {
   await client.ping();
 }
 
-async function noTransportErrors(peer) {
+export async function noTransportErrors(peer) {
   // Progress is out of place on the wire only behind the answer of its call. Both SDKs run the handler of a
   // notification a moment after they read it, so progress that is read together with the answer finds the call gone;
   // so does progress that crosses a cancellation.
@@ -404,58 +343,9 @@ async function noTransportErrors(peer) {
   assert.deepEqual(peer.transportErrors.filter(error => !error.startsWith(TOO_LATE)), []);
 }
 
-async function exitOnClose(peer) {
+export async function exitOnClose(peer) {
   const start = performance.now();
   await peer.client.close();
   const elapsed = performance.now() - start;
   assert.ok(elapsed < SDK_SHUTDOWN_GRACE_MS, `the server had to be killed after ${Math.round(elapsed)} ms`);
-}
-
-function isProgress(message, token) {
-  return message.method === 'notifications/progress' && [undefined, message.params.progressToken].includes(token);
-}
-
-/** The tokens of the progress that the SDK had no callback for any more. */
-function tokensTooLate({ transportErrors }) {
-  return transportErrors
-    .filter(error => error.startsWith(TOO_LATE))
-    .map(error => JSON.parse(error.slice(TOO_LATE.length)).params.progressToken);
-}
-
-async function activeCountdowns(client) {
-  const text = textOf(await client.callTool({ name: 'active', arguments: {} }));
-  const number = text.match(/\d+/);
-  assert.ok(number, `active answers ${JSON.stringify(text)}`);
-  return Number(number[0]);
-}
-
-function textOf(result) {
-  return result.content.filter(block => block.type === 'text').map(block => block.text).join('');
-}
-
-/** A promise that is resolved from outside. */
-function signal() {
-  let fire;
-  const fired = new Promise(resolve => { fire = () => resolve(); });
-  return { fired, fire };
-}
-
-/** Asks again until the answer is yes; the timeout of the check ends it otherwise. */
-async function until(condition) {
-  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 25));
-}
-
-async function problemOf(run) {
-  let timer;
-  const timeout = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no result after ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([run(), timeout]);
-    return '';
-  } catch (error) {
-    return String(error?.message ?? error);
-  } finally {
-    clearTimeout(timer);
-  }
 }

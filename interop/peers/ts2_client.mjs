@@ -1,13 +1,14 @@
 // `@modelcontextprotocol/client` 2.x as the client: every revision, and `auto` (the SDK probes with server/discover).
 
-import { Client } from '@modelcontextprotocol/client';
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { main } from './checks.mjs';
+import { main } from './run.mjs';
 
 const NEWEST = '2026-07-28';
+const BEFORE_STREAMABLE_HTTP = '2024-11-05';
 
-main(({ mode, command, args }) => {
+main(({ mode, command, args, url, http }) => {
   const revision = mode === 'auto' ? NEWEST : mode;
   const modern = revision === NEWEST;
   const client = new Client(
@@ -19,7 +20,9 @@ main(({ mode, command, args }) => {
         : { supportedProtocolVersions: [revision] }),
     },
   );
-  const transport = new StdioClientTransport({ command, args, stderr: 'inherit' });
+  const transport = url
+    ? httpTransport(revision, url, http)
+    : new StdioClientTransport({ command, args, stderr: 'inherit' });
   const peer = {
     client,
     transport,
@@ -38,10 +41,27 @@ main(({ mode, command, args }) => {
       await client.subscribeResource({ uri });
       return () => client.unsubscribeResource({ uri });
     },
+    async watchLists() {
+      // Sessions hear of changed lists without asking.
+      if (!modern) return async () => {};
+      const wanted = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+      const subscription = await client.listen(wanted);
+      if (Object.keys(wanted).some(key => !subscription.honoredFilter[key])) throw new Error('not honoured');
+      return () => subscription.close();
+    },
   };
   client.setRequestHandler('elicitation/create', request => peer.answerElicitation(request.params));
   client.setRequestHandler('sampling/createMessage', request => peer.answerSampling(request.params));
   client.setNotificationHandler('notifications/message', notice => peer.onLog?.(notice.params));
   client.setNotificationHandler('notifications/resources/updated', notice => peer.onResourceUpdated?.(notice.params));
+  for (const list of ['tools', 'prompts', 'resources']) {
+    client.setNotificationHandler(`notifications/${list}/list_changed`, () => peer.onListChanged?.(list));
+  }
   return peer;
 });
+
+function httpTransport(revision, url, options) {
+  return revision === BEFORE_STREAMABLE_HTTP
+    ? new SSEClientTransport(new URL('/sse', url), options)
+    : new StreamableHTTPClientTransport(new URL(url), options);
+}

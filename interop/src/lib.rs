@@ -1,8 +1,10 @@
 //! Runs real MCP clients, the official Python and TypeScript SDKs, against the `toolwire` binary.
 //!
-//! A peer is a script in `interop/peers` that spawns `toolwire demo --stdio` through its SDK, runs named checks and
-//! prints one line per check. This crate starts the script, reads those lines and ends a script that hangs; it does
-//! not install anything, that is `cargo xtask peers`.
+//! A peer is a script in `interop/peers` that spawns `toolwire demo --stdio` through its SDK, or connects to the
+//! `toolwire demo --http` that was started for it, runs named checks and prints one line per check. This crate starts
+//! the script, reads those lines and ends a script that hangs; it does not install anything, that is `cargo xtask peers`.
+
+mod http_demo;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -12,6 +14,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::http_demo::HttpDemo;
+
 /// The environment variable with the path of the `toolwire` binary under test.
 pub const BINARY_VARIABLE: &str = "TOOLWIRE_BIN";
 
@@ -20,6 +24,16 @@ const SCRIPT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How long the error output may lag behind the end of the script.
 const STDERR_GRACE: Duration = Duration::from_secs(5);
+
+/// How a peer reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wire {
+    /// The peer starts the server and talks over its standard input and output.
+    Stdio,
+    /// The peer connects to a server that listens on HTTP.
+    Http,
+}
 
 /// A client implementation that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,21 +50,31 @@ pub enum Peer {
 impl Peer {
     /// Runs every check of this peer against the binary named by [`BINARY_VARIABLE`].
     ///
-    /// `mode` is a protocol revision, or `auto` where the SDK can find the revision by itself.
+    /// `mode` is a protocol revision, or `auto` where the SDK can find the revision by itself. Over HTTP the server is
+    /// a process of its own for each run, and how it ends is a check, too.
     ///
     /// # Errors
     ///
     /// When the binary or the peer is missing, or the script hangs or prints something else than checks.
-    pub fn run(self, mode: &str) -> Result<Vec<Check>, Problem> {
+    pub fn run(self, wire: Wire, mode: &str) -> Result<Vec<Check>, Problem> {
         let binary = binary()?;
-        let script = peers_directory().join(self.script());
         let mut command = Command::new(self.interpreter()?);
-        command
-            .arg(script)
-            .arg(mode)
-            .arg(binary)
-            .args(["demo", "--stdio"]);
-        run_script(command, SCRIPT_TIMEOUT)
+        command.arg(peers_directory().join(self.script())).arg(mode);
+        // Nothing is left behind between the scripts.
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        match wire {
+            Wire::Stdio => {
+                command.arg(binary).args(["demo", "--stdio"]);
+                run_script(command, SCRIPT_TIMEOUT)
+            }
+            Wire::Http => {
+                let demo = HttpDemo::start(&binary)?;
+                command.arg(demo.url());
+                let mut checks = run_script(command, SCRIPT_TIMEOUT)?;
+                checks.push(demo.end());
+                Ok(checks)
+            }
+        }
     }
 
     const fn script(self) -> &'static str {

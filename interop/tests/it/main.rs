@@ -1,13 +1,17 @@
-//! Real clients against `toolwire demo --stdio`, one test per SDK and revision.
+//! Real clients against `toolwire demo`, one test per SDK, transport and revision.
 //!
 //! Every check a revision must have is named here, so a script that skips some, or does nothing, fails its test. The
-//! lists depend on the revision alone: each SDK does all of it. What an SDK cannot do is speak some revisions:
-//! TypeScript 1.x and Python always offer their newest handshake, 2025-11-25, and TypeScript 1.x has no 2026-07-28.
+//! lists depend on the revision and the transport alone: each SDK does all of it. What an SDK cannot do is speak some
+//! revisions: TypeScript 1.x and Python always offer their newest handshake, 2025-11-25, and TypeScript 1.x has no
+//! 2026-07-28.
 
-use toolwire_interop::Peer;
+mod http;
+mod stdio;
+
+use toolwire_interop::{Peer, Wire};
 
 /// What a client of any revision can do.
-const EVERYWHERE: [&str; 27] = [
+const EVERYWHERE: [&str; 26] = [
     "negotiate",
     "list_tools",
     "call_echo",
@@ -17,7 +21,6 @@ const EVERYWHERE: [&str; 27] = [
     "handler_panic",
     "unknown_tool",
     "invalid_arguments",
-    "stray_print",
     "large_result",
     "annotated_arguments",
     "list_resources",
@@ -33,8 +36,8 @@ const EVERYWHERE: [&str; 27] = [
     "logging",
     "subscribe",
     "unsubscribe",
+    "list_changed",
     "no_transport_errors",
-    "exit_on_close",
 ];
 
 /// Structured results and elicitation, which came with 2025-06-18.
@@ -56,8 +59,33 @@ const BEFORE_2025_06_18: [&str; 1] = ["elicit_impossible"];
 /// What 2026-07-28 took away.
 const HANDSHAKE_ONLY: [&str; 1] = ["ping"];
 
-fn check(peer: Peer, mode: &str) {
+/// What has to do with the pipes of a process.
+const STDIO_ONLY: [&str; 2] = ["stray_print", "exit_on_close"];
+
+/// What has to do with connections that come and go.
+const HTTP_ONLY: [&str; 6] = [
+    "progress_is_streamed",
+    "parallel_sessions",
+    "origin_refused",
+    "server_sent_away",
+    "close",
+    "exit_on_signal",
+];
+
+/// Sessions, and streams that are resumed, which came with 2025-03-26, and which 2026-07-28 took away.
+const HTTP_SESSIONS: [&str; 4] = [
+    "cancelled_stream_ends",
+    "resume_after_cut",
+    "listening_resumes",
+    "session_end",
+];
+
+fn check(peer: Peer, wire: Wire, mode: &str) {
     let mut expected: Vec<&str> = EVERYWHERE.to_vec();
+    match wire {
+        Wire::Http => expected.extend(HTTP_ONLY),
+        _ => expected.extend(STDIO_ONLY),
+    }
     if mode >= "2025-06-18" {
         // `auto` sorts behind the dates, and finds the newest revision.
         expected.extend(SINCE_2025_06_18);
@@ -67,9 +95,14 @@ fn check(peer: Peer, mode: &str) {
     if mode < "2026" {
         expected.extend(HANDSHAKE_ONLY);
     }
+    if wire == Wire::Http && ("2025-03-26".."2026").contains(&mode) {
+        expected.extend(HTTP_SESSIONS);
+    }
     expected.sort_unstable();
 
-    let checks = peer.run(mode).unwrap_or_else(|problem| panic!("{problem}"));
+    let checks = peer
+        .run(wire, mode)
+        .unwrap_or_else(|problem| panic!("{problem}"));
     let failed: Vec<String> = checks
         .iter()
         .filter(|check| !check.ok)
@@ -77,61 +110,14 @@ fn check(peer: Peer, mode: &str) {
         .collect();
     assert!(
         failed.is_empty(),
-        "{peer:?} in {mode}:\n{}",
+        "{peer:?} in {mode} over {wire:?}:\n{}",
         failed.join("\n")
     );
 
     let mut reported: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
     reported.sort_unstable();
-    assert_eq!(reported, expected, "{peer:?} in {mode} ran other checks");
-}
-
-#[test]
-fn typescript_2_finds_the_newest_revision() {
-    check(Peer::TypeScript2, "auto");
-}
-
-#[test]
-fn typescript_2_speaks_2026_07_28() {
-    check(Peer::TypeScript2, "2026-07-28");
-}
-
-#[test]
-fn typescript_2_speaks_2025_11_25() {
-    check(Peer::TypeScript2, "2025-11-25");
-}
-
-#[test]
-fn typescript_2_speaks_2025_06_18() {
-    check(Peer::TypeScript2, "2025-06-18");
-}
-
-#[test]
-fn typescript_2_speaks_2025_03_26() {
-    check(Peer::TypeScript2, "2025-03-26");
-}
-
-#[test]
-fn typescript_2_speaks_2024_11_05() {
-    check(Peer::TypeScript2, "2024-11-05");
-}
-
-#[test]
-fn typescript_1_speaks_2025_11_25() {
-    check(Peer::TypeScript1, "2025-11-25");
-}
-
-#[test]
-fn python_finds_the_newest_revision() {
-    check(Peer::Python, "auto");
-}
-
-#[test]
-fn python_speaks_2026_07_28() {
-    check(Peer::Python, "2026-07-28");
-}
-
-#[test]
-fn python_speaks_2025_11_25() {
-    check(Peer::Python, "2025-11-25");
+    assert_eq!(
+        reported, expected,
+        "{peer:?} in {mode} over {wire:?} ran other checks"
+    );
 }

@@ -1,0 +1,143 @@
+"""One connection of the Python SDK, and what its checks share: to read an answer, to compare, to wait."""
+
+import re
+import warnings
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+CHECK_TIMEOUT_SECONDS = 20
+NEWEST = "2026-07-28"
+CLOCK = "demo://clock"
+
+# Sampling, logging and resources/subscribe are deprecated, and are checked here on purpose.
+warnings.simplefilter("ignore", MCPDeprecationWarning)
+
+
+class Request(NamedTuple):
+    """What was asked over HTTP, with which event id, and the status it got."""
+
+    method: str
+    last_event_id: str | None
+    status: int
+
+
+class Peer:
+    """One connection, with what the server has sent so far and how the user would answer it."""
+
+    def __init__(self, mode: str, server: str | StdioServerParameters, headers: dict[str, str] | None = None) -> None:
+        self.mode = mode
+        self.url = server if isinstance(server, str) else None
+        self.revision = NEWEST if mode == "auto" else mode
+        self.modern = self.revision == NEWEST
+        self.logged: list[types.LoggingMessageNotificationParams] = []
+        self.updated: list[str] = []
+        self.changed_lists: list[str] = []
+        self.requests: list[Request] = []
+        self.session_id: str | None = None
+        self.transport_errors: list[str] = []
+        self.elicitation_answer: types.ElicitResult | None = None
+        self.asked: list[types.ElicitRequestParams] = []
+        self.sampled: list[types.CreateMessageRequestParams] = []
+        self.client = Client(
+            self.over_http(headers) if self.url else server,
+            mode=mode if mode in ("auto", NEWEST) else "legacy",
+            read_timeout_seconds=CHECK_TIMEOUT_SECONDS,
+            client_info=types.Implementation(name="toolwire-interop-python", version="1.0.0"),
+            elicitation_callback=self.on_elicitation,
+            sampling_callback=self.on_sampling,
+            logging_callback=self.on_log,
+            message_handler=self.on_message,
+        )
+
+    async def on_elicitation(self, _context, params):
+        self.asked.append(params)
+        return self.elicitation_answer
+
+    async def on_sampling(self, _context, params):
+        self.sampled.append(params)
+        content = types.TextContent(type="text", text="short: the end")
+        return types.CreateMessageResult(role="assistant", model="interop", content=content)
+
+    async def on_log(self, params):
+        self.logged.append(params)
+
+    async def on_message(self, message):
+        if isinstance(message, Exception):
+            self.transport_errors.append(repr(message))
+        elif isinstance(message, types.ResourceUpdatedNotification):
+            self.updated.append(str(message.params.uri))
+        elif isinstance(message, types.ToolListChangedNotification):
+            self.changed_lists.append("tools")
+        elif isinstance(message, types.PromptListChangedNotification):
+            self.changed_lists.append("prompts")
+        elif isinstance(message, types.ResourceListChangedNotification):
+            self.changed_lists.append("resources")
+
+    def another(self, url: str | None = None, headers: dict[str, str] | None = None) -> "Peer":
+        """One more client of the same kind, to another URL or with headers of its own."""
+        return Peer(self.mode, url or self.url, headers)
+
+    @asynccontextmanager
+    async def over_http(self, headers: dict[str, str] | None):
+        async def note(response: httpx2.Response) -> None:
+            request = response.request
+            self.requests.append(Request(request.method, request.headers.get("last-event-id"), response.status_code))
+            self.session_id = response.headers.get("mcp-session-id", self.session_id)
+
+        # The SDK's own client reads a stream for as long; nothing here is quiet for longer.
+        timeout = httpx2.Timeout(30, read=300)
+        hooks = {"response": [note]}
+        async with httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http_client:
+            async with streamable_http_client(self.url, http_client=http_client) as streams:
+                yield streams
+
+    async def call(self, name: str, arguments: dict | None = None, **options) -> types.CallToolResult:
+        return await self.client.call_tool(name, arguments or {}, **options)
+
+    async def text(self, name: str, arguments: dict | None = None, **options) -> str:
+        return text_of(await self.call(name, arguments, **options))
+
+    async def active_countdowns(self) -> int:
+        text = await self.text("active")
+        number = re.search(r"\d+", text)
+        expect(number is not None, f"active answers {text!r}")
+        return int(number[0])
+
+    async def clock(self) -> str:
+        result = await self.client.read_resource(CLOCK, cache_mode="bypass")
+        return result.contents[0].text
+
+
+def text_of(result: types.CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+def expect(condition: object, problem: str) -> None:
+    if not condition:
+        raise AssertionError(problem)
+
+
+def equal(actual: object, expected: object) -> None:
+    expect(actual == expected, f"{actual!r} is not {expected!r}")
+
+
+async def rejects(code: int, call) -> None:
+    try:
+        result = await call
+    except MCPError as error:
+        equal(error.code, code)
+    else:
+        raise AssertionError(f"no error but {result!r}")
+
+
+async def until(condition) -> None:
+    """Looks again until the condition holds; the timeout of the check ends it otherwise."""
+    while not condition():
+        await anyio.sleep(0.025)

@@ -1,0 +1,99 @@
+//! A `toolwire demo --http` of its own for one run of a peer.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use crate::{Check, Problem, collect, lines_of};
+
+/// How long the server may take until it says where it listens.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Shorter than the time the server gives clients that do not leave: nobody is connected any more.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The running server; it is killed when this is dropped.
+pub(crate) struct HttpDemo {
+    child: Child,
+    errors: Receiver<String>,
+    url: String,
+}
+
+impl HttpDemo {
+    /// Starts it on a free port and waits until it listens.
+    pub(crate) fn start(binary: &Path) -> Result<Self, Problem> {
+        let mut child = Command::new(binary)
+            .args(["demo", "--http", "127.0.0.1:0", "--sse"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Problem(format!("{} does not start: {error}", binary.display())))?;
+        let errors = lines_of(child.stderr.take().expect("stderr is piped"));
+        let mut demo = Self {
+            child,
+            errors,
+            url: String::new(),
+        };
+        let line = demo.errors.recv_timeout(START_TIMEOUT).unwrap_or_default();
+        demo.url = line
+            .strip_prefix("listening on ")
+            .ok_or_else(|| Problem(format!("the server does not say where it listens: {line}")))?
+            .to_owned();
+        Ok(demo)
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Asks it to end, as a service is asked. It must do so soon, and call it a success.
+    pub(crate) fn end(mut self) -> Check {
+        let problem = self.terminate().err().unwrap_or_default();
+        Check {
+            name: "exit_on_signal".to_owned(),
+            ok: problem.is_empty(),
+            detail: problem,
+        }
+    }
+
+    #[cfg(unix)]
+    fn terminate(&mut self) -> Result<(), String> {
+        // The standard library cannot send a signal other than the one that nobody can answer; every shell can.
+        let signalled = Command::new("sh")
+            .args(["-c", "kill -TERM \"$0\""])
+            .arg(self.child.id().to_string())
+            .status();
+        if !signalled.is_ok_and(|status| status.success()) {
+            return Err("it is gone already".to_owned());
+        }
+        // Its standard error closes when it ends, and not before.
+        let said = collect(&self.errors, END_TIMEOUT)
+            .map_err(|said| format!("it still runs after {END_TIMEOUT:?}: {said:?}"))?;
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("it ended with {status}: {said:?}"))
+        }
+    }
+
+    /// There is no signal to send here, so it only must have lived until now.
+    #[cfg(not(unix))]
+    fn terminate(&mut self) -> Result<(), String> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(format!("it ended with {status}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for HttpDemo {
+    fn drop(&mut self) {
+        // Nothing is left to do when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,56 @@
+//! The peers connect to a `toolwire demo --http` that was started for the test: to its endpoint of Streamable HTTP, in
+//! 2024-11-05 to the one of HTTP+SSE.
+
+use toolwire_interop::{Peer, Wire};
+
+use crate::check;
+
+#[test]
+fn typescript_2_finds_the_newest_revision() {
+    check(Peer::TypeScript2, Wire::Http, "auto");
+}
+
+#[test]
+fn typescript_2_speaks_2026_07_28() {
+    check(Peer::TypeScript2, Wire::Http, "2026-07-28");
+}
+
+#[test]
+fn typescript_2_speaks_2025_11_25() {
+    check(Peer::TypeScript2, Wire::Http, "2025-11-25");
+}
+
+#[test]
+fn typescript_2_speaks_2025_06_18() {
+    check(Peer::TypeScript2, Wire::Http, "2025-06-18");
+}
+
+#[test]
+fn typescript_2_speaks_2025_03_26() {
+    check(Peer::TypeScript2, Wire::Http, "2025-03-26");
+}
+
+#[test]
+fn typescript_2_speaks_2024_11_05() {
+    check(Peer::TypeScript2, Wire::Http, "2024-11-05");
+}
+
+#[test]
+fn typescript_1_speaks_2025_11_25() {
+    check(Peer::TypeScript1, Wire::Http, "2025-11-25");
+}
+
+#[test]
+fn python_finds_the_newest_revision() {
+    check(Peer::Python, Wire::Http, "auto");
+}
+
+#[test]
+fn python_speaks_2026_07_28() {
+    check(Peer::Python, Wire::Http, "2026-07-28");
+}
+
+#[test]
+fn python_speaks_2025_11_25() {
+    check(Peer::Python, Wire::Http, "2025-11-25");
+}
