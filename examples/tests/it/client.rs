@@ -287,7 +287,7 @@ pub(crate) fn text(result: &Value) -> &str {
 }
 
 /// Cargo puts examples beside the directory that holds this test.
-fn program(example: &str) -> PathBuf {
+pub(crate) fn program(example: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
     let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);

@@ -10,6 +10,7 @@ mod calls;
 mod changes;
 mod client;
 mod failures;
+mod http;
 mod long_work;
 mod quickstart;
 mod readme;

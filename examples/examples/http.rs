@@ -1,0 +1,60 @@
+//! A server on HTTP: clients of 2026-07-28 and of the 2025 revisions on one endpoint.
+//!
+//! Shows the listener and its options, progress that turns an answer into a stream, and a call that lets its client hang
+//! up and come back. Run it with `cargo run -p toolwire-examples --example http -- 127.0.0.1:3000`.
+
+use std::time::Duration;
+
+use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions};
+use toolwire::{RequestContext, Server, tool};
+
+/// Adds two integers.
+#[tool]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+/// Counts to a number and reports each step.
+#[tool]
+async fn count(ctx: &RequestContext, to: u32) -> String {
+    for step in 1..=to {
+        // The first report makes the answer a stream of events; without one it stays a plain JSON answer.
+        ctx.report_progress(f64::from(step), Some(f64::from(to)), None);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    format!("counted to {to}")
+}
+
+/// Works for a while without holding a connection.
+#[tool]
+async fn brew(ctx: &RequestContext) -> String {
+    // Clients of 2025-11-25 come back for the result; for others nothing changes.
+    ctx.release_stream();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    "tea is ready".to_owned()
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "127.0.0.1:3000".to_owned());
+    let server = Server::new("http-example", "1.0.0")
+        .tool(add)
+        .tool(count)
+        .tool(brew);
+
+    let mut limits = HttpLimits::default();
+    limits.body_bytes = 64 * 1024;
+    let options = HttpOptions::new()
+        // The names under which others reach the server. Local ones are always answered.
+        .with_public_hosts(["mcp.example.com"])
+        .with_retry(Duration::from_millis(100))
+        .with_limits(limits);
+
+    // `server.serve_http(address)` does the same without options. This way the port is known before serving begins.
+    let listener = HttpListener::bind(server, address, options).await?;
+    eprintln!("listening on {}", listener.url());
+    listener.run().await?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Examples that serve HTTP: `http`, `axum`. A request is written as its bytes, and read until the server is done.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::client::program;
+
+/// Nothing here takes long. This only turns a hanging test into a failing one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running example and where it listens.
+struct Example {
+    address: String,
+    _child: Child,
+}
+
+impl Example {
+    async fn start(name: &str) -> Self {
+        let mut child = Command::new(program(name))
+            .arg("127.0.0.1:0")
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = timeout(PATIENCE, lines.next_line()).await.unwrap();
+        let line = line.unwrap().expect("it says where it listens");
+        let url = line.strip_prefix("listening on http://").unwrap();
+        let address = url.strip_suffix("/mcp").unwrap();
+        Self {
+            address: address.to_owned(),
+            _child: child,
+        }
+    }
+
+    /// Sends one request and returns the whole answer, head and body.
+    async fn send(&self, line: &str, headers: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len(),
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut answer))
+            .await
+            .expect("the server answers and closes")
+            .unwrap();
+        answer
+    }
+
+    /// Calls a tool as a 2026-07-28 client does.
+    async fn call(&self, tool: &str, arguments: Value) -> String {
+        let body = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments, "_meta": {
+                "progressToken": "p",
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }},
+        });
+        let headers = format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        );
+        self.send("POST /mcp", &headers, &body.to_string()).await
+    }
+
+    /// Opens a 2025-11-25 session and returns the headers its requests carry.
+    async fn open_session(&self) -> String {
+        let initialize = json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "script", "version": "1"},
+            },
+        });
+        let answer = self.send("POST /mcp", "", &initialize.to_string()).await;
+        let session = header(&answer, "mcp-session-id");
+        let headers = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let answer = self
+            .send("POST /mcp", &headers, &initialized.to_string())
+            .await;
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+        headers
+    }
+}
+
+fn header<'a>(answer: &'a str, name: &str) -> &'a str {
+    let mut lines = answer.lines().take_while(|line| !line.is_empty());
+    let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    found.unwrap_or_else(|| panic!("no {name} in {answer}"))
+}
+
+#[tokio::test]
+async fn a_plain_call_is_answered_with_json_and_one_that_reports_with_a_stream() {
+    let example = Example::start("http").await;
+    let answer = example.call("add", json!({"a": 2, "b": 3})).await;
+    assert_eq!(header(&answer, "content-type"), "application/json");
+    assert!(answer.contains(r#""text":"5""#), "{answer}");
+
+    let answer = example.call("count", json!({"to": 3})).await;
+    assert_eq!(header(&answer, "content-type"), "text/event-stream");
+    let reports = answer.matches("notifications/progress").count();
+    assert_eq!(reports, 3, "{answer}");
+    let result = answer.find("counted to 3").unwrap();
+    assert!(answer.rfind("notifications/progress").unwrap() < result);
+}
+
+#[tokio::test]
+async fn a_client_that_was_sent_away_comes_back_for_its_result() {
+    let example = Example::start("http").await;
+    let session = example.open_session().await;
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "brew", "arguments": {}},
+    });
+    let answer = example.send("POST /mcp", &session, &call.to_string()).await;
+    assert!(answer.contains("retry: 100"), "{answer}");
+    assert!(!answer.contains("tea is ready"), "{answer}");
+    let id = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("id: "))
+        .expect("an id to come back with");
+    let headers = format!("{session}Last-Event-ID: {id}\r\n");
+    let rest = example.send("GET /mcp", &headers, "").await;
+    assert!(rest.contains("tea is ready"), "{rest}");
+}
+
+#[tokio::test]
+async fn an_axum_application_serves_its_own_routes_and_the_server() {
+    let example = Example::start("axum").await;
+    let health = example.send("GET /health", "", "").await;
+    assert!(health.ends_with("fine"), "{health}");
+    let answer = example.call("greet", json!({"name": "Ada"})).await;
+    assert!(answer.contains("Hello, Ada!"), "{answer}");
+    let foreign = "Origin: https://evil.example\r\n";
+    let refused = example.send("POST /mcp", foreign, "{}").await;
+    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    let session = example.open_session().await;
+    let answer = example.send("DELETE /mcp", &session, "").await;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+}
