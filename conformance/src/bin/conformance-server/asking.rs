@@ -1,0 +1,132 @@
+//! Tools that ask the client while they run, which clients up to 2025-11-25 can answer.
+
+use serde_json::Value;
+use toolwire::types::{
+    BooleanSchema, CreateMessageRequestParams, ElicitAction, ElicitResult, ElicitSchema,
+    EnumOption, LegacyTitledEnumSchema, NumberSchema, SamplingMessage, StringSchema,
+    TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema,
+    UntitledSingleSelectEnumSchema,
+};
+use toolwire::{RequestContext, Server, ToolError, tool};
+
+pub(crate) fn add_to(server: Server) -> Server {
+    server
+        .tool(test_sampling)
+        .tool(test_elicitation)
+        .tool(test_elicitation_sep1034_defaults)
+        .tool(test_elicitation_sep1330_enums)
+}
+
+/// Asks the client's model.
+#[tool]
+async fn test_sampling(
+    ctx: &RequestContext,
+    /// The prompt to send to the model.
+    prompt: String,
+) -> Result<String, ToolError> {
+    let request = CreateMessageRequestParams::new([SamplingMessage::user(prompt)], 100);
+    let answer = ctx.sample(request).await?;
+    let mut texts = answer.content.blocks().iter();
+    let text = texts.find_map(|block| block.as_text());
+    Ok(format!("LLM response: {}", text.unwrap_or("(no text)")))
+}
+
+/// Asks the user for a name and an address.
+#[tool]
+async fn test_elicitation(
+    ctx: &RequestContext,
+    /// The message to show the user.
+    message: String,
+) -> Result<String, ToolError> {
+    let form = ElicitSchema::new()
+        .with_required(
+            "username",
+            StringSchema::new().with_description("User's response"),
+        )
+        .with_required(
+            "email",
+            StringSchema::new().with_description("User's email address"),
+        );
+    let answer = ctx.elicit(message, form).await?;
+    Ok(format!(
+        "User response: <action: {}, content: {}>",
+        action(&answer),
+        content(&answer)
+    ))
+}
+
+/// Asks for one field of each type, all filled in beforehand.
+#[tool]
+async fn test_elicitation_sep1034_defaults(ctx: &RequestContext) -> Result<String, ToolError> {
+    let states = ["active", "inactive", "pending"];
+    let form = ElicitSchema::new()
+        .with_optional("name", StringSchema::new().with_default("John Doe"))
+        .with_optional("age", NumberSchema::integer().with_default(30.0))
+        .with_optional("score", NumberSchema::number().with_default(95.5))
+        .with_optional(
+            "status",
+            UntitledSingleSelectEnumSchema::new(states).with_default("active"),
+        )
+        .with_optional("verified", BooleanSchema::new().with_default(true));
+    let answer = ctx.elicit("Please review the defaults", form).await?;
+    Ok(completed(&answer))
+}
+
+/// Asks for one choice of each kind.
+#[tool]
+async fn test_elicitation_sep1330_enums(ctx: &RequestContext) -> Result<String, ToolError> {
+    let plain = ["option1", "option2", "option3"];
+    let titled = |noun: &str| {
+        [
+            ("value1", "First"),
+            ("value2", "Second"),
+            ("value3", "Third"),
+        ]
+        .map(|(value, ordinal)| EnumOption::new(value, format!("{ordinal} {noun}")))
+    };
+    let form = ElicitSchema::new()
+        .with_optional("untitledSingle", UntitledSingleSelectEnumSchema::new(plain))
+        .with_optional(
+            "titledSingle",
+            TitledSingleSelectEnumSchema::new(titled("Option")),
+        )
+        .with_optional(
+            "legacyEnum",
+            LegacyTitledEnumSchema::new(
+                ["opt1", "opt2", "opt3"],
+                ["Option One", "Option Two", "Option Three"],
+            ),
+        )
+        .with_optional("untitledMulti", UntitledMultiSelectEnumSchema::new(plain))
+        .with_optional(
+            "titledMulti",
+            TitledMultiSelectEnumSchema::new(titled("Choice")),
+        );
+    let answer = ctx.elicit("Please choose", form).await?;
+    Ok(completed(&answer))
+}
+
+fn completed(answer: &ElicitResult) -> String {
+    format!(
+        "Elicitation completed: action={}, content={}",
+        action(answer),
+        content(answer)
+    )
+}
+
+fn action(answer: &ElicitResult) -> &'static str {
+    match answer.action {
+        ElicitAction::Accept => "accept",
+        ElicitAction::Decline => "decline",
+        _ => "cancel",
+    }
+}
+
+fn content(answer: &ElicitResult) -> Value {
+    answer
+        .content
+        .iter()
+        .flatten()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! The server the official conformance suite expects: every tool, prompt and resource its scenarios name.
+//!
+//! It is written as any user of toolwire would write it. Texts, names and schemas are those of the scenarios; nothing
+//! here looks at who is asking.
+
+mod asking;
+mod content;
+mod input_required;
+mod prompts;
+mod resources;
+mod running;
+mod schemas;
+mod triggers;
+
+use std::error::Error;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use clap::Parser;
+use toolwire::Server;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+
+/// Serves the fixtures of the conformance suite at `http://127.0.0.1:<port>/mcp`.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The port; 0 takes any that is free.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
+    let listener = HttpListener::bind(everything(), address, HttpOptions::new()).await?;
+    // Whoever started this program waits for the line, and learns the port from it.
+    let mut stdout = std::io::stdout();
+    writeln!(
+        stdout,
+        "listening on http://{}/mcp",
+        listener.local_address()
+    )?;
+    stdout.flush()?;
+    listener.run().await?;
+    Ok(())
+}
+
+/// All fixtures. The first tool takes no arguments and succeeds: the suite calls whatever comes first.
+fn everything() -> Server {
+    let server = Server::new("toolwire-conformance", env!("CARGO_PKG_VERSION"))
+        .with_logging()
+        .with_resource_subscriptions();
+    let server = content::add_to(server);
+    let server = running::add_to(server);
+    let server = schemas::add_to(server);
+    let server = asking::add_to(server);
+    let server = input_required::add_to(server);
+    let server = triggers::add_to(server);
+    let server = prompts::add_to(server);
+    resources::add_to(server)
+}

@@ -1,0 +1,94 @@
+//! The prompts, and the completion of their arguments.
+
+use serde::Deserialize;
+use toolwire::types::{ElicitRequestFormParams, ElicitResult, InputRequests, TextResourceContents};
+use toolwire::{
+    Completion, ContentBlock, Elicit, GetPromptResult, PromptMessage, PromptResponse,
+    RequestContext, Server, ToolError, prompt,
+};
+
+use crate::content::RED_PIXEL_PNG;
+
+pub(crate) fn add_to(server: Server) -> Server {
+    server
+        .prompt(test_simple_prompt)
+        .prompt(test_prompt_with_arguments)
+        .prompt(test_prompt_with_embedded_resource)
+        .prompt(test_prompt_with_image)
+        .prompt(test_input_required_result_prompt)
+}
+
+/// Is one text.
+#[prompt]
+fn test_simple_prompt() -> &'static str {
+    "This is a simple prompt for testing."
+}
+
+/// Repeats its arguments.
+#[prompt]
+fn test_prompt_with_arguments(
+    /// First test argument.
+    #[arg(complete = places)]
+    arg1: String,
+    /// Second test argument.
+    arg2: String,
+) -> String {
+    format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
+}
+
+fn places(typed: &str) -> Completion {
+    Completion::prefix_match(typed, ["paris", "park", "party"])
+}
+
+/// Embeds a resource.
+#[prompt]
+fn test_prompt_with_embedded_resource(
+    /// URI of the resource to embed.
+    #[arg(name = "resourceUri")]
+    resource_uri: String,
+) -> Vec<PromptMessage> {
+    let resource =
+        TextResourceContents::new(resource_uri, "Embedded resource content for testing.");
+    vec![
+        PromptMessage::user(ContentBlock::resource(
+            resource.with_mime_type("text/plain"),
+        )),
+        PromptMessage::user("Please process the embedded resource above."),
+    ]
+}
+
+/// Shows a picture.
+#[prompt]
+fn test_prompt_with_image() -> Vec<PromptMessage> {
+    vec![
+        PromptMessage::user(ContentBlock::image(RED_PIXEL_PNG, "image/png")),
+        PromptMessage::user("Please analyze the image above."),
+    ]
+}
+
+#[derive(Deserialize, Elicit)]
+struct Background {
+    context: String,
+}
+
+/// Asks the user for its context.
+#[prompt]
+fn test_input_required_result_prompt(ctx: &RequestContext) -> Result<PromptResponse, ToolError> {
+    let answer = ctx.input_response_as::<ElicitResult>("user_context")?;
+    let background = match answer {
+        Some(answer) => answer.content_as::<Background>()?,
+        None => None,
+    };
+    let Some(Background { context }) = background else {
+        let form = ElicitRequestFormParams::new(
+            "What context should the prompt use?",
+            Background::elicit_schema(),
+        );
+        let questions = InputRequests::new().with("user_context", form);
+        return Ok(PromptResponse::input_required(questions, None));
+    };
+    let message = PromptMessage::user(format!("Use this context: {context}"));
+    Ok(PromptResponse::Complete(GetPromptResult::new(vec![
+        message,
+    ])))
+}

@@ -1,0 +1,67 @@
+//! Tools whose point is their schema or what they require of a request.
+
+use serde_json::{Value, json};
+use toolwire::{RawJson, RequestContext, ServedTool, Server, Tool, tool};
+
+pub(crate) fn add_to(server: Server) -> Server {
+    server
+        .tool(json_schema_2020_12_tool)
+        .tool(test_custom_header)
+        .tool(test_missing_capability)
+}
+
+/// The descriptor is written out because the scenario wants these very keywords back.
+fn json_schema_2020_12_tool() -> ServedTool {
+    let descriptor = Tool::new("json_schema_2020_12_tool", schema_with_every_keyword())
+        .with_description("Tool with JSON Schema 2020-12 features");
+    ServedTool::raw(
+        descriptor,
+        |_: RequestContext, arguments: RawJson| async move {
+            format!("The arguments fit the schema: {}", arguments.get())
+        },
+    )
+}
+
+fn schema_with_every_keyword() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": {
+                    "street": {"type": "string"},
+                    "city": {"type": "string"}
+                }
+            }
+        },
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"}
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {
+            "properties": {"contactMethod": {"const": "phone"}},
+            "required": ["contactMethod"]
+        },
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false
+    })
+}
+
+/// Takes an argument that HTTP clients mirror into the header `Mcp-Param-Value`.
+#[tool(read_only)]
+fn test_custom_header(#[arg(header = "Value")] value: String) -> String {
+    format!("The value is {value:?}.")
+}
+
+/// Refuses to run for clients that cannot sample.
+#[tool(read_only, requires("sampling"))]
+fn test_missing_capability() -> &'static str {
+    "The client can sample."
+}

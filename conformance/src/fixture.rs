@@ -1,0 +1,66 @@
+//! The server under test, as a process.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+use crate::Problem;
+
+/// A server that has nothing to load is ready at once; more than this means that it hangs.
+const START: Duration = Duration::from_secs(30);
+
+const GREETING: &str = "listening on ";
+
+/// A running server; dropping it ends the process.
+#[derive(Debug)]
+pub struct Fixture {
+    url: String,
+    _process: Child,
+}
+
+impl Fixture {
+    /// Starts `binary` on a free port and waits until it listens.
+    ///
+    /// # Errors
+    /// When it does not start, or does not say where it listens.
+    pub async fn start(binary: &Path) -> Result<Self, Problem> {
+        let mut process = Command::new(binary)
+            .args(["--port", "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| Problem::new(format!("cannot start {}: {error}", binary.display())))?;
+        let stdout = process.stdout.take().expect("stdout is piped");
+        let line = timeout(START, first_line(stdout))
+            .await
+            .map_err(|_| Problem::new("the server does not say where it listens"))?;
+        let url = line.strip_prefix(GREETING).ok_or_else(|| {
+            Problem::new(format!(
+                "the server began with {line:?}, not with its address"
+            ))
+        })?;
+        Ok(Self {
+            url: url.trim_end().to_owned(),
+            _process: process,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// Empty when there is none.
+async fn first_line(stdout: ChildStdout) -> String {
+    let mut line = String::new();
+    // A failed read leaves the line empty, which the caller reports.
+    let _ = BufReader::new(stdout).read_line(&mut line).await;
+    line
+}

@@ -1,0 +1,219 @@
+//! What the checks of a run mean.
+//!
+//! A scenario passes when nothing in it failed, warned or was skipped and something about the server itself succeeded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Deserialize;
+
+/// A check that looks at the shape of whatever was sent, and succeeds when nothing was.
+const CHECK_OF_THE_SHAPE: &str = "wire-schema-valid";
+
+/// Checks that the suite leaves out, instead of failing them, when a server does not do what they are about.
+const NEVER_LEFT_OUT: [(&str, &str); 1] = [("server-sse-polling", "server-sse-disconnect-resume")];
+
+/// One check, as the suite wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Check {
+    /// What is checked.
+    pub id: String,
+    /// How it went.
+    pub status: Status,
+    /// What was wrong.
+    #[serde(default)]
+    pub error_message: Option<String>,
+}
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[non_exhaustive]
+pub enum Status {
+    /// As it must.
+    Success,
+    /// Not as it must.
+    Failure,
+    /// Not as it should.
+    Warning,
+    /// It was not tried.
+    Skipped,
+    /// It says nothing about the server.
+    Info,
+}
+
+/// What a run says about the server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// The revision.
+    pub spec_version: String,
+    /// How many scenarios ran.
+    pub scenarios: usize,
+    /// How many checks went as they must.
+    pub passed: usize,
+    /// How many did not.
+    pub failed: usize,
+    /// How many did not go as they should.
+    pub warnings: usize,
+    /// Everything that is wrong, a line each.
+    pub problems: Vec<String>,
+}
+
+impl Verdict {
+    /// Judges the checks of each scenario that ran against those that had to run.
+    #[must_use]
+    pub fn of(
+        spec_version: &str,
+        expected: &BTreeSet<String>,
+        outcomes: &BTreeMap<String, Vec<Check>>,
+    ) -> Self {
+        let mut verdict = Self {
+            spec_version: spec_version.to_owned(),
+            scenarios: outcomes.len(),
+            ..Self::default()
+        };
+        for scenario in expected {
+            if !outcomes.contains_key(scenario) {
+                verdict.problems.push(format!("{scenario}: did not run"));
+            }
+        }
+        for (scenario, checks) in outcomes {
+            verdict.count(checks);
+            verdict.problems.extend(problems_of(scenario, checks));
+        }
+        verdict
+    }
+
+    /// Whether there is nothing to complain about.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn count(&mut self, checks: &[Check]) {
+        for check in checks {
+            match check.status {
+                Status::Success => self.passed += 1,
+                Status::Failure => self.failed += 1,
+                Status::Warning => self.warnings += 1,
+                Status::Skipped | Status::Info => {}
+            }
+        }
+    }
+}
+
+/// The numbers in a line, then the problems.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} scenarios; checks: {} passed, {} failed, {} warnings",
+            self.spec_version, self.scenarios, self.passed, self.failed, self.warnings
+        )?;
+        for problem in &self.problems {
+            write!(f, "\n  {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+fn problems_of(scenario: &str, checks: &[Check]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for check in checks {
+        let word = match check.status {
+            Status::Failure => "failed",
+            Status::Warning => "warned",
+            Status::Skipped => "skipped",
+            Status::Success | Status::Info => continue,
+        };
+        let message = check.error_message.as_deref().unwrap_or("no reason given");
+        problems.push(format!("{scenario}: {} {word}: {message}", check.id));
+    }
+    let succeeded = |wanted: &dyn Fn(&str) -> bool| {
+        let mut successes = checks
+            .iter()
+            .filter(|check| check.status == Status::Success);
+        successes.any(|check| wanted(&check.id))
+    };
+    if problems.is_empty() && !succeeded(&|id| id != CHECK_OF_THE_SHAPE) {
+        problems.push(format!("{scenario}: nothing succeeded"));
+    }
+    for (owner, needed) in NEVER_LEFT_OUT {
+        if owner == scenario && !succeeded(&|id| id == needed) {
+            problems.push(format!("{scenario}: {needed} was left out"));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(scenario: &str, checks: &str) -> Vec<String> {
+        let checks: Vec<Check> = serde_json::from_str(checks).unwrap();
+        let expected = BTreeSet::from([scenario.to_owned()]);
+        let outcomes = BTreeMap::from([(scenario.to_owned(), checks)]);
+        Verdict::of("2025-11-25", &expected, &outcomes).problems
+    }
+
+    fn check(checks: &str, expected: &[&str]) {
+        assert_eq!(problems("ping", checks), expected, "{checks}");
+    }
+
+    #[test]
+    fn a_scenario_passes_when_something_succeeded_and_nothing_else_happened() {
+        check(
+            r#"[{"id":"ping","status":"SUCCESS"},{"id":"note","status":"INFO"}]"#,
+            &[],
+        );
+    }
+
+    #[test]
+    fn failures_warnings_and_skips_are_problems() {
+        check(
+            r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE","errorMessage":"no"}]"#,
+            &["ping: b failed: no"],
+        );
+        check(
+            r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"WARNING","errorMessage":"hm"}]"#,
+            &["ping: b warned: hm"],
+        );
+        check(
+            r#"[{"id":"a","status":"SKIPPED"}]"#,
+            &["ping: a skipped: no reason given"],
+        );
+    }
+
+    #[test]
+    fn a_scenario_in_which_nothing_was_tried_did_not_pass() {
+        check("[]", &["ping: nothing succeeded"]);
+        check(
+            r#"[{"id":"wire-schema-valid","status":"SUCCESS"},{"id":"a","status":"INFO"}]"#,
+            &["ping: nothing succeeded"],
+        );
+    }
+
+    #[test]
+    fn a_check_that_was_left_out_silently_is_missed() {
+        let found = problems(
+            "server-sse-polling",
+            r#"[{"id":"server-sse-priming-event","status":"SUCCESS"}]"#,
+        );
+        assert_eq!(
+            found,
+            ["server-sse-polling: server-sse-disconnect-resume was left out"]
+        );
+    }
+
+    #[test]
+    fn a_scenario_that_did_not_run_is_missed() {
+        let expected = BTreeSet::from(["ping".to_owned()]);
+        let verdict = Verdict::of("2025-11-25", &expected, &BTreeMap::new());
+        assert_eq!(verdict.problems, ["ping: did not run"]);
+        assert!(!verdict.is_clean());
+    }
+}
