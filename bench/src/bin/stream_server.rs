@@ -1,0 +1,48 @@
+//! The server that holds the streams: a few tools, one of which changes the list of tools.
+//!
+//! It listens on a port of its own choice, prints its URL, and serves until it is killed. All settings are the defaults.
+
+use std::io::Write;
+
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{RequestContext, Server, ToolError, tool};
+
+/// Repeats a text.
+#[tool]
+fn echo(text: String) -> String {
+    text
+}
+
+/// Adds two numbers.
+#[tool]
+fn add(a: f64, b: f64) -> f64 {
+    a + b
+}
+
+/// Comes and goes.
+#[tool]
+fn now_and_then() -> &'static str {
+    "here"
+}
+
+/// Adds a tool, or removes it again: the list changes once per call.
+#[tool]
+fn change(ctx: &RequestContext) -> Result<&'static str, ToolError> {
+    if ctx.server().remove_tool("now_and_then") {
+        return Ok("removed");
+    }
+    ctx.server().add_tool(now_and_then)?;
+    Ok("added")
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::new("streams", "1.0.0")
+        .tool(echo)
+        .tool(add)
+        .tool(change);
+    let listener = HttpListener::bind(server, "127.0.0.1:0", HttpOptions::new()).await?;
+    writeln!(std::io::stdout(), "{}", listener.url())?;
+    listener.run().await?;
+    Ok(())
+}

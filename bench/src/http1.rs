@@ -1,0 +1,220 @@
+//! HTTP/1.1 as bytes: a request to write, and a decoder for what comes back in whatever pieces it arrives.
+//!
+//! Only what the servers under test send is understood; anything else is an error, not a guess.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use toolwire_types::ProtocolVersion;
+
+/// The longest line of a head or of chunked framing.
+const LONGEST_LINE: usize = 16 * 1024;
+
+/// Where the server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    path: String,
+}
+
+impl Target {
+    /// Reads `http://127.0.0.1:3000/mcp`; names are not resolved.
+    pub(crate) fn parse(url: &str) -> Option<Self> {
+        let (authority, path) = url.strip_prefix("http://")?.split_once('/')?;
+        Some(Self {
+            address: authority.parse().ok()?,
+            path: format!("/{path}"),
+        })
+    }
+
+    /// The whole `POST` of one MCP request.
+    pub(crate) fn post(&self, method: &str, name: Option<&str>, body: &str) -> Vec<u8> {
+        let name = name.map_or_else(String::new, |name| format!("Mcp-Name: {name}\r\n"));
+        format!(
+            "POST {path} HTTP/1.1\r\n\
+             Host: {host}\r\n\
+             Accept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\n\
+             MCP-Protocol-Version: {version}\r\n\
+             Mcp-Method: {method}\r\n\
+             {name}\
+             Content-Length: {length}\r\n\
+             \r\n\
+             {body}",
+            path = self.path,
+            host = self.address,
+            version = ProtocolVersion::LATEST.as_str(),
+            length = body.len(),
+        )
+        .into_bytes()
+    }
+}
+
+/// What came back is not HTTP/1.1 as it is known here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Malformed(&'static str);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "malformed HTTP: {}", self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Takes one response apart.
+#[derive(Debug, Default)]
+pub(crate) struct ResponseDecoder {
+    state: State,
+    status: u16,
+    content_type: String,
+    chunked: bool,
+    length: u64,
+    /// The line so far, without its end.
+    line: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    StatusLine,
+    Fields,
+    /// So many bytes of a body whose length the head named.
+    Sized(u64),
+    ChunkSize,
+    /// So many bytes of the current chunk.
+    Chunk(u64),
+    ChunkEnd,
+    Trailers,
+    Finished,
+}
+
+impl ResponseDecoder {
+    /// Appends what the bytes hold of the body to `body`. Bytes after the response are an error: nothing was asked for.
+    pub(crate) fn decode(&mut self, mut bytes: &[u8], body: &mut Vec<u8>) -> Result<(), Malformed> {
+        while !bytes.is_empty() {
+            match self.state {
+                State::Sized(left) => {
+                    let left = take(&mut bytes, left, body);
+                    self.state = if left == 0 {
+                        State::Finished
+                    } else {
+                        State::Sized(left)
+                    };
+                }
+                State::Chunk(left) => {
+                    let left = take(&mut bytes, left, body);
+                    self.state = if left == 0 {
+                        State::ChunkEnd
+                    } else {
+                        State::Chunk(left)
+                    };
+                }
+                State::Finished => return Err(Malformed("bytes after the end")),
+                _ => {
+                    if let Some(line) = self.take_line(&mut bytes)? {
+                        self.state = self.after_line(&line)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The status, once the head is complete.
+    pub(crate) fn status(&self) -> Option<u16> {
+        let in_head = matches!(self.state, State::StatusLine | State::Fields);
+        (!in_head).then_some(self.status)
+    }
+
+    /// Whether the body is an event stream, as far as the head has come.
+    pub(crate) fn is_event_stream(&self) -> bool {
+        let media_type = self.content_type.split(';').next().unwrap_or_default();
+        media_type.trim().eq_ignore_ascii_case("text/event-stream")
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.state == State::Finished
+    }
+
+    /// The next line when it is complete.
+    fn take_line(&mut self, bytes: &mut &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+        self.line.extend_from_slice(part);
+        if self.line.len() > LONGEST_LINE {
+            return Err(Malformed("endless line"));
+        }
+        *bytes = rest.strip_prefix(b"\n").unwrap_or(rest);
+        if end.is_none() {
+            return Ok(None);
+        }
+        let mut line = std::mem::take(&mut self.line);
+        if line.pop_if(|byte| *byte == b'\r').is_none() {
+            return Err(Malformed("line without a carriage return"));
+        }
+        Ok(Some(line))
+    }
+
+    fn after_line(&mut self, line: &[u8]) -> Result<State, Malformed> {
+        let line = std::str::from_utf8(line).map_err(|_| Malformed("line that is not text"))?;
+        match self.state {
+            State::StatusLine => {
+                self.status = line
+                    .strip_prefix("HTTP/1.1 ")
+                    .and_then(|rest| rest.get(..3)?.parse().ok())
+                    .ok_or(Malformed("status line"))?;
+                Ok(State::Fields)
+            }
+            State::Fields if line.is_empty() => Ok(match (self.chunked, self.length) {
+                (true, _) => State::ChunkSize,
+                (false, 0) => State::Finished,
+                (false, length) => State::Sized(length),
+            }),
+            State::Fields => {
+                self.read_field(line)?;
+                Ok(State::Fields)
+            }
+            State::ChunkSize => {
+                let size = line.split(';').next().unwrap_or_default().trim();
+                match u64::from_str_radix(size, 16) {
+                    Ok(0) => Ok(State::Trailers),
+                    Ok(size) => Ok(State::Chunk(size)),
+                    Err(_) => Err(Malformed("size of a chunk")),
+                }
+            }
+            State::ChunkEnd if line.is_empty() => Ok(State::ChunkSize),
+            State::ChunkEnd => Err(Malformed("chunk longer than its size")),
+            State::Trailers if line.is_empty() => Ok(State::Finished),
+            State::Trailers => Ok(State::Trailers),
+            State::Sized(_) | State::Chunk(_) | State::Finished => {
+                unreachable!("these are not made of lines")
+            }
+        }
+    }
+
+    fn read_field(&mut self, line: &str) -> Result<(), Malformed> {
+        let (name, value) = line.split_once(':').ok_or(Malformed("header field"))?;
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-type") {
+            value.clone_into(&mut self.content_type);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.chunked = value.eq_ignore_ascii_case("chunked");
+        } else if name.eq_ignore_ascii_case("content-length") {
+            self.length = value.parse().map_err(|_| Malformed("length"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Moves at most `left` bytes into the body and says how many are still to come.
+fn take(bytes: &mut &[u8], left: u64, body: &mut Vec<u8>) -> u64 {
+    let length = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+    let (taken, rest) = bytes.split_at(length);
+    body.extend_from_slice(taken);
+    *bytes = rest;
+    left - length as u64
+}

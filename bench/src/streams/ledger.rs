@@ -1,0 +1,233 @@
+//! What is known of every stream.
+//!
+//! The questions are asked after every observation, so they are answered from counts.
+
+use std::time::{Duration, Instant};
+
+use super::stream::{Happening, Observation};
+
+/// The state of all streams.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    streams: Vec<Entry>,
+    change_expected: Option<Instant>,
+    /// Streams that may still open.
+    opening: usize,
+    opened: usize,
+    /// Open streams that have not heard of the change yet.
+    listening: usize,
+    heard: usize,
+    ended: usize,
+    duplicates: usize,
+    unexpected: usize,
+    first_trouble: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    is_open: bool,
+    heard_after: Option<Duration>,
+}
+
+impl Ledger {
+    pub(crate) fn new(streams: usize) -> Self {
+        Self {
+            streams: vec![Entry::default(); streams],
+            change_expected: None,
+            opening: streams,
+            opened: 0,
+            listening: 0,
+            heard: 0,
+            ended: 0,
+            duplicates: 0,
+            unexpected: 0,
+            first_trouble: None,
+        }
+    }
+
+    /// From now on streams may hear of the change; one that is announced earlier is unexpected.
+    pub(crate) fn expect_change(&mut self, now: Instant) {
+        self.change_expected = Some(now);
+    }
+
+    pub(crate) fn record(&mut self, observation: Observation) {
+        let Observation { stream, at, what } = observation;
+        let entry = &mut self.streams[stream];
+        match what {
+            Happening::Acknowledged if entry.is_open => self.wonder(stream, "acknowledged again"),
+            Happening::Acknowledged => {
+                entry.is_open = true;
+                self.opening -= 1;
+                self.opened += 1;
+                self.listening += 1;
+            }
+            Happening::Changed => match (self.change_expected, entry.heard_after) {
+                _ if !entry.is_open => self.wonder(stream, "a change before the acknowledgement"),
+                (None, _) => self.wonder(stream, "a change that has not happened"),
+                (Some(_), Some(_)) => {
+                    self.duplicates += 1;
+                    self.note(stream, "heard of the change again");
+                }
+                (Some(since), None) => {
+                    entry.heard_after = Some(at.saturating_duration_since(since));
+                    self.listening -= 1;
+                    self.heard += 1;
+                }
+            },
+            Happening::Unexpected(message) => {
+                self.wonder(stream, &format!("unexpected message: {message}"));
+            }
+            Happening::Ended(reason) => {
+                match (entry.is_open, entry.heard_after) {
+                    (false, _) => self.opening -= 1,
+                    (true, None) => self.listening -= 1,
+                    (true, Some(_)) => {}
+                }
+                self.ended += usize::from(entry.is_open);
+                self.note(stream, &reason);
+            }
+        }
+    }
+
+    /// Whether every stream is open, or will never be.
+    pub(crate) fn is_everybody_open_or_gone(&self) -> bool {
+        self.opening == 0
+    }
+
+    /// Whether every open stream has heard of the change, or is gone.
+    pub(crate) fn has_everybody_heard(&self) -> bool {
+        self.listening == 0
+    }
+
+    /// Streams that were acknowledged.
+    pub(crate) fn opened(&self) -> usize {
+        self.opened
+    }
+
+    /// Streams that heard of the change, however often.
+    pub(crate) fn heard(&self) -> usize {
+        self.heard
+    }
+
+    /// Streams that were open and are not any more.
+    pub(crate) fn ended(&self) -> usize {
+        self.ended
+    }
+
+    /// Deliveries to streams that had heard of the change before.
+    pub(crate) fn duplicates(&self) -> usize {
+        self.duplicates
+    }
+
+    /// Messages that should not have come.
+    pub(crate) fn unexpected(&self) -> usize {
+        self.unexpected
+    }
+
+    /// What went wrong first.
+    pub(crate) fn first_trouble(&self) -> Option<&str> {
+        self.first_trouble.as_deref()
+    }
+
+    pub(crate) fn delivery_times(&self) -> Vec<Duration> {
+        self.streams
+            .iter()
+            .filter_map(|entry| entry.heard_after)
+            .collect()
+    }
+
+    fn wonder(&mut self, stream: usize, trouble: &str) {
+        self.unexpected += 1;
+        self.note(stream, trouble);
+    }
+
+    fn note(&mut self, stream: usize, trouble: &str) {
+        self.first_trouble
+            .get_or_insert_with(|| format!("stream {stream}: {trouble}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Script {
+        ledger: Ledger,
+        now: Instant,
+    }
+
+    impl Script {
+        /// A ledger of two streams.
+        fn new() -> Self {
+            Self {
+                ledger: Ledger::new(2),
+                now: Instant::now(),
+            }
+        }
+
+        fn see(&mut self, stream: usize, what: Happening) {
+            let at = self.now;
+            self.ledger.record(Observation { stream, at, what });
+        }
+
+        fn open_both_and_change(&mut self) {
+            self.see(0, Happening::Acknowledged);
+            self.see(1, Happening::Acknowledged);
+            self.ledger.expect_change(self.now);
+            self.now += Duration::from_millis(5);
+        }
+    }
+
+    fn ended() -> Happening {
+        Happening::Ended("reset".to_owned())
+    }
+
+    #[test]
+    fn opening_is_over_when_each_is_open_or_gone() {
+        let mut script = Script::new();
+        script.see(0, Happening::Acknowledged);
+        assert!(!script.ledger.is_everybody_open_or_gone());
+        script.see(1, ended());
+        assert!(script.ledger.is_everybody_open_or_gone());
+        assert_eq!((script.ledger.opened(), script.ledger.ended()), (1, 0));
+        assert_eq!(script.ledger.first_trouble(), Some("stream 1: reset"));
+    }
+
+    #[test]
+    fn silent_stream_is_waited_for_until_it_ends() {
+        let mut script = Script::new();
+        script.open_both_and_change();
+        script.see(0, Happening::Changed);
+        assert!(!script.ledger.has_everybody_heard());
+        script.see(1, ended());
+        assert!(script.ledger.has_everybody_heard());
+        assert_eq!((script.ledger.heard(), script.ledger.ended()), (1, 1));
+        assert_eq!(
+            script.ledger.delivery_times(),
+            [Duration::from_millis(5)],
+            "measured from the change on"
+        );
+    }
+
+    #[test]
+    fn second_delivery_does_not_stand_in_for_a_lost_one() {
+        let mut script = Script::new();
+        script.open_both_and_change();
+        script.see(0, Happening::Changed);
+        script.see(0, Happening::Changed);
+        assert!(!script.ledger.has_everybody_heard());
+        assert_eq!((script.ledger.heard(), script.ledger.duplicates()), (1, 1));
+    }
+
+    #[test]
+    fn change_out_of_turn_is_unexpected() {
+        let mut script = Script::new();
+        script.see(0, Happening::Acknowledged);
+        script.see(0, Happening::Changed);
+        assert_eq!((script.ledger.heard(), script.ledger.unexpected()), (0, 1));
+        script.ledger.expect_change(script.now);
+        script.see(1, Happening::Changed);
+        script.see(0, Happening::Unexpected("{}".to_owned()));
+        assert_eq!((script.ledger.heard(), script.ledger.unexpected()), (0, 3));
+    }
+}

@@ -1,0 +1,208 @@
+//! What a run has found.
+
+use serde::Serialize;
+
+use crate::figures::{Latency, mebibytes, table};
+
+/// What a run has found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// Streams asked for.
+    pub streams: usize,
+    /// Streams that were acknowledged.
+    pub opened: usize,
+    /// How long that took for all of them.
+    pub opening_seconds: f64,
+    /// How long nothing happened.
+    pub idle_seconds: f64,
+    /// Streams that heard of the change.
+    pub delivered: usize,
+    /// Open streams that did not.
+    pub lost: usize,
+    /// Deliveries beyond the first of a stream.
+    pub duplicates: usize,
+    /// Other messages that should not have come.
+    pub unexpected: usize,
+    /// Streams that were open and ended before the run did.
+    pub ended: usize,
+    /// What went wrong first.
+    pub first_trouble: Option<String>,
+    /// From the call that causes the change to its arrival, over all streams.
+    pub delivery: Option<Latency>,
+    /// What it cost the server, where that can be measured.
+    pub server: Option<ServerCost>,
+}
+
+/// Memory in bytes that is backed by the machine's, and processor time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ServerCost {
+    /// Before the first stream.
+    pub resident_before: u64,
+    /// With all streams open.
+    pub resident_open: u64,
+    /// After they were idle.
+    pub resident_idle: u64,
+    /// After the change was delivered.
+    pub resident_after: u64,
+    /// The most there was at any time.
+    pub resident_peak: u64,
+    /// How much an open stream adds.
+    pub bytes_per_stream: u64,
+    /// What the server worked while nothing happened.
+    pub idle_processor_seconds: Option<f64>,
+}
+
+impl Report {
+    /// What must not be: one line for each, and none for a run that has passed.
+    #[must_use]
+    pub fn failures(&self, memory_limit: u64) -> Vec<String> {
+        let counts = [
+            (self.streams - self.opened, "streams did not open"),
+            (self.lost, "streams did not hear of the change"),
+            (self.duplicates, "deliveries came twice"),
+            (self.unexpected, "messages should not have come"),
+            (self.ended, "streams ended early"),
+        ];
+        let mut failures: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if let Some(trouble) = self.first_trouble.as_ref().filter(|_| !failures.is_empty()) {
+            failures.push(format!("first: {trouble}"));
+        }
+        let peak = self
+            .server
+            .as_ref()
+            .map_or(0, |server| server.resident_peak);
+        if peak > memory_limit {
+            failures.push(format!(
+                "the server took {}, more than {}",
+                mebibytes(peak),
+                mebibytes(memory_limit)
+            ));
+        }
+        failures
+    }
+
+    /// The figures for people.
+    #[must_use]
+    pub fn to_table(&self) -> String {
+        let mut rows = vec![
+            (
+                "streams open",
+                format!(
+                    "{} of {}, in {:.2} s",
+                    self.opened, self.streams, self.opening_seconds
+                ),
+            ),
+            ("delivered", self.delivered.to_string()),
+            ("lost", self.lost.to_string()),
+            ("duplicates", self.duplicates.to_string()),
+            ("unexpected", self.unexpected.to_string()),
+            ("ended early", self.ended.to_string()),
+        ];
+        if let Some(delivery) = self.delivery {
+            rows.push((
+                "delivery p50/p99/max",
+                format!(
+                    "{:.1} / {:.1} / {:.1} ms",
+                    delivery.p50_ms, delivery.p99_ms, delivery.max_ms
+                ),
+            ));
+        }
+        match &self.server {
+            Some(server) => rows.extend(self.server_rows(server)),
+            None => rows.push(("server memory", "not measured on this system".to_owned())),
+        }
+        table(&rows)
+    }
+
+    fn server_rows(&self, server: &ServerCost) -> Vec<(&'static str, String)> {
+        let worked = match server.idle_processor_seconds {
+            Some(seconds) => format!("{seconds:.2} s in {:.0} s", self.idle_seconds),
+            None => "not measured on this system".to_owned(),
+        };
+        vec![
+            ("memory before", mebibytes(server.resident_before)),
+            ("memory open", mebibytes(server.resident_open)),
+            ("memory idle", mebibytes(server.resident_idle)),
+            ("memory after", mebibytes(server.resident_after)),
+            ("memory peak", mebibytes(server.resident_peak)),
+            (
+                "memory per stream",
+                format!("{} bytes", server.bytes_per_stream),
+            ),
+            ("processor while idle", worked),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed() -> Report {
+        Report {
+            streams: 10,
+            opened: 10,
+            opening_seconds: 0.5,
+            idle_seconds: 5.0,
+            delivered: 10,
+            lost: 0,
+            duplicates: 0,
+            unexpected: 0,
+            ended: 0,
+            first_trouble: None,
+            delivery: None,
+            server: Some(ServerCost {
+                resident_before: 1000,
+                resident_open: 3000,
+                resident_idle: 3000,
+                resident_after: 2000,
+                resident_peak: 4000,
+                bytes_per_stream: 200,
+                idle_processor_seconds: None,
+            }),
+        }
+    }
+
+    #[test]
+    fn peak_of_memory_counts() {
+        assert_eq!(passed().failures(4000), Vec::<String>::new());
+        assert_eq!(passed().failures(3999).len(), 1);
+    }
+
+    #[test]
+    fn each_shortcoming_is_a_failure() {
+        let check = |spoil: fn(&mut Report), expected: &str| {
+            let mut report = passed();
+            report.first_trouble = Some("stream 3: reset".to_owned());
+            spoil(&mut report);
+            let expected = [expected, "first: stream 3: reset"];
+            assert_eq!(report.failures(4000), expected);
+        };
+        check(|report| report.opened = 8, "2 streams did not open");
+        check(
+            |report| report.lost = 1,
+            "1 streams did not hear of the change",
+        );
+        check(|report| report.duplicates = 4, "4 deliveries came twice");
+        check(
+            |report| report.unexpected = 1,
+            "1 messages should not have come",
+        );
+        check(|report| report.ended = 1, "1 streams ended early");
+    }
+
+    #[test]
+    fn table_says_what_is_not_measured() {
+        let mut report = passed();
+        report.server = None;
+        let table = report.to_table();
+        assert!(table.contains("10 of 10, in 0.50 s"), "{table}");
+        assert!(table.contains("not measured on this system"), "{table}");
+    }
+}

@@ -1,0 +1,260 @@
+//! One stream of the load, and the call that causes the change.
+//!
+//! Thousands of these wait at once, so a waiting stream owns no buffer: bytes are read into one on the stack when there
+//! are some.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc};
+use toolwire_proto::sse::SseDecoder;
+use toolwire_proto::subscriptions::subscription_of;
+use toolwire_types::{ProtocolVersion, RequestId, meta_key};
+
+use crate::http1::{ResponseDecoder, Target};
+
+/// The id of every request of the load.
+const REQUEST_ID: i64 = 1;
+
+/// The longest event that makes sense here.
+const LONGEST_EVENT: usize = 64 * 1024;
+
+/// Something that happened on a stream.
+#[derive(Debug)]
+pub(crate) struct Observation {
+    pub(crate) stream: usize,
+    pub(crate) at: Instant,
+    pub(crate) what: Happening,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// The server has accepted the subscription.
+    Acknowledged,
+    /// The list of tools changed, says this stream's own notification.
+    Changed,
+    /// A message that does not belong here.
+    Unexpected(String),
+    /// The stream is over, for this reason.
+    Ended(String),
+}
+
+/// The request that opens a stream.
+pub(crate) fn listen_request(target: &Target) -> Vec<u8> {
+    let params = json!({ "notifications": { "toolsListChanged": true } });
+    target.post(
+        "subscriptions/listen",
+        None,
+        &request("subscriptions/listen", params),
+    )
+}
+
+fn request(method: &str, mut params: Value) -> String {
+    params["_meta"] = json!({
+        meta_key::PROTOCOL_VERSION: ProtocolVersion::LATEST.as_str(),
+        meta_key::CLIENT_CAPABILITIES: {},
+    });
+    json!({ "jsonrpc": "2.0", "id": REQUEST_ID, "method": method, "params": params }).to_string()
+}
+
+/// Opens a stream when it is its turn, and reports what happens on it until it ends.
+pub(crate) async fn hold(
+    index: usize,
+    address: SocketAddr,
+    request: Arc<[u8]>,
+    gate: Arc<Semaphore>,
+    reports: mpsc::Sender<Observation>,
+) {
+    let reporter = Reporter { index, reports };
+    let reason = match listen(address, &request, &gate, &reporter).await {
+        Ok(()) => "the server ended the stream".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    reporter.report(Happening::Ended(reason)).await;
+}
+
+async fn listen(
+    address: SocketAddr,
+    request: &[u8],
+    gate: &Semaphore,
+    reporter: &Reporter,
+) -> io::Result<()> {
+    let mut turn = Some(gate.acquire().await.map_err(io::Error::other)?);
+    let mut socket = TcpStream::connect(address).await?;
+    socket.write_all(request).await?;
+    let mut reader = StreamReader::new();
+    while !reader.response.is_finished() {
+        socket.readable().await?;
+        for happening in reader.take(&socket)? {
+            // From the first word of the server on, the stream is open and the next one may have its turn.
+            turn = None;
+            reporter.report(happening).await;
+        }
+    }
+    drop(turn);
+    Ok(())
+}
+
+struct Reporter {
+    index: usize,
+    reports: mpsc::Sender<Observation>,
+}
+
+impl Reporter {
+    async fn report(&self, what: Happening) {
+        let observation = Observation {
+            stream: self.index,
+            at: Instant::now(),
+            what,
+        };
+        // Nobody listens when the run is over, and then it does not matter.
+        let _ = self.reports.send(observation).await;
+    }
+}
+
+/// Makes happenings of bytes.
+struct StreamReader {
+    response: ResponseDecoder,
+    events: SseDecoder,
+}
+
+impl StreamReader {
+    fn new() -> Self {
+        Self {
+            response: ResponseDecoder::default(),
+            events: SseDecoder::new(LONGEST_EVENT),
+        }
+    }
+
+    /// Takes what the socket has, which may be nothing.
+    fn take(&mut self, socket: &TcpStream) -> io::Result<Vec<Happening>> {
+        let mut body = Vec::new();
+        take_body(socket, &mut self.response, &mut body)?;
+        match self.response.status() {
+            None => return Ok(Vec::new()),
+            Some(200) if self.response.is_event_stream() => {}
+            Some(status) => return Err(refusal(status, &body)),
+        }
+        let mut rest = body.as_slice();
+        std::iter::from_fn(|| self.events.next_event(&mut rest))
+            .map(|event| event.map(|event| happening(&event.data)))
+            .collect::<Result<_, _>>()
+            .map_err(io::Error::other)
+    }
+}
+
+/// Reads once, without waiting, and appends what there is of the body. The end of the connection is an error.
+fn take_body(
+    socket: &TcpStream,
+    response: &mut ResponseDecoder,
+    body: &mut Vec<u8>,
+) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    match socket.try_read(&mut buffer) {
+        Ok(0) => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the server closed the connection",
+        )),
+        Ok(length) => response
+            .decode(&buffer[..length], body)
+            .map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn refusal(status: u16, body: &[u8]) -> io::Error {
+    let body = String::from_utf8_lossy(body);
+    io::Error::other(format!("answered with status {status}: {body:.300}"))
+}
+
+/// What a message on a stream means.
+fn happening(message: &str) -> Happening {
+    #[derive(Deserialize)]
+    struct Notice<'a> {
+        method: &'a str,
+        #[serde(borrow)]
+        params: &'a RawValue,
+    }
+    let unexpected = || Happening::Unexpected(message.to_owned());
+    let Ok(notice) = serde_json::from_str::<Notice<'_>>(message) else {
+        return unexpected();
+    };
+    if subscription_of(notice.params) != Some(RequestId::from(REQUEST_ID)) {
+        return unexpected();
+    }
+    match notice.method {
+        "notifications/subscriptions/acknowledged" => Happening::Acknowledged,
+        "notifications/tools/list_changed" => Happening::Changed,
+        _ => unexpected(),
+    }
+}
+
+/// A call of a tool without arguments on a connection of its own, before its first byte is sent.
+pub(crate) struct PendingCall {
+    socket: TcpStream,
+    request: Vec<u8>,
+}
+
+impl PendingCall {
+    pub(crate) async fn connect(target: &Target, tool: &str) -> io::Result<Self> {
+        let params = json!({ "name": tool, "arguments": {} });
+        let request = target.post("tools/call", Some(tool), &request("tools/call", params));
+        let socket = TcpStream::connect(target.address).await?;
+        Ok(Self { socket, request })
+    }
+
+    /// Sends it and waits for a result that is no failure.
+    pub(crate) async fn finish(mut self) -> io::Result<()> {
+        self.socket.write_all(&self.request).await?;
+        let mut response = ResponseDecoder::default();
+        let mut body = Vec::new();
+        while !response.is_finished() {
+            self.socket.readable().await?;
+            take_body(&self.socket, &mut response, &mut body)?;
+        }
+        let status = response.status().unwrap_or_default();
+        let answer: Option<Value> = serde_json::from_slice(&body).ok();
+        let result = answer.as_ref().and_then(|answer| answer.get("result"));
+        match result {
+            Some(result) if status == 200 && result["isError"] != true => Ok(()),
+            _ => Err(refusal(status, &body)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(method: &str, subscription: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{}":{subscription}}}}}}}"#,
+            meta_key::SUBSCRIPTION_ID
+        )
+    }
+
+    #[test]
+    fn only_messages_of_the_own_subscription_count() {
+        let acknowledged = "notifications/subscriptions/acknowledged";
+        let changed = "notifications/tools/list_changed";
+        let check = |message: String, expected: Option<Happening>| {
+            let expected = expected.unwrap_or_else(|| Happening::Unexpected(message.clone()));
+            assert_eq!(happening(&message), expected);
+        };
+        check(notice(acknowledged, "1"), Some(Happening::Acknowledged));
+        check(notice(changed, "1"), Some(Happening::Changed));
+        check(notice(changed, "2"), None);
+        check(notice(changed, "\"1\""), None);
+        check(notice("notifications/prompts/list_changed", "1"), None);
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(), None);
+        check(format!(r#"{{"jsonrpc":"2.0","method":"{changed}"}}"#), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The benchmark of the streams.
+
+use std::path::Path;
+use std::time::Duration;
+
+use toolwire_bench::streams::{self, Options};
+use toolwire_bench::{ServerProcess, allow_open_files};
+
+use crate::fake_server::{self, Treatment};
+
+/// Without any waiting for its own sake.
+fn options(streams: usize) -> Options {
+    let mut options = Options::default();
+    options.streams = streams;
+    options.idle = Duration::ZERO;
+    options.settle = Duration::ZERO;
+    options
+}
+
+#[tokio::test]
+async fn two_hundred_streams_hear_of_a_change_exactly_once() {
+    let options = options(200);
+    allow_open_files(options.open_files()).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_stream-server"));
+    let server = ServerProcess::start(program).await.unwrap();
+    let report = streams::run(&server, &options).await.unwrap();
+    assert_eq!(report.failures(u64::MAX), Vec::<String>::new());
+    assert_eq!(report.delivered, 200);
+    assert!(report.delivery.is_some());
+    // A passing figure of memory is only worth something if there is one.
+    assert_eq!(report.server.is_some(), cfg!(target_os = "linux"));
+}
+
+/// Five streams of which one is treated like this.
+async fn check(treatment: Treatment, expected: &[&str]) {
+    let (url, _server) = fake_server::start(treatment).await;
+    let report = streams::run_at(&url, &options(5))
+        .await
+        .expect("the server can be loaded");
+    let mut failures = report.failures(u64::MAX);
+    // Which connection came third is for the system to say.
+    failures.retain(|failure| !failure.starts_with("first: "));
+    assert_eq!(failures, expected, "{treatment:?}");
+}
+
+#[tokio::test]
+async fn fair_server_passes() {
+    check(Treatment::Fair, &[]).await;
+}
+
+#[tokio::test]
+async fn refused_stream_is_a_failure() {
+    check(Treatment::Refused, &["1 streams did not open"]).await;
+}
+
+#[tokio::test]
+async fn lost_change_is_a_failure() {
+    let expected = [
+        "1 streams did not hear of the change",
+        "1 streams ended early",
+    ];
+    check(Treatment::HungUpOn, &expected).await;
+}
+
+#[tokio::test]
+async fn second_delivery_is_a_failure() {
+    check(Treatment::ToldTwice, &["1 deliveries came twice"]).await;
+}
+
+#[tokio::test]
+async fn change_for_another_subscription_is_a_failure() {
+    let expected = [
+        "1 streams did not hear of the change",
+        "1 messages should not have come",
+        "1 streams ended early",
+    ];
+    check(Treatment::ToldOfAnother, &expected).await;
+}
+
+#[tokio::test]
+async fn change_that_did_not_happen_is_a_failure() {
+    check(Treatment::ToldEarly, &["1 messages should not have come"]).await;
+}
+
+#[tokio::test]
+async fn server_that_cannot_be_reached_is_an_error() {
+    let (url, server) = fake_server::start(Treatment::Fair).await;
+    drop(server);
+    assert!(streams::run_at(&url, &options(1)).await.is_err());
+    assert!(streams::run_at("localhost", &options(1)).await.is_err());
+}
