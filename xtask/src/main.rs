@@ -2,6 +2,8 @@
 //!
 //! Standard library only, so that it builds in a second and needs nothing that the project does not.
 
+mod bench;
+mod conformance;
 mod peers;
 mod steps;
 mod suite;
@@ -12,8 +14,11 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask <task>
 
-  test    build the command, install the peers, run every test
+  test    build the command, install the peers and the suite, run every test
   peers   install the real clients that the interop tests run
+  conformance server
+          install the official suite, run it against toolwire's server
+  bench   build and run a benchmark: `bench streams`, `bench streams --help`
   tidy    check the rules of the house that the compiler does not know
   ci      formatting, lints and documentation, then all of `test`";
 
@@ -24,6 +29,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["test"] => suite::test(&root),
         ["peers"] => peers::install(&root),
+        ["conformance", "server"] => conformance::server(&root),
+        ["bench", arguments @ ..] => bench::bench(&root, arguments),
         ["tidy"] => tidy::report(&root),
         ["ci"] => suite::ci(&root),
         _ => Err(USAGE.to_owned()),

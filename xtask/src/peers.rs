@@ -56,6 +56,11 @@ impl Toolchain {
             }
         }
     }
+
+    /// Whether the machine's own node is at least this new.
+    pub(crate) fn has_node(&self, oldest: (u32, u32)) -> bool {
+        at_least(&self.node_version, oldest)
+    }
 }
 
 /// Finds the toolchain and installs both kinds of peers where needed.
@@ -67,28 +72,32 @@ pub(crate) fn install(root: &Path) -> Outcome {
 /// Installs both kinds of peers where needed.
 pub(crate) fn install_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     let peers = root.join("interop").join("peers");
-    install_node_packages(&peers, toolchain)?;
+    install_node_packages(&peers, toolchain, "the peers", &[])?;
     install_python_packages(&peers, toolchain)
 }
 
-fn install_node_packages(peers: &Path, toolchain: &Toolchain) -> Outcome {
+/// Installs what the lock file in `directory` names, where needed; `whose` packages they are is for the reader.
+pub(crate) fn install_node_packages(
+    directory: &Path,
+    toolchain: &Toolchain,
+    whose: &str,
+    flags: &[&str],
+) -> Outcome {
     let source = format!(
         "{}\n{}",
         toolchain.node_version,
-        read(&peers.join("package-lock.json"))?
+        read(&directory.join("package-lock.json"))?
     );
-    let modules = peers.join("node_modules");
+    let modules = directory.join("node_modules");
     if installed_from(&modules, &source) {
-        note("the npm packages of the peers are installed");
+        note(&format!("the npm packages of {whose} are installed"));
         return Ok(());
     }
     forget(&modules)?;
-    run(Command::new(toolchain.npm).current_dir(peers).args([
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-    ]))?;
+    run(Command::new(toolchain.npm)
+        .current_dir(directory)
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .args(flags))?;
     remember(&modules, &source)
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::conformance;
 use crate::peers::{self, Toolchain};
 use crate::steps::{Outcome, cargo, note, run, run_and_keep};
 
@@ -41,7 +42,8 @@ pub(crate) fn ci(root: &Path) -> Outcome {
     test_with(root, &toolchain)
 }
 
-/// Every test: those of the crates, their documentation, and the real peers against the built command.
+/// Every test: those of the crates, their documentation, the conformance suite, and the real peers against the built
+/// command.
 pub(crate) fn test(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     test_with(root, &toolchain)
@@ -49,6 +51,7 @@ pub(crate) fn test(root: &Path) -> Outcome {
 
 fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     peers::install_with(root, toolchain)?;
+    conformance::install(root, toolchain)?;
     run(&mut cargo(
         root,
         &["build", "--release", "--package", "toolwire-cli"],
@@ -90,15 +93,19 @@ fn run_tests(suites: [(&str, Command); 2]) -> Outcome {
     outcome
 }
 
-/// `target/release/toolwire`, found from where this program itself was built.
+/// `target/release/toolwire`.
 fn release_binary() -> Outcome<PathBuf> {
-    let here = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
-    let target = here
-        .parent()
-        .and_then(Path::parent)
-        .ok_or_else(|| format!("{} is not in a target directory", here.display()))?;
     let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
-    Ok(target.join("release").join(name))
+    Ok(target_directory()?.join("release").join(name))
+}
+
+/// `target`, found from where this program itself was built.
+pub(crate) fn target_directory() -> Outcome<PathBuf> {
+    let here = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
+    here.parent()
+        .and_then(Path::parent)
+        .map(Path::to_owned)
+        .ok_or_else(|| format!("{} is not in a target directory", here.display()))
 }
 
 /// The numbers of all `test result:` lines together.
