@@ -23,5 +23,9 @@ pub mod versions {}
 #[doc = include_str!("guide/serving.md")]
 pub mod serving {}
 
+#[cfg(feature = "http-server")]
+#[doc = include_str!("guide/http.md")]
+pub mod http {}
+
 #[doc = include_str!("guide/coming_from_mcpd.md")]
 pub mod coming_from_mcpd {}
