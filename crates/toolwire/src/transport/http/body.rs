@@ -9,11 +9,16 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::transport::http::event_stream::EventStream;
+use crate::transport::http::listener::head_deadline::RequestInProgress;
 
 /// The body of an answer: one message, or a stream of events.
 ///
 /// Dropping it means that the client is gone; what that does to the request is the protocol's business.
-pub struct HttpBody(Content);
+pub struct HttpBody {
+    content: Content,
+    /// Tells the connection when the answer is out.
+    _in_progress: Option<RequestInProgress>,
+}
 
 enum Content {
     Empty,
@@ -23,12 +28,12 @@ enum Content {
 
 impl HttpBody {
     pub(super) fn empty() -> Self {
-        Self(Content::Empty)
+        Self::of(Content::Empty)
     }
 
     pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self(if bytes.is_empty() {
+        Self::of(if bytes.is_empty() {
             Content::Empty
         } else {
             Content::Full(bytes)
@@ -36,7 +41,20 @@ impl HttpBody {
     }
 
     pub(super) fn stream(stream: EventStream) -> Self {
-        Self(Content::Stream(Box::new(stream)))
+        Self::of(Content::Stream(Box::new(stream)))
+    }
+
+    /// The same body, which ends a request of its connection when it is dropped.
+    pub(super) fn during(mut self, request: RequestInProgress) -> Self {
+        self._in_progress = Some(request);
+        self
+    }
+
+    fn of(content: Content) -> Self {
+        Self {
+            content,
+            _in_progress: None,
+        }
     }
 }
 
@@ -48,7 +66,7 @@ impl Body for HttpBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let chunk = match &mut self.0 {
+        let chunk = match &mut self.content {
             Content::Stream(stream) => match stream.poll_chunk(cx) {
                 Poll::Ready(chunk) => chunk,
                 Poll::Pending => return Poll::Pending,
@@ -62,11 +80,11 @@ impl Body for HttpBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Content::Empty)
+        matches!(self.content, Content::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             Content::Empty => SizeHint::with_exact(0),
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stream(_) => SizeHint::default(),
@@ -76,7 +94,7 @@ impl Body for HttpBody {
 
 impl fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
+        f.write_str(match self.content {
             Content::Empty => "HttpBody::Empty",
             Content::Full(_) => "HttpBody::Full",
             Content::Stream(_) => "HttpBody::Stream",

@@ -16,6 +16,9 @@ pub struct HttpLimits {
     pub header_bytes: usize,
     /// How long the head of a request may take to arrive; then the connection is closed. 10 s.
     pub header_deadline: Duration,
+    /// How long an HTTP/1.1 connection may rest between requests. Longer than proxies keep theirs, or they would now and
+    /// then send a request into a connection that is just being closed. 2 min.
+    pub idle_connection: Duration,
     /// How long the body of a request may take to arrive; then it gets 408. 30 s.
     pub body_deadline: Duration,
     /// How many requests may run at once; one more gets 503. 10,000.
@@ -47,6 +50,7 @@ impl Default for HttpLimits {
             header_fields: 64,
             header_bytes: 16 * 1024,
             header_deadline: Duration::from_secs(10),
+            idle_connection: Duration::from_secs(120),
             body_deadline: Duration::from_secs(30),
             requests_in_flight: 10_000,
             open_streams: 20_000,

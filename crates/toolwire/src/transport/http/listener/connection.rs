@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::service::service_fn;
@@ -12,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::transport::http::limits::HttpLimits;
-use crate::transport::http::listener::opening::OpeningDeadline;
+use crate::transport::http::listener::head_deadline::{HeadDeadline, Requests};
 use crate::transport::http::listener::stall::StallGuard;
 use crate::transport::http::service::HttpService;
 
@@ -88,10 +89,16 @@ impl Setup {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = TokioIo::new(OpeningDeadline::new(stream, self.header_deadline));
+        let requests = Arc::new(Requests::default());
+        let stream = HeadDeadline::new(stream, self.header_deadline, Arc::clone(&requests));
+        let stream = TokioIo::new(stream);
         let respond = service_fn(move |request| {
             let service = service.clone();
-            async move { Ok::<_, Infallible>(service.respond(request).await) }
+            let in_progress = requests.begin();
+            async move {
+                let answer = service.respond(request).await;
+                Ok::<_, Infallible>(answer.map(|body| body.during(in_progress)))
+            }
         });
         let connection = self.http.serve_connection(stream, respond);
         tokio::pin!(connection);
@@ -118,7 +125,8 @@ fn protocol(limits: &HttpLimits) -> Builder<TokioExecutor> {
     let mut http1 = http.http1();
     http1
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_deadline)
+        // This timer also runs while a connection rests; `HeadDeadline` looks after heads that have begun.
+        .header_read_timeout(limits.idle_connection.max(limits.header_deadline))
         .max_buf_size(head.max(BUFFER))
         .keep_alive(true)
         // A client that closes its end has left, as far as anybody can tell, and its requests with it.

@@ -3,7 +3,7 @@
 mod accept;
 mod connection;
 mod connections;
-mod opening;
+pub(super) mod head_deadline;
 mod signals;
 mod stall;
 #[cfg(feature = "tls")]

@@ -1,0 +1,278 @@
+//! A client that begins a request must finish its head in time.
+//!
+//! The clock runs from the opening of a connection to its first request, and later from the first byte of each next one:
+//! a connection that rests between requests is not late. hyper's own timer cannot tell the two apart, so it bounds the
+//! rest. On HTTP/2 only the preface is timed; what follows are frames, and hyper looks after those.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// How an HTTP/2 connection begins; no method of HTTP/1.1 begins like it.
+const HTTP2: &[u8] = b"PRI";
+
+/// As many bytes as the whole HTTP/2 preface has.
+const PREFACE: usize = 24;
+
+/// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
+/// answers.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Requests {
+    /// A head was read to its end.
+    pub(super) fn begin(self: &Arc<Self>) -> RequestInProgress {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        RequestInProgress(Arc::clone(self))
+    }
+
+    fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    fn is_resting(&self) -> bool {
+        self.begun() == self.ended.load(Ordering::Acquire)
+    }
+}
+
+/// A request whose answer is not written yet.
+#[derive(Debug)]
+pub(crate) struct RequestInProgress(Arc<Requests>);
+
+impl Drop for RequestInProgress {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Fails a read with [`io::ErrorKind::TimedOut`] when a head does not come in time.
+#[derive(Debug)]
+pub(super) struct HeadDeadline<S> {
+    stream: S,
+    patience: Duration,
+    requests: Arc<Requests>,
+    /// The first bytes of the connection, until the version is known.
+    opening: [u8; HTTP2.len()],
+    received: usize,
+    awaited: Option<Awaited>,
+    /// Made when somebody really has to wait, and then kept.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// A head that has begun.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    deadline: Instant,
+    /// How many requests had begun before it.
+    after: u64,
+}
+
+impl<S> HeadDeadline<S> {
+    pub(super) fn new(stream: S, patience: Duration, requests: Arc<Requests>) -> Self {
+        Self {
+            stream,
+            patience,
+            requests,
+            opening: [0; HTTP2.len()],
+            received: 0,
+            awaited: Some(Awaited {
+                deadline: Instant::now() + patience,
+                after: 0,
+            }),
+            timer: None,
+        }
+    }
+
+    fn on_bytes(&mut self, bytes: &[u8]) {
+        if self.received < HTTP2.len() {
+            let rest = &mut self.opening[self.received..];
+            let taken = rest.len().min(bytes.len());
+            rest[..taken].copy_from_slice(&bytes[..taken]);
+        }
+        self.received = self.received.saturating_add(bytes.len());
+        if self.opening == HTTP2 {
+            if self.received >= PREFACE {
+                self.awaited = None;
+            }
+            return;
+        }
+        self.forget_what_came();
+        if self.awaited.is_none() && !bytes.is_empty() && self.requests.is_resting() {
+            self.awaited = Some(Awaited {
+                deadline: Instant::now() + self.patience,
+                after: self.requests.begun(),
+            });
+        }
+    }
+
+    /// A head that was awaited may have come to its end meanwhile.
+    fn forget_what_came(&mut self) {
+        let begun = self.requests.begun();
+        self.awaited = self.awaited.filter(|awaited| awaited.after == begun);
+    }
+
+    /// Ready when a head is late.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.forget_what_came();
+        let Some(awaited) = self.awaited else {
+            return Poll::Pending;
+        };
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(awaited.deadline)));
+        if timer.deadline() != awaited.deadline {
+            timer.as_mut().reset(awaited.deadline);
+        }
+        timer.as_mut().poll(context)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for HeadDeadline<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if outcome.is_ready() {
+            self.on_bytes(&buffer.filled()[before..]);
+            return outcome;
+        }
+        self.poll_late(context).map(|()| {
+            let refusal = "the client did not finish the head of its request in time";
+            Err(io::Error::new(io::ErrorKind::TimedOut, refusal))
+        })
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for HeadDeadline<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn pair() -> (HeadDeadline<DuplexStream>, Arc<Requests>, DuplexStream) {
+        let (near, far) = tokio::io::duplex(64);
+        let requests = Arc::new(Requests::default());
+        let stream = HeadDeadline::new(near, PATIENCE, Arc::clone(&requests));
+        (stream, requests, far)
+    }
+
+    async fn says(far: &mut DuplexStream, stream: &mut HeadDeadline<DuplexStream>, text: &str) {
+        far.write_all(text.as_bytes()).await.unwrap();
+        let mut read = vec![0; text.len()];
+        stream.read_exact(&mut read).await.unwrap();
+    }
+
+    /// Nothing more is said: after how long is the client given up?
+    async fn given_up_after(mut stream: HeadDeadline<DuplexStream>) -> Option<Duration> {
+        let began = Instant::now();
+        let patient = tokio::time::timeout(100 * PATIENCE, stream.read_u8());
+        let error = patient.await.ok()?.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        Some(began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_must_say_its_first_head_or_preface_in_time() {
+        for said in [
+            "",
+            "P",
+            "POST /mcp HTTP/1.1\r\nHo",
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r",
+        ] {
+            let (mut stream, _requests, mut far) = pair();
+            says(&mut far, &mut stream, said).await;
+            assert_eq!(given_up_after(stream).await, Some(PATIENCE), "{said:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_is_one_for_all_bytes() {
+        let (mut stream, _requests, mut far) = pair();
+        let began = Instant::now();
+        let drip = tokio::spawn(async move {
+            while far.write_u8(b'P').await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        stream.read_to_end(&mut Vec::new()).await.unwrap_err();
+        assert_eq!(began.elapsed(), PATIENCE);
+        drop(stream);
+        drip.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_work_nor_rest_is_late() {
+        let (mut stream, requests, mut far) = pair();
+        says(&mut far, &mut stream, "POST a").await;
+        let working = requests.begin();
+        says(&mut far, &mut stream, "its body").await;
+        drop(working);
+        assert_eq!(given_up_after(stream).await, None, "at rest");
+        let (mut stream, requests, mut far) = pair();
+        says(&mut far, &mut stream, "POST a").await;
+        let _working = requests.begin();
+        says(&mut far, &mut stream, "the next head").await;
+        assert_eq!(given_up_after(stream).await, None, "at work");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_head_has_a_deadline_of_its_own() {
+        let (mut stream, requests, mut far) = pair();
+        says(&mut far, &mut stream, "POST a").await;
+        drop(requests.begin());
+        tokio::time::sleep(5 * PATIENCE).await;
+        says(&mut far, &mut stream, "POST b").await;
+        assert_eq!(given_up_after(stream).await, Some(PATIENCE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_its_preface_http2_may_be_silent() {
+        let (mut stream, _requests, mut far) = pair();
+        says(&mut far, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        assert_eq!(given_up_after(stream).await, None);
+    }
+}
