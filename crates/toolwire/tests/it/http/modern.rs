@@ -96,25 +96,30 @@ async fn leaving_a_stream_cancels_the_handler_at_once() {
     let mut stage = Stage::new();
     let endpoint = impatient(&stage).await;
     for leave in [Leave::Reset, Leave::Close] {
-        let request = Request::modern(&with_token(1, "wait", 7));
-        let events = endpoint.open(&request).await;
-        stage.expect(Happening::Started).await;
-        let left = std::time::Instant::now();
-        match leave {
-            Leave::Reset => events.cut(),
-            Leave::Close => drop(events),
+        let mut fastest = Duration::MAX;
+        for _ in 0..ATTEMPTS {
+            let request = Request::modern(&with_token(1, "wait", 7));
+            let events = endpoint.open(&request).await;
+            stage.expect(Happening::Started).await;
+            let left = std::time::Instant::now();
+            match leave {
+                Leave::Reset => events.cut(),
+                Leave::Close => drop(events),
+            }
+            stage.expect(Happening::Dropped).await;
+            fastest = fastest.min(left.elapsed());
+            endpoint.idle().await;
         }
-        stage.expect(Happening::Dropped).await;
-        assert!(
-            left.elapsed() < Duration::from_millis(100),
-            "H58: {:?}",
-            left.elapsed()
-        );
-        endpoint.idle().await;
+        assert!(fastest < AT_ONCE, "H58: {fastest:?}");
     }
     stage.step();
     stage.expect_nothing();
 }
+
+/// What counts as "at once" when a client has left. The fastest of several attempts has to keep it: a busy machine may
+/// delay any one of them.
+const AT_ONCE: Duration = Duration::from_millis(100);
+const ATTEMPTS: usize = 5;
 
 enum Leave {
     Reset,
@@ -126,22 +131,22 @@ async fn leaving_before_the_answer_cancels_the_handler_at_once() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     for leave in [Leave::Reset, Leave::Close] {
-        let mut wire = endpoint.connect().await;
-        let request = Request::modern(&call(1, "wait", json!({})));
-        wire.send(request.bytes()).await;
-        stage.expect(Happening::Started).await;
-        let left = std::time::Instant::now();
-        match leave {
-            Leave::Reset => wire.reset(),
-            Leave::Close => drop(wire),
+        let mut fastest = Duration::MAX;
+        for _ in 0..ATTEMPTS {
+            let mut wire = endpoint.connect().await;
+            let request = Request::modern(&call(1, "wait", json!({})));
+            wire.send(request.bytes()).await;
+            stage.expect(Happening::Started).await;
+            let left = std::time::Instant::now();
+            match leave {
+                Leave::Reset => wire.reset(),
+                Leave::Close => drop(wire),
+            }
+            stage.expect(Happening::Dropped).await;
+            fastest = fastest.min(left.elapsed());
+            endpoint.idle().await;
         }
-        stage.expect(Happening::Dropped).await;
-        assert!(
-            left.elapsed() < Duration::from_millis(100),
-            "{:?}",
-            left.elapsed()
-        );
-        endpoint.idle().await;
+        assert!(fastest < AT_ONCE, "{fastest:?}");
     }
 }
 
