@@ -173,16 +173,20 @@ pub fn admit<'a>(
 ) -> Result<Admitted<'a>, Rejection> {
     admit_or_refuse(request, facts).map_err(|(error, era)| Rejection {
         id: request.id.clone(),
-        http_status: match error.code {
-            // Before dispatch these make a bad message; in band they are ordinary outcomes.
-            code::INVALID_PARAMS | code::INVALID_REQUEST | code::UNSUPPORTED_PROTOCOL_VERSION => {
-                400
-            }
-            other => http_status_for(other, era),
-        },
+        http_status: http_status_before_dispatch(error.code, era),
         error,
         era,
     })
+}
+
+/// The HTTP status under which a request that is not dispatched is refused: what makes a bad message there is an ordinary
+/// outcome of a handler.
+#[must_use]
+pub fn http_status_before_dispatch(error_code: i64, era: Era) -> u16 {
+    match error_code {
+        code::INVALID_PARAMS | code::INVALID_REQUEST | code::UNSUPPORTED_PROTOCOL_VERSION => 400,
+        other => http_status_for(other, era),
+    }
 }
 
 /// The HTTP status under which an error that came up during dispatch is sent.

@@ -480,6 +480,28 @@ fn a_huge_method_name_does_not_come_back() {
 }
 
 #[test]
+fn bad_messages_are_refused_before_dispatch() {
+    let check = |code: i64, legacy: u16, modern: u16| {
+        assert_eq!(
+            http_status_before_dispatch(code, Era::Legacy),
+            legacy,
+            "{code}"
+        );
+        assert_eq!(
+            http_status_before_dispatch(code, Era::Modern),
+            modern,
+            "{code}"
+        );
+    };
+    check(-32600, 400, 400);
+    check(-32602, 400, 400);
+    check(-32022, 400, 400);
+    check(-32020, 200, 400);
+    check(-32601, 200, 404);
+    check(-32603, 200, 200);
+}
+
+#[test]
 fn errors_during_dispatch_have_their_http_status() {
     let check = |code: i64, legacy: u16, modern: u16| {
         assert_eq!(http_status_for(code, Era::Legacy), legacy, "{code}");

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use toolwire_proto::outbox::OutgoingKind;
-use toolwire_types::Notification;
+use toolwire_types::{Notification, RawJson, Request, RequestId};
 
+use crate::engine::Caller;
 use crate::engine::exchange::encode;
+use crate::error::Error;
 
 /// A bounded queue on its way out. Nothing here waits; what does not fit is treated by its kind.
 pub(crate) trait Outlet: Send + Sync + fmt::Debug {
@@ -19,4 +21,23 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
             Err(error) => tracing::warn!(%error, "a notification could not be written"),
         }
     }
+}
+
+/// Sends a request to the client and waits for its answer. When nobody waits any more, the client is told.
+pub(crate) async fn ask(
+    outlet: &dyn Outlet,
+    caller: &Caller,
+    method: &'static str,
+    params: RawJson,
+) -> Result<RawJson, Error> {
+    let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
+        Ok(bytes) => outlet.push(OutgoingKind::Request, bytes),
+        Err(error) => tracing::warn!(%error, "a request could not be written"),
+    };
+    let withdraw = |id: &RequestId| {
+        let params = RawJson::from_value(&serde_json::json!({ "requestId": id }));
+        let cancelled = Notification::new("notifications/cancelled", Some(params));
+        outlet.notify(&cancelled, OutgoingKind::Other);
+    };
+    caller.call(send, withdraw).await
 }

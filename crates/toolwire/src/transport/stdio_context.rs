@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use toolwire_proto::outbox::OutgoingKind;
-use toolwire_types::{RawJson, Request, RequestId};
+use toolwire_types::RawJson;
 
-use crate::engine::exchange::encode;
 use crate::engine::{BoxFuture, Caller, ConnectionState, Notice, TransportContext};
 use crate::error::Error;
 use crate::transport::out_stream::OutStream;
-use crate::transport::outlet::Outlet;
+use crate::transport::outlet::{Outlet as _, ask};
 
 /// The transport's side of the requests of one connection.
 #[derive(Debug)]
@@ -29,13 +27,7 @@ impl TransportContext for StdioContext {
         method: &'static str,
         params: RawJson,
     ) -> BoxFuture<'_, Result<RawJson, Error>> {
-        Box::pin(async move {
-            let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
-                Ok(bytes) => self.out.push(OutgoingKind::Request, bytes),
-                Err(error) => tracing::warn!(%error, "a request could not be written"),
-            };
-            self.caller.call(send, |id| self.withdraw(id)).await
-        })
+        Box::pin(ask(&*self.out, &self.caller, method, params))
     }
 
     fn has_channel(&self) -> bool {
@@ -44,17 +36,5 @@ impl TransportContext for StdioContext {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         Some(&self.state)
-    }
-}
-
-impl StdioContext {
-    /// Tells the client that nobody waits for its answer any more.
-    fn withdraw(&self, id: &RequestId) {
-        let params = RawJson::from_value(&serde_json::json!({ "requestId": id }));
-        self.notify(Notice::new(
-            "notifications/cancelled",
-            params,
-            OutgoingKind::Other,
-        ));
     }
 }

@@ -20,8 +20,8 @@ use crate::transport::http::legacy::live_session::{LiveSession, LiveSessions};
 use crate::transport::http::legacy::stream_control::StreamControl;
 use crate::transport::http::node::Node;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
-use crate::transport::http::running::{ExchangeEvents, Running};
-use crate::transport::http::slots::{Slots, StreamSlot};
+use crate::transport::http::running::{ExchangeEvents, Opening, Running};
+use crate::transport::http::slots::{RequestSlot, Slots, StreamSlot};
 use crate::transport::http::stalls::Stalls;
 
 /// One server on HTTP.
@@ -148,10 +148,27 @@ impl Endpoint {
         answer::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
     }
 
-    /// Makes the answer of a handler that runs on a stream nobody can resume.
-    pub(super) fn stream_exchange(&self, running: Running) -> Answer {
-        running.context.set_streaming();
-        self.stream(Box::new(ExchangeEvents(running)), None)
+    /// Runs a handler to its answer, or to the point where the answer becomes a stream that nobody can resume.
+    pub(super) async fn answer(&self, mut running: Running) -> Answer {
+        match running.open(self.options.limits.quiet_period).await {
+            Opening::Outcome(finished) => answer::finished(finished),
+            Opening::Stream => {
+                running.context.set_streaming();
+                self.stream(Box::new(ExchangeEvents(running)), None)
+            }
+        }
+    }
+
+    /// A place among the requests that run.
+    pub(super) fn request_slot(&self) -> Result<RequestSlot, Answer> {
+        let slot = self.requests.take();
+        slot.ok_or_else(|| answer::unavailable("too many requests run at the moment"))
+    }
+
+    /// A place among the streams that are open.
+    pub(super) fn stream_slot(&self) -> Result<StreamSlot, Answer> {
+        let slot = self.streams.take();
+        slot.ok_or_else(|| answer::unavailable("too many streams are open at the moment"))
     }
 
     /// Adds an entry to a stream once its reader has room; says whether that worked.

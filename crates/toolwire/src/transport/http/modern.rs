@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use toolwire_proto::admit::{Admitted, http_status_for};
+use toolwire_proto::admit::{Admitted, http_status_before_dispatch};
+use toolwire_proto::features::Era;
 use toolwire_proto::param_headers;
-use toolwire_types::{ErrorObject, RequestId, ResponseId, code};
+use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::{BoxFuture, TransportContext};
 use crate::server::dispatch::Dispatch;
@@ -14,59 +15,63 @@ use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::guard;
 use crate::transport::http::post::Post;
-use crate::transport::http::running::{OnDisconnect, Opening, Running, Work};
-use crate::transport::http::stream_context::{HttpStreamContext, Peer};
+use crate::transport::http::running::{OnDisconnect, Running, Work};
+use crate::transport::http::stream_context::Peer;
 use crate::transport::http::stream_queue::StreamQueue;
 use crate::transport::listen::ListenStream;
 use crate::transport::outlet::Outlet;
 
 /// Serves an admitted request.
 pub(super) async fn serve(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
-    let endpoint = post.endpoint;
-    if admitted.method.name() == "subscriptions/listen" {
-        return listen(endpoint, &admitted);
-    }
-    if let Err(error) = check_param_headers(post, &admitted) {
-        return refuse(&admitted.id, &admitted, error);
-    }
-    let Some(slot) = endpoint.requests.take() else {
-        return answer::unavailable("too many requests run at the moment");
+    let served = if admitted.method.name() == "subscriptions/listen" {
+        listen(post.endpoint, &admitted)
+    } else {
+        start(post, admitted)
     };
-    let limits = &endpoint.options.limits;
-    let (id, era, has_state) = (
-        admitted.id.clone(),
-        admitted.era,
-        admitted.request_state.is_some(),
-    );
-    let context = Arc::new(HttpStreamContext::new(
-        limits.outbox(),
-        Peer::Stateless,
-        post.auth.clone(),
-    ));
+    match served {
+        Ok(Started::Answered(answer)) => answer,
+        Ok(Started::Running(running)) => post.endpoint.answer(running).await,
+        Err(answer) => answer,
+    }
+}
+
+/// A request after its start.
+enum Started {
+    Answered(Answer),
+    Running(Running),
+}
+
+fn start(post: &Post<'_>, admitted: Admitted<'_>) -> Result<Started, Answer> {
+    let server = &post.endpoint.server;
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let refuse = |error| refuse(&id, era, error);
+    check_param_headers(post, &admitted).map_err(refuse)?;
+    let slot = post.endpoint.request_slot()?;
+    let context = post.context(Peer::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
-    let exchange = match endpoint.server.open(admitted, transport, None) {
+    let has_state = admitted.request_state.is_some();
+    let exchange = match server.open(admitted, transport, None) {
         Ok(exchange) => exchange,
-        Err(error) => {
-            // A request whose own fields cannot be read is a bad message. A state that does not open any more is not.
-            let code = match error.code {
-                code::INVALID_PARAMS if !has_state => 400,
-                other => http_status_for(other, era),
-            };
-            return answer::error(status(code), ResponseId::Id(id), error);
+        // A state that does not open any more is an ordinary outcome: the client starts over.
+        Err(error) if has_state => {
+            return Ok(Started::Answered(answer::finished(Some(Finished::new(
+                &id,
+                era,
+                &Err(error),
+            )))));
         }
+        Err(error) => return Err(refuse(error)),
     };
-    let work = match endpoint.server.dispatch(exchange) {
+    Ok(match server.dispatch(exchange) {
         Dispatch::Now(outcome) => {
             let finished = Finished::new(&id, era, &outcome);
-            return answer::json(finished.status, finished.message);
+            Started::Answered(answer::finished(Some(finished)))
         }
-        Dispatch::Later(future) => Work::One { id, era, future },
-    };
-    let mut running = Running::new(work, context, OnDisconnect::Cancel, slot);
-    match running.open(limits.quiet_period).await {
-        Opening::Outcome(finished) => answer::finished(finished),
-        Opening::Stream => endpoint.stream_exchange(running),
-    }
+        Dispatch::Later(future) => {
+            let work = Work::One { id, era, future };
+            Started::Running(Running::new(work, context, OnDisconnect::Cancel, slot))
+        }
+    })
 }
 
 /// Spec 2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters".
@@ -83,29 +88,18 @@ fn check_param_headers(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<(), E
     .map_err(ErrorObject::from)
 }
 
-fn refuse(id: &RequestId, admitted: &Admitted<'_>, error: ErrorObject) -> Answer {
-    let status = status(http_status_for(error.code, admitted.era));
+fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> Answer {
+    let status = status(http_status_before_dispatch(error.code, era));
     answer::error(status, ResponseId::Id(id.clone()), error)
 }
 
 /// Opens a stream of changes.
-fn listen(endpoint: &Arc<Endpoint>, admitted: &Admitted<'_>) -> Answer {
-    let Some(slot) = endpoint.streams.take() else {
-        return answer::unavailable("too many streams are open at the moment");
-    };
-    let limits = &endpoint.options.limits;
-    let queue = Arc::new(StreamQueue::new(limits.outbox()));
+fn listen(endpoint: &Arc<Endpoint>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
+    let slot = endpoint.stream_slot()?;
+    let queue = Arc::new(StreamQueue::new(endpoint.options.limits.outbox()));
     let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
-    let stream = match ListenStream::open(&endpoint.server, admitted, outlet) {
-        Ok(stream) => stream,
-        Err(error) => {
-            let code = match error.code {
-                code::INVALID_PARAMS => 400,
-                other => http_status_for(other, admitted.era),
-            };
-            return answer::error(status(code), ResponseId::Id(admitted.id.clone()), error);
-        }
-    };
+    let stream = ListenStream::open(&endpoint.server, admitted, outlet)
+        .map_err(|error| refuse(&admitted.id, admitted.era, error))?;
     let shutdown = endpoint.server.shutdown().clone();
     let source = ListenEvents {
         queue,
@@ -113,7 +107,8 @@ fn listen(endpoint: &Arc<Endpoint>, admitted: &Admitted<'_>) -> Answer {
         endpoint: Arc::clone(endpoint),
         shutdown: Box::pin(async move { shutdown.cancelled().await }),
     };
-    endpoint.stream(Box::new(source), Some(slot))
+    let answer = endpoint.stream(Box::new(source), Some(slot));
+    Ok(Started::Answered(answer))
 }
 
 /// The events of one `subscriptions/listen`.

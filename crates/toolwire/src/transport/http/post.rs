@@ -21,6 +21,7 @@ use crate::transport::http::guard;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::options::LegacyMode;
+use crate::transport::http::stream_context::{HttpStreamContext, Peer};
 
 /// One POST.
 pub(super) struct Post<'a> {
@@ -120,6 +121,12 @@ impl Post<'_> {
     pub(super) fn principal(&self) -> Principal {
         let token = self.auth.as_deref();
         token.map_or_else(Principal::anonymous, Principal::of)
+    }
+
+    /// The context of a request in this POST.
+    pub(super) fn context(&self, peer: Peer) -> Arc<HttpStreamContext> {
+        let limits = self.endpoint.options.limits.outbox();
+        Arc::new(HttpStreamContext::new(limits, peer, self.auth.clone()))
     }
 
     /// Lets the gate judge with everything that is known.

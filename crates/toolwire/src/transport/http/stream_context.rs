@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::outbox::{OutboxLimits, OutgoingKind};
-use toolwire_types::{RawJson, Request, RequestId};
+use toolwire_proto::outbox::OutboxLimits;
+use toolwire_types::RawJson;
 
-use crate::engine::exchange::encode;
 use crate::engine::transport::no_channel;
 use crate::engine::{BoxFuture, ConnectionState, Notice, TokenInfo, TransportContext};
 use crate::error::Error;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::stream_control::StreamControl;
 use crate::transport::http::stream_queue::StreamQueue;
-use crate::transport::outlet::Outlet as _;
+use crate::transport::outlet::{Outlet as _, ask};
 
 /// The context of a request that came over HTTP.
 #[derive(Debug)]
@@ -100,16 +99,6 @@ impl HttpStreamContext {
             Peer::Stateless | Peer::Transient(_) => None,
         }
     }
-
-    /// Tells the client that nobody waits for its answer any more.
-    fn withdraw(&self, id: &RequestId) {
-        let params = RawJson::from_value(&serde_json::json!({ "requestId": id }));
-        self.notify(Notice::new(
-            "notifications/cancelled",
-            params,
-            OutgoingKind::Other,
-        ));
-    }
 }
 
 impl TransportContext for HttpStreamContext {
@@ -126,11 +115,7 @@ impl TransportContext for HttpStreamContext {
             let Some(session) = self.session() else {
                 return Err(no_channel(method));
             };
-            let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
-                Ok(bytes) => self.queue.push(OutgoingKind::Request, bytes),
-                Err(error) => tracing::warn!(%error, "a request could not be written"),
-            };
-            session.caller.call(send, |id| self.withdraw(id)).await
+            ask(&self.queue, &session.caller, method, params).await
         })
     }
 
@@ -168,5 +153,25 @@ impl TransportContext for HttpStreamContext {
             self.queue.nudge();
         }
         can_poll
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_knows_whether_and_under_which_ids_it_streams() {
+        let context = HttpStreamContext::new(OutboxLimits::default(), Peer::Stateless, None);
+        assert!(!context.streaming());
+        assert_eq!(context.next_event_id(), None);
+        context.set_streaming();
+        assert!(context.streaming());
+        let name = "p".repeat(16);
+        let control = StreamControl::new(name.clone());
+        context.set_control(Arc::clone(&control));
+        assert_eq!(context.next_event_id(), Some(format!("{name}.1")));
+        control.note_written(1, 10);
+        assert_eq!(context.next_event_id(), Some(format!("{name}.2")));
     }
 }

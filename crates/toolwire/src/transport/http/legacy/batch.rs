@@ -19,7 +19,7 @@ use crate::transport::http::legacy::requests::{self, Started};
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::post::Post;
-use crate::transport::http::running::{OnDisconnect, Opening, Running, Work};
+use crate::transport::http::running::{OnDisconnect, Running, Work};
 use crate::transport::http::stream_context::{HttpStreamContext, Peer};
 
 /// Serves every message of a batch; the answers come as one array.
@@ -78,20 +78,12 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
         })
     }));
     // Each request of the batch has a slot of its own.
-    let mut running = Running::new(work, context, OnDisconnect::Finish, None);
+    let running = Running::new(work, context, OnDisconnect::Finish, None);
     match standing {
         Standing::Session(session) => {
             requests::answer_in_session(post.endpoint, session, running).await
         }
-        Standing::None | Standing::Unknown => {
-            match running
-                .open(post.endpoint.options.limits.quiet_period)
-                .await
-            {
-                Opening::Outcome(finished) => answer::finished(finished),
-                Opening::Stream => post.endpoint.stream_exchange(running),
-            }
-        }
+        Standing::None | Standing::Unknown => post.endpoint.answer(running).await,
     }
 }
 

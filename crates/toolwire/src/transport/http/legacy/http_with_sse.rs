@@ -55,10 +55,7 @@ pub(crate) async fn open(
     principal: Principal,
 ) -> Result<Answer, Answer> {
     guard::check_accept_events(headers)?;
-    let slot = endpoint
-        .streams
-        .take()
-        .ok_or_else(|| answer::unavailable("too many streams are open at the moment"))?;
+    let slot = endpoint.stream_slot()?;
     let options = &endpoint.options;
     let id = random_name("", 32).map_err(|error| answer::store_failed(&error))?;
     let lease = Lease {
@@ -102,9 +99,7 @@ pub(crate) async fn take(
         Named::Nonsense => return Err(unknown_session()),
     };
     // Those that wait for a full connection are bounded together with everything else that runs.
-    let Some(_slot) = endpoint.requests.take() else {
-        return Err(answer::unavailable("too many requests run at the moment"));
-    };
+    let _slot = endpoint.request_slot()?;
     let options = &endpoint.options;
     let idle = options.limits.session_idle;
     match options.sessions.touch(&key, principal, idle).await {

@@ -65,19 +65,17 @@ pub(crate) async fn serve_alone(post: &Post<'_>, admitted: Admitted<'_>) -> Answ
         let (id, state) = (admitted.id.clone(), Arc::default());
         return immediate(&id, &initialize(post, admitted, &state));
     }
-    let Some(slot) = endpoint.requests.take() else {
-        return answer::unavailable("too many requests run at the moment");
+    let slot = match endpoint.request_slot() {
+        Ok(slot) => slot,
+        Err(answer) => return answer,
     };
     let context = post.context(Peer::Stateless);
     let work = match start_alone(post, &context, admitted) {
         Started::Answered(finished) => return answer::finished(Some(finished)),
         Started::Running(work) => work,
     };
-    let mut running = Running::new(work, context, OnDisconnect::Finish, slot);
-    match running.open(endpoint.options.limits.quiet_period).await {
-        Opening::Outcome(finished) => answer::finished(finished),
-        Opening::Stream => endpoint.stream_exchange(running),
-    }
+    let running = Running::new(work, context, OnDisconnect::Finish, slot);
+    endpoint.answer(running).await
 }
 
 /// Serves a request of a session.
@@ -87,8 +85,9 @@ pub(crate) async fn serve_in_session(
     admitted: Admitted<'_>,
 ) -> Answer {
     let endpoint = post.endpoint;
-    let Some(slot) = endpoint.requests.take() else {
-        return answer::unavailable("too many requests run at the moment");
+    let slot = match endpoint.request_slot() {
+        Ok(slot) => slot,
+        Err(answer) => return answer,
     };
     let id = ResponseId::Id(admitted.id.clone());
     let changes_record = changes_record(admitted.method.name());
@@ -318,13 +317,6 @@ fn changes_record(method: &str) -> bool {
         method,
         "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
     )
-}
-
-impl Post<'_> {
-    pub(crate) fn context(&self, peer: Peer) -> Arc<HttpStreamContext> {
-        let limits = self.endpoint.options.limits.outbox();
-        Arc::new(HttpStreamContext::new(limits, peer, self.auth.clone()))
-    }
 }
 
 impl Endpoint {

@@ -59,7 +59,7 @@ pub(crate) async fn delete(post: &Post<'_>) -> Answer {
 }
 
 async fn open(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>) -> Result<Answer, Answer> {
-    let slot = take_slot(endpoint)?;
+    let slot = endpoint.stream_slot()?;
     let name = random_name(PUSH_STREAM, 16).map_err(|error| answer::store_failed(&error))?;
     let key = StreamKey::new(&session.id, &name);
     let opened = endpoint.options.events.open(&session.principal, &key).await;
@@ -79,7 +79,7 @@ async fn resume(
 ) -> Result<Answer, Answer> {
     let last = last.ok_or_else(unknown_event)?;
     // Before the stream is taken over from whoever reads it.
-    let slot = take_slot(endpoint)?;
+    let slot = endpoint.stream_slot()?;
     let key = StreamKey::new(&session.id, last.stream());
     let events = &endpoint.options.events;
     let read = events.read_after(&session.principal, &key, last.sequence(), Duration::ZERO);
@@ -115,11 +115,6 @@ fn read_pushed(
     control: &Arc<StreamControl>,
 ) -> Option<PushReader> {
     session.read_pushed(control, || Push::start(endpoint, session))
-}
-
-fn take_slot(endpoint: &Endpoint) -> Result<StreamSlot, Answer> {
-    let slot = endpoint.streams.take();
-    slot.ok_or_else(|| answer::unavailable("too many streams are open at the moment"))
 }
 
 fn stream(endpoint: &Endpoint, slot: StreamSlot, events: LogEvents) -> Answer {
