@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolwire::store::MemorySessionStore;
-use toolwire::transport::http::{HttpLoad, HttpOptions, LegacyMode};
+use toolwire::transport::http::{HttpLoad, HttpOptions, HttpService, LegacyMode};
 
+use crate::http::direct::{Direct, in_session};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::session::{REVISIONS, Session, initialize_request, tool_call};
-use crate::http::stage::Stage;
+use crate::http::stage::{Happening, Stage};
 use crate::peer::{answer, legacy, notification, text};
 
 fn is_error(message: &Value, id: impl Into<Option<Value>>, code: i64) {
@@ -70,10 +71,11 @@ async fn ids_of_sessions_are_the_servers_own_and_differ() {
         // X16: what a client proposes is not taken.
         let request = initialize_request("2025-11-25").with("Mcp-Session-Id", "chosen-by-somebody");
         let answer = endpoint.ask(&request).await;
-        assert!(matches!(answer.status(), 200 | 404), "{}", answer.text());
-        if let Some(id) = answer.header("mcp-session-id") {
-            assert_ne!(id, "chosen-by-somebody");
-        }
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        assert_ne!(
+            answer.header("mcp-session-id").unwrap(),
+            "chosen-by-somebody"
+        );
         let session = Session::initialize(&endpoint, "2025-11-25").await;
         assert!(seen.insert(session.id));
     }
@@ -267,4 +269,35 @@ async fn legacy_clients_can_be_refused() {
     }
     assert_eq!(stage.runs(), 0);
     endpoint.call(crate::http::stage::count_call(1)).await;
+}
+
+#[tokio::test]
+async fn a_session_has_a_bounded_number_of_running_requests() {
+    const BOUND: i64 = 1024;
+    let mut stage = Stage::new();
+    let direct = Direct::new(&HttpService::new(stage.server.clone(), HttpOptions::new()));
+    let session = direct.open_session().await;
+    let wait = |id: i64| in_session(&session, &tool_call(id, "wait", json!({})));
+    let mut running = tokio::task::JoinSet::new();
+    for id in 0..BOUND {
+        let (direct, request) = (direct.clone(), wait(id));
+        running.spawn(async move { direct.ask(request).await.status });
+        stage.expect(Happening::Started).await;
+    }
+    let refused = direct.ask(wait(BOUND)).await;
+    assert_eq!(refused.status, 503);
+    assert!(refused.body.contains("\"id\":1024"), "{}", refused.body);
+    assert_eq!(
+        direct.ping(&session).await,
+        200,
+        "what needs no handler is served"
+    );
+    let other = direct.open_session().await;
+    assert_eq!(direct.ping(&other).await, 200);
+
+    let ended = Request::delete(&session, "2025-11-25");
+    assert_eq!(direct.ask(ended).await.status, 204);
+    while let Some(status) = running.join_next().await {
+        assert_eq!(status.unwrap(), 202, "a cancelled request has no answer");
+    }
 }
