@@ -3,6 +3,8 @@
 //! Only reading, writing and judging hints happens here. Storing results, keying them by method, parameters and
 //! authorization context, and dropping them on a change notification is the client's business.
 
+mod outdated;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{CacheScope, RawJson};
+
+pub use outdated::{Outdated, concerns, outdated_by};
 
 const TTL_MS: &str = "ttlMs";
 const CACHE_SCOPE: &str = "cacheScope";
@@ -155,6 +159,18 @@ impl Freshness {
         Self {
             expires: received.saturating_add(hint.ttl),
         }
+    }
+
+    /// The freshness of a result that was kept until `expires`, a moment on the same clock.
+    #[must_use]
+    pub const fn until(expires: Duration) -> Self {
+        Self { expires }
+    }
+
+    /// When it ends, on the clock it was made with.
+    #[must_use]
+    pub const fn expires(self) -> Duration {
+        self.expires
     }
 
     /// True while the result may be served without asking again.
@@ -332,6 +348,8 @@ mod tests {
         let at_once = Freshness::of(CacheHint::private(Duration::ZERO), milliseconds(100));
         assert!(!at_once.is_fresh(milliseconds(100)));
         assert!(!Freshness::STALE.is_fresh(Duration::ZERO));
+
+        assert_eq!(Freshness::until(freshness.expires()), freshness);
 
         let for_ever = Freshness::of(CacheHint::private(Duration::MAX), milliseconds(100));
         assert!(for_ever.is_fresh(milliseconds(u64::MAX)));

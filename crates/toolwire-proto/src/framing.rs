@@ -12,6 +12,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// What comes off a line beside the message: a byte order mark and a carriage return.
 const TRIMMED: usize = BYTE_ORDER_MARK.len() + 1;
 
+/// How much is kept of a line that is too long.
+const HEAD: usize = 256;
+
 /// One line of the stream, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
@@ -51,6 +54,8 @@ pub struct LineDecoder {
     pending: Vec<u8>,
     /// The line is already too long; its bytes are not kept.
     skipping: bool,
+    /// The beginning of the last line that was too long.
+    head: Vec<u8>,
     /// No message has come yet, so a byte order mark may.
     at_start: bool,
 }
@@ -63,8 +68,15 @@ impl LineDecoder {
             max_bytes,
             pending: Vec::new(),
             skipping: false,
+            head: Vec::new(),
             at_start: true,
         }
+    }
+
+    /// The first bytes of the line that the last [`Frame::TooLong`] stands for: enough to see whose answer it was.
+    #[must_use]
+    pub fn skipped_head(&self) -> &[u8] {
+        &self.head
     }
 
     /// Takes the next line off the chunk; nothing when the chunk is used up.
@@ -104,6 +116,7 @@ impl LineDecoder {
         let line = self.trim(line);
         if line.len() > self.max_bytes {
             self.at_start = false;
+            self.head = line[..line.len().min(HEAD)].to_vec();
             return Some(Frame::TooLong);
         }
         if line.trim_ascii().is_empty() {
@@ -136,6 +149,9 @@ impl LineDecoder {
         let most = self.max_bytes.saturating_add(TRIMMED);
         let needed = self.pending.len().saturating_add(part.len());
         if needed > most {
+            self.head.clear();
+            let line = self.pending.iter().chain(part);
+            self.head.extend(line.take(HEAD));
             self.pending = Vec::new();
             self.skipping = true;
             return;
@@ -212,6 +228,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_line_that_is_too_long_is_kept() {
+        let line =
+            b"{\"id\":7,\"result\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n";
+        for size in 1..=line.len() {
+            let mut decoder = LineDecoder::new(16);
+            let mut found = Vec::new();
+            for mut chunk in line.chunks(size) {
+                while let Some(frame) = decoder.next_frame(&mut chunk) {
+                    found.push(frame.clone());
+                }
+            }
+            assert_eq!(found, [Frame::TooLong]);
+            assert!(decoder.skipped_head().starts_with(b"{\"id\":7,"), "{size}");
+            assert!(decoder.skipped_head().len() <= HEAD);
+        }
+    }
 
     /// The frames of a stream that arrives in these chunks, and then ends.
     fn frames<'a>(max_bytes: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Frame<'a>> {

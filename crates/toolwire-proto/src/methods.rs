@@ -42,6 +42,8 @@ pub struct Method {
     pub cacheable: bool,
     /// True when the answer may be `input_required` (2026-07-28).
     pub may_ask_input: bool,
+    /// True when the answer may be a task (tasks extension of 2026-07-28).
+    pub may_become_task: bool,
     legacy_direction: Direction,
     modern_direction: Direction,
     capability: Option<Capability>,
@@ -245,6 +247,7 @@ impl Method {
             name_source: NameSource::None,
             cacheable: false,
             may_ask_input: false,
+            may_become_task: false,
             legacy_direction: direction,
             modern_direction: direction,
             capability: None,
@@ -289,6 +292,11 @@ impl Method {
 
     const fn may_ask_input(mut self) -> Self {
         self.may_ask_input = true;
+        self
+    }
+
+    const fn may_become_task(mut self) -> Self {
+        self.may_become_task = true;
         self
     }
 }
@@ -363,7 +371,7 @@ static TABLE: &[Method] = &[
     two_way_request("tasks/result").since(LAST_LEGACY).until(LAST_LEGACY)
         .needs(Capability::CoreTasks).named_by(NameSource::TaskId),
     request("tasks/update").since(MODERN).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
-    request("tools/call").needs(Capability::Tools).named_by(NameSource::Name).may_ask_input(),
+    request("tools/call").needs(Capability::Tools).named_by(NameSource::Name).may_ask_input().may_become_task(),
     request("tools/list").needs(Capability::Tools).cacheable(),
 ];
 

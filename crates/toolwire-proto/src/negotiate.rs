@@ -10,7 +10,10 @@ use toolwire_types::{ErrorObject, ProtocolVersion, code};
 
 use crate::features::{SupportedVersions, VersionFeatures};
 
-pub use probe::{Channel, LegacyTransport, Probe, ProbeAction, ProbeEvent, ProbeFailure, Verdict};
+pub use probe::{
+    Channel, LegacyTransport, Probe, ProbeAction, ProbeEvent, ProbeFailure, Verdict,
+    contradicts_verdict,
+};
 
 /// The version a server answers `initialize` with: the one asked for, else the newest legacy one it serves.
 ///
@@ -37,6 +40,12 @@ pub fn accept_initialized(offered: &str, supported: &SupportedVersions) -> Optio
         .parse()
         .ok()
         .filter(|version: &ProtocolVersion| version.is_legacy() && supported.contains(*version))
+}
+
+/// Whether a session that is opened anew speaks what it spoke before; a client goes on only then.
+#[must_use]
+pub fn confirms(offered: &str, spoken: ProtocolVersion) -> bool {
+    offered.parse() == Ok(spoken)
 }
 
 /// The newest version both sides speak; names this library does not know are passed over.
@@ -119,6 +128,14 @@ mod tests {
         check("2024-11-05", None);
         check("2026-07-28", None);
         check("1.0", None);
+    }
+
+    #[test]
+    fn a_session_opened_anew_confirms_only_what_was_spoken() {
+        let spoken = ProtocolVersion::V2025_06_18;
+        assert!(confirms("2025-06-18", spoken));
+        assert!(!confirms("2025-11-25", spoken));
+        assert!(!confirms("draft", spoken));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::json;
 use toolwire_types::ErrorObject;
 
 pub use inbound::{Cancellation, ExchangeKey, InboundLedger, MaySend};
-pub use outbound::{OutboundLedger, Patience};
+pub use outbound::{OutboundLedger, Patience, plain_number};
 
 /// How many requests may be in flight in one direction of one connection, unless told otherwise.
 pub const DEFAULT_IN_FLIGHT: usize = 1024;

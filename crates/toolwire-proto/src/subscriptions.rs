@@ -39,6 +39,27 @@ pub enum Change {
 }
 
 impl Change {
+    /// What a notification announces; `None` when it announces no change.
+    #[must_use]
+    pub fn of_notification(method: &str, params: Option<&RawValue>) -> Option<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Subject {
+            uri: Option<String>,
+            task_id: Option<String>,
+        }
+
+        let subject = || serde_json::from_str::<Subject>(params?.get()).ok();
+        match method {
+            "notifications/tools/list_changed" => Some(Self::ToolsListChanged),
+            "notifications/prompts/list_changed" => Some(Self::PromptsListChanged),
+            "notifications/resources/list_changed" => Some(Self::ResourcesListChanged),
+            "notifications/resources/updated" => subject()?.uri.map(Self::ResourceUpdated),
+            "notifications/tasks" => subject()?.task_id.map(Self::Task),
+            _ => None,
+        }
+    }
+
     /// The notification that announces it, without a subscription id.
     ///
     /// `None` for a task: its notification is the whole task, which has to be read first; see [`task_notification`].
@@ -178,7 +199,7 @@ impl Filter {
     }
 }
 
-fn lies_below(uri: &str, above: &str) -> bool {
+pub(crate) fn lies_below(uri: &str, above: &str) -> bool {
     // A scheme and its slashes are no resource, so nothing lies below them.
     let scheme = uri.find("://").map_or(0, |end| end + 3);
     above.len() > scheme
@@ -233,6 +254,34 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn changes_are_read_from_their_notifications() {
+        let changes = [
+            Change::ToolsListChanged,
+            Change::PromptsListChanged,
+            Change::ResourcesListChanged,
+            Change::ResourceUpdated("file:///a".to_owned()),
+        ];
+        for change in changes {
+            let notification = change.to_notification().expect("no task");
+            let params = notification.params.as_ref().map(RawJson::as_raw_value);
+            assert_eq!(
+                Change::of_notification(&notification.method, params),
+                Some(change)
+            );
+        }
+        let task = RawJson::from(json!({"taskId": "t", "status": "working"}));
+        assert_eq!(
+            Change::of_notification("notifications/tasks", Some(task.as_raw_value())),
+            Some(Change::Task("t".to_owned()))
+        );
+        assert_eq!(
+            Change::of_notification("notifications/resources/updated", None),
+            None
+        );
+        assert_eq!(Change::of_notification("notifications/message", None), None);
+    }
 
     fn filter(value: Value) -> SubscriptionFilter {
         serde_json::from_value(value).expect("a filter")

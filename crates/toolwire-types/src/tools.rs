@@ -5,7 +5,7 @@
 
 mod descriptor;
 
-use serde::de::{Error as _, IgnoredAny};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use descriptor::{TaskSupport, Tool, ToolAnnotations, ToolExecution};
@@ -187,6 +187,37 @@ impl CallToolResult {
             structured_content: Some(json.clone()),
             ..Self::text(json.get())
         })
+    }
+
+    /// Reads the result as data into a type.
+    ///
+    /// ```
+    /// use toolwire_types::CallToolResult;
+    ///
+    /// let result = CallToolResult::structured(&[1, 2]).unwrap();
+    /// assert_eq!(result.structured_content_as::<Vec<u8>>().unwrap(), [1, 2]);
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no structured content, or it does not have the shape of `T`.
+    pub fn structured_content_as<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        match &self.structured_content {
+            Some(content) => content.parse(),
+            None => Err(serde_json::Error::custom(
+                "the result has no structured content; read `content` instead",
+            )),
+        }
+    }
+
+    /// All text blocks, one per line; other blocks are left out.
+    #[must_use]
+    pub fn all_text(&self) -> String {
+        let texts: Vec<&str> = self
+            .content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect();
+        texts.join("\n")
     }
 
     /// Adds one block.

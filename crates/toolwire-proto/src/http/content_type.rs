@@ -20,6 +20,13 @@ pub fn is_json(content_type: Option<&str>) -> bool {
         })
 }
 
+/// Whether the body of an answer is declared as a stream of events; its encoding is always UTF-8.
+#[must_use]
+pub fn is_event_stream(content_type: Option<&str>) -> bool {
+    let essence = content_type.and_then(|value| quoted::split(value, b';').next());
+    essence.is_some_and(|essence| essence.eq_ignore_ascii_case("text/event-stream"))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -42,6 +49,15 @@ mod tests {
         ] {
             assert!(is_json(Some(value)), "{value:?}");
         }
+    }
+
+    #[test]
+    fn event_streams_are_told_by_their_type_alone() {
+        assert!(is_event_stream(Some("text/event-stream")));
+        assert!(is_event_stream(Some("Text/Event-Stream; charset=utf-8")));
+        assert!(!is_event_stream(Some("text/event-streams")));
+        assert!(!is_event_stream(Some("application/json")));
+        assert!(!is_event_stream(None));
     }
 
     #[test]

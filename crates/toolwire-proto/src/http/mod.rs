@@ -12,7 +12,7 @@ mod quoted;
 mod session_id;
 
 pub use self::accept::accepts;
-pub use self::content_type::is_json;
+pub use self::content_type::{is_event_stream, is_json};
 pub use self::host::{HostPolicy, HostRefused, InvalidHost, ServedHost};
 pub use self::origin::{InvalidOrigin, OriginPolicy, OriginRefused};
 pub use self::session_id::is_session_id;

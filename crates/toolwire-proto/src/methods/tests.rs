@@ -102,6 +102,7 @@ fn six_results_are_cacheable_and_three_methods_may_ask() {
         names(|row| row.may_ask_input),
         ["prompts/get", "resources/read", "tools/call"]
     );
+    assert_eq!(names(|row| row.may_become_task), ["tools/call"]);
 }
 
 #[test]

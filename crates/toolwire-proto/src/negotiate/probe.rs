@@ -49,6 +49,16 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// The revision to speak.
+    #[must_use]
+    pub fn version(self) -> ProtocolVersion {
+        match self {
+            Self::Modern { version } | Self::Legacy { version, .. } => version,
+        }
+    }
+}
+
 /// How a legacy server was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -169,6 +179,10 @@ pub struct Probe {
     refused: Vec<ProtocolVersion>,
     /// True once the answer to `initialize` led back to `server/discover`; that happens once.
     looked_again: bool,
+    /// True once a version was offered again that the server refused and named in one breath; that happens once.
+    insisted: bool,
+    /// True while an earlier verdict is taken for granted; evidence against it starts the probe anew.
+    from_memory: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -201,6 +215,7 @@ impl Probe {
         known: Verdict,
     ) -> (Self, ProbeAction) {
         let mut probe = Self::idle(channel, ours);
+        probe.from_memory = true;
         let action = match known {
             Verdict::Modern { version } if probe.ours.contains(version) => {
                 probe.finish(ProbeAction::Done(known))
@@ -223,6 +238,11 @@ impl Probe {
 
     /// Takes what happened and says what to do next.
     pub fn on(&mut self, event: ProbeEvent<'_>) -> ProbeAction {
+        if std::mem::take(&mut self.from_memory) && contradicts_memory(event) {
+            let (anew, action) = Self::start(self.channel, self.ours.clone());
+            *self = anew;
+            return action;
+        }
         match self.state.clone() {
             State::Discovering(version) => self.on_discovering(version, event),
             State::Respawning => match event {
@@ -252,6 +272,8 @@ impl Probe {
             transport: LegacyTransport::Direct,
             refused: Vec::new(),
             looked_again: false,
+            insisted: false,
+            from_memory: false,
         }
     }
 
@@ -301,7 +323,12 @@ impl Probe {
     fn on_modern_error(&mut self, tried: ProtocolVersion, error: ModernError) -> ProbeAction {
         match error {
             ModernError::UnsupportedVersion(theirs) => {
-                self.refused.push(tried);
+                // A server that names the very version it refuses, for example while it starts, is asked once more.
+                let names_it = theirs.iter().any(|name| name == tried.as_str());
+                if self.insisted || !names_it {
+                    self.refused.push(tried);
+                }
+                self.insisted |= names_it;
                 self.choose_other(&theirs)
             }
             // The era is certain; the next request meets the same complaint and its caller hears of it.
@@ -421,6 +448,30 @@ impl Probe {
     fn finish(&mut self, outcome: ProbeAction) -> ProbeAction {
         self.state = State::Finished(outcome.clone());
         outcome
+    }
+}
+
+/// True when a legacy server that is known from earlier is none any more.
+fn contradicts_memory(event: ProbeEvent<'_>) -> bool {
+    match event {
+        ProbeEvent::Rejected(_) => true,
+        ProbeEvent::HttpRefused { status, .. } => says_something(status),
+        _ => false,
+    }
+}
+
+/// True when the failure of a modern request says that the server does not speak what an earlier probe found.
+///
+/// The same evidence counts as in the probe on HTTP; on a byte stream only a refusal of the version does.
+#[must_use]
+pub fn contradicts_verdict(http_status: Option<u16>, error: Option<&ErrorObject>) -> bool {
+    let modern = error.and_then(ModernError::recognise);
+    match (http_status, modern) {
+        (_, Some(ModernError::UnsupportedVersion(_))) => true,
+        (_, Some(ModernError::Other)) | (None, None) => false,
+        // Only modern servers put −32601 under a 404.
+        (Some(404), None) => error.is_none_or(|error| error.code != code::METHOD_NOT_FOUND),
+        (Some(status), None) => says_something(status),
     }
 }
 

@@ -122,14 +122,14 @@ impl<T> OutboundLedger<T> {
     /// Some servers answer request `7` with id `"7"`. Ids minted here are numbers, so such an answer is unambiguous and
     /// taken.
     pub fn resolve(&mut self, id: &RequestId) -> Option<T> {
-        self.remove(id).or_else(|| self.remove(&minted(id)?))
+        self.remove(id).or_else(|| self.remove(&plain_number(id)?))
     }
 
     /// Whether a request with this id waits for its answer; as [`resolve`](Self::resolve), but the wait goes on.
     #[must_use]
     pub fn is_waiting_for(&self, id: &RequestId) -> bool {
         self.waiting.contains_key(id)
-            || minted(id).is_some_and(|minted| self.waiting.contains_key(&minted))
+            || plain_number(id).is_some_and(|number| self.waiting.contains_key(&number))
     }
 
     /// Removes and returns every request whose time is over.
@@ -187,8 +187,11 @@ impl<T> Default for OutboundLedger<T> {
     }
 }
 
-/// The number a text form of an id stands for, in its plain form.
-fn minted(id: &RequestId) -> Option<RequestId> {
+/// The number that an id in the form of text stands for, written plainly.
+///
+/// Some servers answer request `7` with id `"7"`. A side that mints only numbers may take such an answer.
+#[must_use]
+pub fn plain_number(id: &RequestId) -> Option<RequestId> {
     let RequestId::String(text) = id else {
         return None;
     };

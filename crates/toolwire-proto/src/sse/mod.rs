@@ -5,11 +5,13 @@
 
 mod decode;
 mod encode;
+mod reconnect;
 
 use std::time::Duration;
 
 pub use self::decode::{SseDecoder, TooLong};
 pub use self::encode::{UnsafeField, encode_comment, encode_message};
+pub use self::reconnect::{GaveUp, Reconnects};
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

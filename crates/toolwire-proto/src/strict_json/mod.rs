@@ -7,6 +7,7 @@
 
 mod classify;
 mod cursor;
+mod head;
 mod line_separators;
 mod members;
 mod names;
@@ -21,6 +22,7 @@ use toolwire_types::{ErrorObject, RequestId};
 
 use crate::envelope::{Envelope, Unreadable};
 
+pub use self::head::id_in_head;
 pub use self::line_separators::escape_line_separators;
 pub use self::salvage::salvage_id;
 

@@ -154,3 +154,20 @@ fn an_unknown_result_type_is_an_error() {
         assert!(serde_json::from_str::<CallToolResponse>(refused).is_err());
     }
 }
+
+#[test]
+fn a_result_reads_as_text_and_as_data() {
+    let icon = ContentBlock::image("AA==", "image/png");
+    let result = CallToolResult::text("one")
+        .with_content(icon)
+        .with_content(ContentBlock::text("two"));
+    assert_eq!(result.all_text(), "one\ntwo");
+    assert_eq!(CallToolResult::default().all_text(), "");
+
+    let missing = result.structured_content_as::<Value>().unwrap_err();
+    assert!(missing.to_string().contains("no structured content"));
+    let null = CallToolResult::default().with_structured_content(Value::Null);
+    assert_eq!(null.structured_content_as::<Value>().unwrap(), Value::Null);
+    let data = CallToolResult::structured(&json!({"n": 1})).unwrap();
+    assert!(data.structured_content_as::<Vec<u8>>().is_err());
+}

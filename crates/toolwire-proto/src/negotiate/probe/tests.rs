@@ -126,6 +126,7 @@ fn an_unsupported_version_error_is_modern_and_its_list_is_used() {
         "2026-07-28",
         &[
             "discover 2026-07-28",
+            "error -32022 2026-07-28 -> discover 2026-07-28",
             "error -32022 2026-07-28 -> fail: no common protocol version; the server speaks 2026-07-28",
         ],
     );
@@ -385,4 +386,82 @@ fn a_verdict_survives_storage_and_saves_round_trips() {
         serde_json::to_string(&verdict).expect("a verdict is plain data"),
         sse
     );
+}
+
+#[test]
+fn a_version_that_is_refused_and_named_is_offered_once_more() {
+    let (mut probe, first) = Probe::start(Channel::Http, versions("2025-11-25 2026-07-28"));
+    let refusal = error("-32022 2026-07-28");
+    let refused = ProbeEvent::HttpRefused {
+        status: 400,
+        error: Some(&refusal),
+    };
+    assert_eq!(probe.on(refused), first);
+    assert_eq!(
+        probe.on(refused),
+        ProbeAction::Fail(ProbeFailure::NoCommonVersion(vec!["2026-07-28".to_owned()]))
+    );
+}
+
+#[test]
+fn a_legacy_server_that_is_none_any_more_is_probed_anew() {
+    let known = |transport| Verdict::Legacy {
+        version: "2025-06-18".parse().expect("a released version"),
+        transport,
+    };
+    let ours = || versions("2025-06-18 2026-07-28");
+    let discover = ProbeAction::SendDiscover("2026-07-28".parse().expect("a released version"));
+    let refused = |status| ProbeEvent::HttpRefused {
+        status,
+        error: None,
+    };
+
+    let (mut probe, _) = Probe::resume(Channel::Http, ours(), known(LegacyTransport::Direct));
+    assert_eq!(probe.on(refused(404)), discover);
+    // The second time it is the server's last word about `server/discover`, as in any probe.
+    assert!(matches!(
+        probe.on(refused(400)),
+        ProbeAction::SendInitialize(_)
+    ));
+
+    let (mut probe, action) =
+        Probe::resume(Channel::Http, ours(), known(LegacyTransport::HttpWithSse));
+    assert_eq!(action, ProbeAction::TryHttpWithSse);
+    assert_eq!(probe.on(refused(405)), discover);
+
+    // An outage says nothing about the era.
+    let (mut probe, _) = Probe::resume(Channel::Http, ours(), known(LegacyTransport::Direct));
+    assert_eq!(
+        probe.on(refused(503)),
+        ProbeAction::Fail(ProbeFailure::HttpStatus(503))
+    );
+}
+
+#[test]
+fn only_evidence_about_the_era_contradicts_an_earlier_verdict() {
+    let check = |status: Option<u16>, error: Option<ErrorObject>, expected: bool| {
+        assert_eq!(
+            contradicts_verdict(status, error.as_ref()),
+            expected,
+            "{status:?} {error:?}"
+        );
+    };
+    let unsupported = || {
+        let data = serde_json::json!({"supported": ["2025-11-25"], "requested": "2026-07-28"});
+        ErrorObject::new(code::UNSUPPORTED_PROTOCOL_VERSION, "no").with_data(data)
+    };
+    check(Some(400), Some(unsupported()), true);
+    check(None, Some(unsupported()), true);
+    check(Some(400), None, true);
+    check(Some(404), None, true);
+    check(Some(404), Some(ErrorObject::method_not_found("x")), false);
+    check(
+        Some(400),
+        Some(ErrorObject::new(code::HEADER_MISMATCH, "no")),
+        false,
+    );
+    check(Some(401), None, false);
+    check(Some(503), None, false);
+    check(None, Some(ErrorObject::method_not_found("x")), false);
+    check(None, None, false);
 }

@@ -1,0 +1,93 @@
+//! Which kept answers a change makes worthless.
+//!
+//! Spec 2026-07-28, server/utilities/caching: a relevant notification counts more than the time an answer has left.
+
+use crate::subscriptions::{Change, lies_below};
+
+/// The answers that are out of date after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outdated<'a> {
+    /// The methods whose answers they are.
+    pub methods: &'static [&'static str],
+    /// Of these only what the change of this resource concerns; all of them when there is none.
+    pub uri: Option<&'a str>,
+}
+
+impl Outdated<'_> {
+    /// True when an answer to this method, about this URI, is one of them.
+    #[must_use]
+    pub fn covers(&self, method: &str, uri: Option<&str>) -> bool {
+        let concerned = match (self.uri, uri) {
+            (None, _) => true,
+            (Some(updated), Some(read)) => concerns(updated, read),
+            (Some(_), None) => false,
+        };
+        concerned && self.methods.contains(&method)
+    }
+}
+
+/// True when news about `updated` are news about `read`: the same resource, or one that holds it.
+///
+/// Schema 2026-07-28, ResourceUpdatedNotificationParams: the URI may be a sub-resource of the one somebody asked for.
+#[must_use]
+pub fn concerns(updated: &str, read: &str) -> bool {
+    updated == read || lies_below(updated, read)
+}
+
+/// What a change outdates; nothing that is ever kept when there is none.
+#[must_use]
+pub fn outdated_by(change: &Change) -> Option<Outdated<'_>> {
+    let (methods, uri): (&'static [&'static str], _) = match change {
+        Change::ToolsListChanged => (&["tools/list"], None),
+        Change::PromptsListChanged => (&["prompts/list"], None),
+        // There is no notification for templates alone.
+        Change::ResourcesListChanged => (&["resources/list", "resources/templates/list"], None),
+        Change::ResourceUpdated(uri) => (&["resources/read"], Some(uri.as_str())),
+        Change::Task(_) => return None,
+    };
+    Some(Outdated { methods, uri })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::is_cacheable_method;
+
+    #[test]
+    fn a_change_outdates_what_it_is_about() {
+        #[track_caller]
+        fn check(change: Change, expected: &[&str]) {
+            let asked = [
+                "server/discover",
+                "tools/list",
+                "prompts/list",
+                "resources/list",
+                "resources/templates/list",
+                "resources/read",
+            ];
+            let outdated = outdated_by(&change);
+            let covered: Vec<&str> = asked
+                .into_iter()
+                .filter(|method| is_cacheable_method(method))
+                .filter(|method| {
+                    let uri = (*method == "resources/read").then_some("test://a/b");
+                    outdated.is_some_and(|outdated| outdated.covers(method, uri))
+                })
+                .collect();
+            assert_eq!(covered, expected, "{change:?}");
+        }
+        let updated = |uri: &str| Change::ResourceUpdated(uri.to_owned());
+        check(Change::ToolsListChanged, &["tools/list"]);
+        check(Change::PromptsListChanged, &["prompts/list"]);
+        check(
+            Change::ResourcesListChanged,
+            &["resources/list", "resources/templates/list"],
+        );
+        check(updated("test://a/b"), &["resources/read"]);
+        check(updated("test://a/b/c"), &["resources/read"]);
+        check(updated("test://a"), &[]);
+        check(updated("test://a/bc"), &[]);
+        check(Change::Task("1".to_owned()), &[]);
+    }
+}

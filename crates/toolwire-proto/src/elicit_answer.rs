@@ -1,0 +1,152 @@
+//! The answer to an elicitation: what the form fills in by itself, and whether the rest fits the form.
+//!
+//! Both sides use this: a client before it sends an answer, a server when it receives one. Only the keywords the
+//! specification gives to forms are checked; `pattern` and other keywords of JSON Schema are left to the peer that
+//! wrote them. Messages name fields and rules but never repeat what the user typed.
+//! Spec 2026-07-28, client/elicitation, "Requested Schema" and "Response Actions".
+
+mod fields;
+mod formats;
+mod invalid;
+
+use serde_json::Value;
+use toolwire_types::{
+    ElicitAction, ElicitRequestFormParams, ElicitResult, ElicitSchema, PrimitiveSchema,
+};
+
+pub use invalid::{InvalidAnswer, Problem, UnreadableSchema};
+
+/// Reads the form of an elicitation, all of whose fields must be of kinds the specification knows.
+///
+/// # Errors
+/// When the schema is no flat object, a field is of another kind (an object, say), or a field that does not exist is
+/// required.
+pub fn read_schema(params: &ElicitRequestFormParams) -> Result<ElicitSchema, UnreadableSchema> {
+    let schema = params
+        .schema()
+        .map_err(|error| UnreadableSchema::new(None, error.to_string()))?;
+    for (name, field) in &schema.properties {
+        if !fields::is_readable(field) {
+            return Err(UnreadableSchema::new(
+                Some(name),
+                "a field is a string, a number, an integer, a boolean or a choice of strings",
+            ));
+        }
+    }
+    let required = schema.required.iter().flatten();
+    match required
+        .into_iter()
+        .find(|name| !schema.properties.contains_key(*name))
+    {
+        Some(name) => Err(UnreadableSchema::new(
+            Some(name),
+            "it is required but is no property",
+        )),
+        None => Ok(schema),
+    }
+}
+
+/// Fills in the fields that an accepted answer leaves out and that have a default (SEP-1034).
+///
+/// A field that is `null` counts as left out, for that is how an empty optional field of a struct is written; without
+/// a default it is removed. A default that breaks the rules of its own field is not used.
+///
+/// ```
+/// use toolwire_proto::elicit_answer::apply_defaults;
+/// use toolwire_types::{BooleanSchema, ElicitResult, ElicitSchema};
+///
+/// let schema = ElicitSchema::new().with_optional("news", BooleanSchema::new().with_default(true));
+/// let mut answer = ElicitResult::accept();
+/// apply_defaults(&schema, &mut answer);
+/// assert_eq!(answer.content.unwrap()["news"], true);
+/// ```
+pub fn apply_defaults(schema: &ElicitSchema, answer: &mut ElicitResult) {
+    if answer.action != ElicitAction::Accept {
+        return;
+    }
+    if let Some(content) = &mut answer.content {
+        content.retain(|name, value| !(value.is_null() && schema.properties.contains_key(name)));
+    }
+    for (name, field) in &schema.properties {
+        let answered = answer
+            .content
+            .as_ref()
+            .is_some_and(|content| content.contains_key(name));
+        if answered {
+            continue;
+        }
+        if let Some(default) = usable_default(field) {
+            let content = answer.content.get_or_insert_default();
+            content.insert(name.clone(), default);
+        }
+    }
+}
+
+fn usable_default(field: &PrimitiveSchema) -> Option<Value> {
+    fields::default(field).filter(|default| fields::check(field, default).is_ok())
+}
+
+/// Checks the answer to a form.
+///
+/// Accepting without content is accepting with no field filled in. Members that are no fields of the form are refused:
+/// the peer did not ask for them, and dropping them would hide a mistake.
+///
+/// # Errors
+/// The first thing that is wrong, in the order of the form.
+pub fn check_answer(schema: &ElicitSchema, answer: &ElicitResult) -> Result<(), InvalidAnswer> {
+    let content = answer
+        .content
+        .as_ref()
+        .filter(|content| !content.is_empty());
+    if answer.action != ElicitAction::Accept {
+        return no_content(content.is_some());
+    }
+    let value = |name: &str| content.and_then(|content| content.get(name));
+    for (name, field) in &schema.properties {
+        match value(name) {
+            Some(value) => fields::check(field, value),
+            None if schema.is_required(name) => Err(Problem::Missing),
+            None => Ok(()),
+        }
+        .map_err(|problem| InvalidAnswer::in_field(name, problem))?;
+    }
+    for name in schema.required.iter().flatten() {
+        if value(name).is_none() {
+            return Err(InvalidAnswer::in_field(name, Problem::Missing));
+        }
+    }
+    let mut names = content.into_iter().flat_map(|content| content.keys());
+    match names.find(|name| !schema.properties.contains_key(*name)) {
+        Some(name) => {
+            let allowed = schema.properties.keys().cloned().collect();
+            Err(InvalidAnswer::in_field(
+                name,
+                Problem::UnknownField { allowed },
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks the answer to an elicitation by URL, which never has content.
+///
+/// # Errors
+/// When there is content all the same.
+pub fn check_url_answer(answer: &ElicitResult) -> Result<(), InvalidAnswer> {
+    no_content(
+        answer
+            .content
+            .as_ref()
+            .is_some_and(|content| !content.is_empty()),
+    )
+}
+
+fn no_content(has_content: bool) -> Result<(), InvalidAnswer> {
+    if has_content {
+        return Err(InvalidAnswer::of_the_whole(Problem::UnexpectedContent));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

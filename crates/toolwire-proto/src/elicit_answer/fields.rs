@@ -1,0 +1,166 @@
+//! What one field of a form allows, and what it is filled in with.
+
+use serde_json::{Number, Value};
+use toolwire_types::{EnumOption, NumberKind, NumberSchema, PrimitiveSchema, StringSchema};
+
+use super::formats;
+use super::invalid::Problem;
+
+/// Below this every whole number of a double is exactly an integer.
+const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+
+/// True when the field is of a kind the specification knows.
+pub(super) fn is_readable(field: &PrimitiveSchema) -> bool {
+    matches!(
+        field,
+        PrimitiveSchema::String(_)
+            | PrimitiveSchema::Number(_)
+            | PrimitiveSchema::Boolean(_)
+            | PrimitiveSchema::UntitledSingleSelect(_)
+            | PrimitiveSchema::TitledSingleSelect(_)
+            | PrimitiveSchema::LegacyTitledEnum(_)
+            | PrimitiveSchema::UntitledMultiSelect(_)
+            | PrimitiveSchema::TitledMultiSelect(_)
+    )
+}
+
+/// What the field is filled in with at first.
+pub(super) fn default(field: &PrimitiveSchema) -> Option<Value> {
+    match field {
+        PrimitiveSchema::String(field) => field.default.clone().map(Value::from),
+        PrimitiveSchema::Number(field) => field.default.and_then(number),
+        PrimitiveSchema::Boolean(field) => field.default.map(Value::from),
+        PrimitiveSchema::UntitledSingleSelect(field) => field.default.clone().map(Value::from),
+        PrimitiveSchema::TitledSingleSelect(field) => field.default.clone().map(Value::from),
+        PrimitiveSchema::LegacyTitledEnum(field) => field.default.clone().map(Value::from),
+        PrimitiveSchema::UntitledMultiSelect(field) => field.default.clone().map(Value::from),
+        PrimitiveSchema::TitledMultiSelect(field) => field.default.clone().map(Value::from),
+        _ => None,
+    }
+}
+
+/// A number as it would be written by hand: `3` rather than `3.0`.
+fn number(value: f64) -> Option<Value> {
+    let number = if value.fract() == 0.0 && value.abs() < EXACT_INTEGERS {
+        Number::from(value as i64)
+    } else {
+        Number::from_f64(value)?
+    };
+    Some(Value::Number(number))
+}
+
+/// Checks what was filled in.
+pub(super) fn check(field: &PrimitiveSchema, value: &Value) -> Result<(), Problem> {
+    match field {
+        PrimitiveSchema::String(field) => check_string(field, value),
+        PrimitiveSchema::Number(field) => check_number(field, value),
+        PrimitiveSchema::Boolean(_) => match value {
+            Value::Bool(_) => Ok(()),
+            _ => wrong_type("true or false"),
+        },
+        PrimitiveSchema::UntitledSingleSelect(field) => check_choice(&words(&field.values), value),
+        PrimitiveSchema::TitledSingleSelect(field) => check_choice(&options(&field.one_of), value),
+        PrimitiveSchema::LegacyTitledEnum(field) => check_choice(&words(&field.values), value),
+        PrimitiveSchema::UntitledMultiSelect(field) => check_choices(
+            &words(&field.items.values),
+            field.min_items..=field.max_items,
+            value,
+        ),
+        PrimitiveSchema::TitledMultiSelect(field) => check_choices(
+            &options(&field.items.any_of),
+            field.min_items..=field.max_items,
+            value,
+        ),
+        _ => Err(Problem::UnreadableField),
+    }
+}
+
+fn wrong_type(expected: &'static str) -> Result<(), Problem> {
+    Err(Problem::WrongType { expected })
+}
+
+fn check_string(field: &StringSchema, value: &Value) -> Result<(), Problem> {
+    let Value::String(text) = value else {
+        return wrong_type("a string");
+    };
+    // JSON Schema counts characters, that is code points, not bytes.
+    let length = text.chars().count() as u64;
+    if let Some(minimum) = field.min_length.filter(|minimum| length < *minimum) {
+        return Err(Problem::TooShort { minimum });
+    }
+    if let Some(maximum) = field.max_length.filter(|maximum| length > *maximum) {
+        return Err(Problem::TooLong { maximum });
+    }
+    match field.format.as_ref().and_then(formats::rule) {
+        Some(rule) if !(rule.holds)(text) => Err(Problem::WrongFormat {
+            expected: rule.description,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_number(field: &NumberSchema, value: &Value) -> Result<(), Problem> {
+    let Some(number) = value.as_f64() else {
+        return wrong_type(match field.kind {
+            NumberKind::Number => "a number",
+            NumberKind::Integer => "a whole number",
+        });
+    };
+    // JSON Schema: 3.0 is an integer.
+    if field.kind == NumberKind::Integer && number.fract() != 0.0 {
+        return wrong_type("a whole number");
+    }
+    if let Some(minimum) = field.minimum.filter(|minimum| number < *minimum) {
+        return Err(Problem::TooSmall { minimum });
+    }
+    if let Some(maximum) = field.maximum.filter(|maximum| number > *maximum) {
+        return Err(Problem::TooLarge { maximum });
+    }
+    Ok(())
+}
+
+fn words(values: &[String]) -> Vec<&str> {
+    values.iter().map(String::as_str).collect()
+}
+
+fn options(options: &[EnumOption]) -> Vec<&str> {
+    options.iter().map(|option| option.value.as_str()).collect()
+}
+
+fn check_choice(allowed: &[&str], value: &Value) -> Result<(), Problem> {
+    let Value::String(choice) = value else {
+        return wrong_type("a string");
+    };
+    if allowed.contains(&choice.as_str()) {
+        return Ok(());
+    }
+    Err(Problem::NotAnOption {
+        allowed: allowed.iter().map(|&word| word.to_owned()).collect(),
+    })
+}
+
+fn check_choices(
+    allowed: &[&str],
+    count: std::ops::RangeInclusive<Option<u64>>,
+    value: &Value,
+) -> Result<(), Problem> {
+    let Value::Array(choices) = value else {
+        return wrong_type("an array of strings");
+    };
+    for choice in choices {
+        check_choice(allowed, choice).map_err(|problem| match problem {
+            Problem::WrongType { .. } => Problem::WrongType {
+                expected: "an array of strings",
+            },
+            other => other,
+        })?;
+    }
+    let chosen = choices.len() as u64;
+    if let Some(minimum) = count.start().filter(|minimum| chosen < *minimum) {
+        return Err(Problem::TooFew { minimum });
+    }
+    if let Some(maximum) = count.end().filter(|maximum| chosen > *maximum) {
+        return Err(Problem::TooMany { maximum });
+    }
+    Ok(())
+}

@@ -1,0 +1,352 @@
+//! The four formats a text field can ask for, checked as JSON Schema defines them.
+//!
+//! Formats of later revisions are not checked: a text that cannot be judged is not refused.
+
+use toolwire_types::StringFormat;
+
+/// A format that can be checked.
+pub(super) struct Rule {
+    /// Completes "must be …".
+    pub(super) description: &'static str,
+    pub(super) holds: fn(&str) -> bool,
+}
+
+/// The rule of a format; `None` when the format is not known.
+pub(super) fn rule(format: &StringFormat) -> Option<Rule> {
+    let (description, holds): (_, fn(&str) -> bool) = match format {
+        StringFormat::Email => ("an e-mail address such as name@example.com", is_email),
+        StringFormat::Uri => ("a URI such as https://example.com", is_uri),
+        StringFormat::Date => ("a date such as 2025-12-31", is_date),
+        StringFormat::DateTime => (
+            "a date and time with offset such as 2025-12-31T23:59:59Z",
+            is_date_time,
+        ),
+        _ => return None,
+    };
+    Some(Rule { description, holds })
+}
+
+/// RFC 5321 "Mailbox" without quoted local parts and address literals, which nobody types into a form.
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let is_atom = |atom: &str| {
+        let in_atom =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
+        !atom.is_empty() && atom.bytes().all(in_atom)
+    };
+    let is_label = |label: &str| {
+        let in_label = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(in_label)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    local.len() <= 64
+        && domain.len() <= 255
+        && local.split('.').all(is_atom)
+        && domain.split('.').all(is_label)
+}
+
+/// RFC 3986 "URI": a scheme and a rest of allowed characters; a relative reference is none.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(in_scheme);
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    // Brackets enclose the address of an IPv6 host and stand nowhere else.
+    let (authority, path) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    is_scheme
+        && are_uri_characters(authority, b"[]")
+        && [path, fragment]
+            .iter()
+            .all(|part| are_uri_characters(part, b""))
+}
+
+fn are_uri_characters(text: &str, also: &[u8]) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let allowed = match byte {
+            b'%' => (0..2).all(|_| bytes.next().is_some_and(|digit| digit.is_ascii_hexdigit())),
+            _ => {
+                byte.is_ascii_alphanumeric()
+                    || b"-._~:/?@!$&'()*+,;=".contains(&byte)
+                    || also.contains(&byte)
+            }
+        };
+        if !allowed {
+            return false;
+        }
+    }
+    true
+}
+
+/// RFC 3339 "full-date".
+fn is_date(text: &str) -> bool {
+    let Some([year, month, day]) = numbers(text, "dddd-dd-dd") else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+/// RFC 3339 "date-time", leap seconds included.
+fn is_date_time(text: &str) -> bool {
+    let Some((date, time)) = text.split_once(['T', 't']) else {
+        return false;
+    };
+    let Some((time, offset)) = split_offset(time) else {
+        return false;
+    };
+    let (time, has_valid_fraction) = match time.split_once('.') {
+        Some((time, digits)) => {
+            let valid = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+            (time, valid)
+        }
+        None => (time, true),
+    };
+    let Some([hour, minute, second]) = numbers(time, "dd:dd:dd") else {
+        return false;
+    };
+    const DAY: i32 = 24 * 60;
+    let utc = (hour as i32 * 60 + minute as i32 - offset).rem_euclid(DAY);
+    let is_leap_second = second == 60 && utc == DAY - 1;
+    is_date(date)
+        && has_valid_fraction
+        && hour <= 23
+        && minute <= 59
+        && (second <= 59 || is_leap_second)
+}
+
+/// Splits the offset from UTC off, in minutes.
+fn split_offset(time: &str) -> Option<(&str, i32)> {
+    if let Some(time) = time.strip_suffix(['Z', 'z']) {
+        return Some((time, 0));
+    }
+    let at = time.rfind(['+', '-'])?;
+    let (time, offset) = time.split_at(at);
+    let [hours, minutes] = numbers(&offset[1..], "dd:dd")?;
+    let distance = (hours <= 23 && minutes <= 59).then_some(hours as i32 * 60 + minutes as i32)?;
+    let sign = if offset.starts_with('-') { -1 } else { 1 };
+    Some((time, sign * distance))
+}
+
+/// Reads the numbers of a text of fixed shape, in which `d` is a digit and everything else is itself.
+fn numbers<const N: usize>(text: &str, shape: &str) -> Option<[u32; N]> {
+    if text.len() != shape.len() {
+        return None;
+    }
+    let mut numbers = [0; N];
+    let mut index = 0;
+    for (byte, expected) in text.bytes().zip(shape.bytes()) {
+        match expected {
+            b'd' if byte.is_ascii_digit() => {
+                let number = numbers.get_mut(index)?;
+                *number = *number * 10 + u32::from(byte - b'0');
+            }
+            b'd' => return None,
+            _ if byte == expected => index += 1,
+            _ => return None,
+        }
+    }
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(holds: fn(&str) -> bool, good: &[&str], bad: &[&str]) {
+        for text in good {
+            assert!(holds(text), "{text} is good");
+        }
+        for text in bad {
+            assert!(!holds(text), "{text} is bad");
+        }
+    }
+
+    #[test]
+    fn e_mail_addresses() {
+        let long_local = format!("{}@example.com", "a".repeat(64));
+        let too_long_local = format!("{}@example.com", "a".repeat(65));
+        let long_label = format!("a@{}.com", "b".repeat(63));
+        let too_long_label = format!("a@{}.com", "b".repeat(64));
+        let long_domain = format!("a@{}", "b.".repeat(127) + "b");
+        let too_long_domain = format!("a@{}", "b.".repeat(127) + "bb");
+        check(
+            is_email,
+            &[
+                "a@b.c",
+                "first.last+tag@sub-domain.example.com",
+                "o'neil@example.com",
+                "root@localhost",
+                &long_local,
+                &long_label,
+                &long_domain,
+            ],
+            &[
+                "",
+                "@",
+                "a@",
+                "@b",
+                "a b@c.d",
+                "a@b@c",
+                ".a@b.c",
+                "a.@b.c",
+                "a..b@c.d",
+                "a@b..c",
+                "a@-b.c",
+                "a@b-.c",
+                "a@b.c\n",
+                "é@b.c",
+                "a@é.c",
+                "plain",
+                &too_long_local,
+                &too_long_label,
+                &too_long_domain,
+            ],
+        );
+    }
+
+    #[test]
+    fn uris() {
+        check(
+            is_uri,
+            &[
+                "https://example.com",
+                "https://user@[::1]:8080/a?b=c/d?#e",
+                "mailto:a@b.c",
+                "urn:isbn:1",
+                "file:///a%20b",
+                "a:",
+                "x+y-z.1:a",
+            ],
+            &[
+                "",
+                "example.com",
+                "/path",
+                "//host",
+                ":a",
+                "1a:b",
+                "a b:c",
+                "https://a b",
+                "https://a/%2",
+                "https://a/%zz",
+                "https://é",
+                "https://a/[b]",
+                "https://a#b#c",
+                "https://a\n",
+                "https://a/<b>",
+                "https://a/\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn dates() {
+        check(
+            is_date,
+            &["2025-12-31", "2024-02-29", "2000-02-29", "0000-01-01"],
+            &[
+                "",
+                "2025-13-01",
+                "2025-00-01",
+                "2025-01-00",
+                "2025-01-32",
+                "2025-04-31",
+                "2025-02-29",
+                "1900-02-29",
+                "2025-1-1",
+                "2025/01/01",
+                "20250101",
+                "2025-01-01T",
+                "+025-01-01",
+                "2025-01-0é",
+            ],
+        );
+    }
+
+    #[test]
+    fn dates_with_times() {
+        check(
+            is_date_time,
+            &[
+                "2025-12-31T23:59:59Z",
+                "2025-12-31t00:00:00z",
+                "2025-12-31T12:00:00.123456789+23:59",
+                "2025-12-31T12:00:00-08:00",
+                "1998-12-31T23:59:60Z",
+                "1998-12-31T15:59:60.5-08:00",
+            ],
+            &[
+                "",
+                "2025-12-31",
+                "2025-12-31T23:59:59",
+                "2025-12-31 23:59:59Z",
+                "2025-12-31T24:00:00Z",
+                "2025-12-31T23:60:00Z",
+                "2025-12-31T23:59:61Z",
+                "2025-12-31T22:59:60Z",
+                "1998-12-31T23:59:60-08:00",
+                "2025-12-31T12:00:00.Z",
+                "2025-12-31T12:00:00.aZ",
+                "2025-12-31T12:00Z",
+                "2025-12-31T12:00:00+24:00",
+                "2025-12-31T12:00:00+08:60",
+                "2025-12-31T12:00:00+0800",
+                "2025-12-31T12:00:00+08",
+                "2025-02-30T12:00:00Z",
+                "2025-12-31T12:00:00Zé",
+                "2025-12-31Té",
+            ],
+        );
+    }
+
+    #[test]
+    fn other_formats_are_not_judged() {
+        assert!(rule(&StringFormat::Other("hostname".to_owned())).is_none());
+        for format in [
+            StringFormat::Email,
+            StringFormat::Uri,
+            StringFormat::Date,
+            StringFormat::DateTime,
+        ] {
+            let rule = rule(&format).expect("a format of the specification");
+            let example = rule.description.split(' ').next_back().expect("an example");
+            assert!((rule.holds)(example), "{example}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd_to_judge(text in ".{0,40}", shaped in "[0-9Tt:.+Z-]{0,30}") {
+            for holds in [is_email, is_uri, is_date, is_date_time] {
+                let _judged = (holds(&text), holds(&shaped));
+            }
+        }
+
+        /// A year of 2001 to 2099 has as many valid dates as days.
+        #[test]
+        fn years_have_their_days(year in 2001_u32..=2099) {
+            let days = (0..=13).flat_map(|month| (0..=32).map(move |day| (month, day)));
+            let valid = days.filter(|(month, day)| is_date(&format!("{year}-{month:02}-{day:02}"))).count();
+            prop_assert_eq!(valid, if year % 4 == 0 { 366 } else { 365 });
+        }
+    }
+}

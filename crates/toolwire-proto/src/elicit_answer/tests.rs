@@ -1,0 +1,446 @@
+use proptest::prelude::*;
+use serde_json::json;
+use toolwire_types::ErrorObject;
+
+use super::*;
+
+fn schema(value: Value) -> ElicitSchema {
+    read_schema(&ElicitRequestFormParams::new("?", value)).expect("a form")
+}
+
+/// A form with the one optional field `f`.
+fn form(field: &Value) -> ElicitSchema {
+    schema(json!({"type": "object", "properties": {"f": field}}))
+}
+
+fn accept(content: Value) -> ElicitResult {
+    serde_json::from_value(json!({"action": "accept", "content": content})).expect("an answer")
+}
+
+/// Checks one field against one value; an empty text means that nothing is wrong.
+fn check(field: Value, value: Value, expected: &str) {
+    let outcome = check_answer(&form(&field), &accept(json!({"f": value})));
+    let shown = outcome.map_or_else(|invalid| invalid.to_string(), |()| String::new());
+    let expected = match expected {
+        "" => String::new(),
+        rest => format!("the field \"f\" {rest}"),
+    };
+    assert_eq!(shown, expected, "{field} {value}");
+}
+
+#[test]
+fn text_has_a_length_in_characters() {
+    let field = || json!({"type": "string", "minLength": 2, "maxLength": 3});
+    check(
+        field(),
+        json!("a"),
+        "has fewer characters than the minimum of 2",
+    );
+    check(
+        field(),
+        json!("é"),
+        "has fewer characters than the minimum of 2",
+    );
+    check(field(), json!("ab"), "");
+    check(field(), json!("日本語"), "");
+    check(
+        field(),
+        json!("abcd"),
+        "has more characters than the maximum of 3",
+    );
+    for value in [json!(1), json!(true), json!(["a"]), json!({}), json!(null)] {
+        check(field(), value, "must be a string");
+    }
+    check(json!({"type": "string"}), json!(""), "");
+}
+
+#[test]
+fn text_has_a_format() {
+    let field = |format: &str| json!({"type": "string", "format": format});
+    let good = [
+        ("email", "a@b.c"),
+        ("uri", "https://a.b"),
+        ("date", "2025-01-31"),
+        ("date-time", "2025-01-31T10:00:00Z"),
+        ("hostname", "not judged!"),
+    ];
+    for (format, text) in good {
+        check(field(format), json!(text), "");
+    }
+    check(
+        field("email"),
+        json!("a"),
+        "must be an e-mail address such as name@example.com",
+    );
+    check(
+        field("uri"),
+        json!("a"),
+        "must be a URI such as https://example.com",
+    );
+    check(
+        field("date"),
+        json!("31.1.2025"),
+        "must be a date such as 2025-12-31",
+    );
+    check(
+        field("date-time"),
+        json!("2025-01-31"),
+        "must be a date and time with offset such as 2025-12-31T23:59:59Z",
+    );
+}
+
+#[test]
+fn numbers_have_a_range_and_integers_are_whole() {
+    let number = || json!({"type": "number", "minimum": 0.5, "maximum": 10});
+    check(number(), json!(0.4), "must be at least 0.5");
+    check(number(), json!(0.5), "");
+    check(number(), json!(10), "");
+    check(number(), json!(10.5), "must be at most 10");
+    check(number(), json!("1"), "must be a number");
+    check(number(), json!(null), "must be a number");
+    let integer = || json!({"type": "integer", "minimum": -1, "maximum": 3});
+    check(integer(), json!(3), "");
+    check(integer(), json!(3.0), "");
+    check(integer(), json!(2.5), "must be a whole number");
+    check(integer(), json!(4), "must be at most 3");
+    check(integer(), json!(-2), "must be at least -1");
+    check(integer(), json!(true), "must be a whole number");
+    check(json!({"type": "integer"}), json!(u64::MAX), "");
+    check(json!({"type": "integer"}), json!(i64::MIN), "");
+}
+
+#[test]
+fn yes_or_no_is_a_boolean() {
+    let field = || json!({"type": "boolean"});
+    check(field(), json!(true), "");
+    check(field(), json!(false), "");
+    for value in [json!("true"), json!(1), json!(null)] {
+        check(field(), value, "must be true or false");
+    }
+}
+
+#[test]
+fn one_word_is_chosen_from_the_three_kinds_of_single_choice() {
+    for field in [
+        json!({"type": "string", "enum": ["a", "b"]}),
+        json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}),
+        json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}),
+    ] {
+        check(field.clone(), json!("a"), "");
+        check(field.clone(), json!("b"), "");
+        check(field.clone(), json!("A"), r#"must be chosen from "a", "b""#);
+        check(field.clone(), json!(""), r#"must be chosen from "a", "b""#);
+        check(field.clone(), json!(["a"]), "must be a string");
+        check(field, json!(1), "must be a string");
+    }
+    check(
+        json!({"type": "string", "enum": []}),
+        json!("a"),
+        "has no words to choose from",
+    );
+}
+
+#[test]
+fn several_words_are_chosen_from_the_two_kinds_of_multiple_choice() {
+    for items in [
+        json!({"type": "string", "enum": ["a", "b", "c"]}),
+        json!({"anyOf": [
+            {"const": "a", "title": "A"}, {"const": "b", "title": "B"}, {"const": "c", "title": "C"},
+        ]}),
+    ] {
+        let field = || json!({"type": "array", "items": items, "minItems": 1, "maxItems": 2});
+        check(field(), json!(["a"]), "");
+        check(field(), json!(["c", "a"]), "");
+        check(
+            field(),
+            json!([]),
+            "has fewer choices than the minimum of 1",
+        );
+        check(
+            field(),
+            json!(["a", "b", "c"]),
+            "has more choices than the maximum of 2",
+        );
+        check(
+            field(),
+            json!(["a", "x"]),
+            r#"must be chosen from "a", "b", "c""#,
+        );
+        check(field(), json!(["a", 1]), "must be an array of strings");
+        check(field(), json!("a"), "must be an array of strings");
+        check(json!({"type": "array", "items": items}), json!([]), "");
+    }
+}
+
+#[test]
+fn required_fields_are_there_and_unknown_ones_are_not() {
+    let form = schema(json!({
+        "type": "object", "required": ["a"],
+        "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}},
+    }));
+    let check = |answer: ElicitResult, expected: &str| {
+        let outcome = check_answer(&form, &answer);
+        let shown = outcome.map_or_else(|invalid| invalid.to_string(), |()| String::new());
+        assert_eq!(shown, expected);
+    };
+    let missing = r#"the field "a" is required and was not filled in"#;
+    check(ElicitResult::accept(), missing);
+    check(accept(json!({})), missing);
+    check(accept(json!({"b": true})), missing);
+    check(accept(json!({"a": ""})), "");
+    check(accept(json!({"b": false, "a": "x"})), "");
+    check(
+        accept(json!({"a": "x", "c": 1})),
+        r#"the field "c" is not in the form; its fields are "a", "b""#,
+    );
+    let empty = schema(json!({"type": "object", "properties": {}}));
+    assert_eq!(check_answer(&empty, &ElicitResult::accept()), Ok(()));
+    let invalid = check_answer(&empty, &accept(json!({"x": 1}))).expect_err("no such field");
+    assert_eq!(
+        invalid.to_string(),
+        r#"the field "x" is not in the form, which has no fields"#
+    );
+    assert_eq!(ErrorObject::from(invalid).code, -32602);
+}
+
+#[test]
+fn only_an_accepted_form_has_content() {
+    let form = form(&json!({"type": "string"}));
+    for action in ["decline", "cancel"] {
+        let answer = |content: Value| -> ElicitResult {
+            serde_json::from_value(json!({"action": action, "content": content})).expect("answer")
+        };
+        for empty in [json!(null), json!({})] {
+            assert_eq!(check_answer(&form, &answer(empty)), Ok(()));
+        }
+        let invalid = check_answer(&form, &answer(json!({"f": "x"}))).expect_err("content");
+        assert_eq!(invalid.field, None);
+        assert_eq!(
+            invalid.to_string(),
+            "the answer has content, which only an accepted form may have"
+        );
+    }
+    assert_eq!(check_url_answer(&ElicitResult::accept()), Ok(()));
+    assert_eq!(check_url_answer(&ElicitResult::decline()), Ok(()));
+    let invalid = check_url_answer(&accept(json!({"f": "x"}))).expect_err("content");
+    assert_eq!(invalid.problem, Problem::UnexpectedContent);
+}
+
+#[test]
+fn defaults_of_every_kind_are_filled_in() {
+    let options = json!([{"const": "a", "title": "A"}]);
+    let check = |field: Value, expected: Value| {
+        let form = form(&field);
+        for given in [json!(null), json!({}), json!({"f": null})] {
+            let mut answer = accept(given);
+            apply_defaults(&form, &mut answer);
+            let content = answer.content.as_ref().expect("content");
+            assert_eq!(content["f"], expected, "{field}");
+            assert_eq!(check_answer(&form, &answer), Ok(()));
+        }
+    };
+    check(json!({"type": "string", "default": "x"}), json!("x"));
+    check(json!({"type": "string", "default": ""}), json!(""));
+    check(json!({"type": "number", "default": 0.5}), json!(0.5));
+    check(json!({"type": "number", "default": 2}), json!(2));
+    check(json!({"type": "integer", "default": 3.0}), json!(3));
+    check(json!({"type": "integer", "default": 0}), json!(0));
+    check(json!({"type": "number", "default": 1e300}), json!(1e300));
+    check(json!({"type": "boolean", "default": false}), json!(false));
+    let words = json!(["a"]);
+    check(
+        json!({"type": "string", "enum": words, "default": "a"}),
+        json!("a"),
+    );
+    check(
+        json!({"type": "string", "enum": words, "enumNames": ["A"], "default": "a"}),
+        json!("a"),
+    );
+    check(
+        json!({"type": "string", "oneOf": options, "default": "a"}),
+        json!("a"),
+    );
+    check(
+        json!({"type": "array", "items": {"type": "string", "enum": words}, "default": ["a"]}),
+        json!(["a"]),
+    );
+    check(
+        json!({"type": "array", "items": {"anyOf": options}, "default": []}),
+        json!([]),
+    );
+}
+
+#[test]
+fn defaults_do_not_touch_what_was_answered() {
+    let form = schema(json!({"type": "object", "properties": {
+        "a": {"type": "string", "default": "x"}, "b": {"type": "string"}, "c": {"type": "boolean", "default": true},
+    }}));
+    let check = |mut answer: ElicitResult, expected: Value| {
+        apply_defaults(&form, &mut answer);
+        assert_eq!(
+            serde_json::to_value(&answer.content).expect("JSON"),
+            expected
+        );
+    };
+    check(
+        accept(json!({"a": "", "c": false})),
+        json!({"a": "", "c": false}),
+    );
+    check(accept(json!({"a": 1})), json!({"a": 1, "c": true}));
+    // An empty field without a default is left out, but what is not in the form stays, to be refused.
+    check(
+        accept(json!({"b": null, "z": null})),
+        json!({"z": null, "a": "x", "c": true}),
+    );
+    check(ElicitResult::decline(), json!(null));
+    check(ElicitResult::cancel(), json!(null));
+}
+
+#[test]
+fn defaults_that_break_their_own_rules_are_not_used() {
+    for field in [
+        json!({"type": "string", "maxLength": 1, "default": "xy"}),
+        json!({"type": "string", "enum": ["a"], "default": "b"}),
+        json!({"type": "integer", "default": 0.5}),
+        json!({"type": "number", "minimum": 1, "default": 0}),
+    ] {
+        let mut answer = ElicitResult::accept();
+        apply_defaults(&form(&field), &mut answer);
+        assert_eq!(answer.content, None, "{field}");
+    }
+}
+
+#[test]
+fn a_form_that_cannot_be_read_is_named() {
+    let check = |schema: Value, field: Option<&str>, expected: &str| {
+        let outcome = read_schema(&ElicitRequestFormParams::new("?", schema.clone()));
+        let unreadable = outcome.expect_err("no form");
+        assert_eq!(unreadable.field.as_deref(), field, "{schema}");
+        let shown = unreadable.to_string();
+        assert!(shown.contains(expected), "{shown}");
+        assert_eq!(ErrorObject::from(unreadable).code, -32602);
+    };
+    for odd in [
+        json!(null),
+        json!([]),
+        json!(true),
+        json!({"type": "object"}),
+        json!({"type": "array", "properties": {}}),
+        json!({"type": "object", "properties": []}),
+    ] {
+        check(odd, None, "flat object with properties");
+    }
+    for odd in [
+        json!({"type": "object", "properties": {}}),
+        json!({"type": "array", "items": {"type": "object"}}),
+        json!({"type": ["string", "null"]}),
+        json!({"$ref": "#/$defs/a"}),
+        json!({"type": "null"}),
+        json!(1),
+    ] {
+        let form = json!({"type": "object", "properties": {"good": {"type": "string"}, "f": odd}});
+        check(form, Some("f"), "a field is a string");
+    }
+    let form =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]});
+    check(form, Some("b"), "is no property");
+}
+
+#[test]
+fn a_field_that_cannot_be_read_takes_no_answer() {
+    let odd: ElicitSchema = serde_json::from_value(json!({
+        "type": "object", "properties": {"f": {"type": "object"}}, "required": ["gone"],
+    }))
+    .expect("an object with properties");
+    let problem = |content: Value| {
+        let invalid = check_answer(&odd, &accept(content)).expect_err("unreadable");
+        (invalid.field.expect("a field"), invalid.problem)
+    };
+    assert_eq!(
+        problem(json!({"f": {}})),
+        ("f".to_owned(), Problem::UnreadableField)
+    );
+    assert_eq!(problem(json!({})), ("gone".to_owned(), Problem::Missing));
+}
+
+#[test]
+fn long_lists_of_words_are_cut() {
+    let words: Vec<_> = (0..12).map(|word| word.to_string()).collect();
+    check(
+        json!({"type": "string", "enum": words}),
+        json!("x"),
+        r#"must be chosen from "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" and 2 more"#,
+    );
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[ab]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::hash_map("[ab]", inner, 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_field() -> impl Strategy<Value = Value> {
+    let keyword = prop_oneof![
+        Just("minLength"),
+        Just("maxLength"),
+        Just("minimum"),
+        Just("maximum"),
+        Just("minItems"),
+        Just("maxItems"),
+    ];
+    let kind = prop_oneof![
+        Just(json!({"type": "string"})),
+        Just(json!({"type": "string", "format": "date"})),
+        Just(json!({"type": "string", "enum": ["a", "b"]})),
+        Just(json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}]})),
+        Just(json!({"type": "number"})),
+        Just(json!({"type": "integer"})),
+        Just(json!({"type": "boolean"})),
+        Just(json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})),
+        Just(json!({"type": "object"})),
+    ];
+    let limits = proptest::collection::vec((keyword, 0_u64..3), 0..3);
+    (kind, limits, proptest::option::of(any_json())).prop_map(|(mut field, limits, default)| {
+        let members = field.as_object_mut().expect("an object");
+        for (keyword, limit) in limits {
+            members.insert(keyword.to_owned(), limit.into());
+        }
+        if let Some(default) = default {
+            members.insert("default".to_owned(), default);
+        }
+        field
+    })
+}
+
+proptest! {
+    /// Whatever the form and the answer are, both functions come back, and defaults never spoil a good answer.
+    #[test]
+    fn defaults_keep_a_good_answer_good(
+        fields in proptest::collection::hash_map("[a-c]", any_field(), 0..4),
+        content in proptest::collection::hash_map("[a-d]", any_json(), 0..4),
+        required in proptest::collection::vec("[a-c]", 0..2),
+    ) {
+        let form = json!({"type": "object", "properties": fields, "required": required});
+        let form: ElicitSchema = serde_json::from_value(form).expect("an object with properties");
+        let mut answer = ElicitResult::accept().with_content(content);
+        let before = check_answer(&form, &answer);
+        apply_defaults(&form, &mut answer);
+        if before.is_ok() {
+            prop_assert_eq!(check_answer(&form, &answer), Ok(()));
+        }
+        let once = answer.clone();
+        apply_defaults(&form, &mut answer);
+        prop_assert_eq!(once, answer);
+    }
+}

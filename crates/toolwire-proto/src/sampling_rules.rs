@@ -1,0 +1,344 @@
+//! What a client checks before it asks a model for a server.
+//!
+//! Tools are offered only to clients that declared them, and every tool a model used has its result in the next
+//! message, which holds results and nothing else: models refuse other conversations, with worse messages. Who speaks in
+//! which order is otherwise free. Spec 2025-11-25 and 2026-07-28, client/sampling, "Message Content Guidelines".
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use toolwire_types::{
+    ClientCapabilities, CreateMessageRequestParams, ErrorObject, Role, SamplingMessage,
+    SamplingMessageContentBlock,
+};
+
+/// Checks a request for a message of a model.
+///
+/// `declared` are the capabilities the server was told in this revision, see
+/// [`capabilities_for`](crate::request_meta::capabilities_for).
+///
+/// # Errors
+/// The first rule that is broken; as an [`ErrorObject`] it is the answer to send.
+pub fn check_sampling(
+    params: &CreateMessageRequestParams,
+    declared: &ClientCapabilities,
+) -> Result<(), InvalidSampling> {
+    let takes_tools = declared
+        .sampling
+        .as_ref()
+        .is_some_and(|sampling| sampling.tools.is_some());
+    let offers_tools = params.tools.is_some() || params.tool_choice.is_some();
+    if offers_tools && !takes_tools {
+        return Err(InvalidSampling::ToolsNotDeclared);
+    }
+    check_conversation(&params.messages)
+}
+
+/// Checks that tool uses and tool results follow each other.
+///
+/// # Errors
+/// The first message that breaks a rule.
+pub fn check_conversation(messages: &[SamplingMessage]) -> Result<(), InvalidSampling> {
+    // The tool uses of the last message, which this one must answer.
+    let mut open = BTreeSet::new();
+    for (message, content) in messages.iter().enumerate() {
+        let results = results(message, content)?;
+        for id in results.iter().flatten() {
+            if !open.remove(id) {
+                let id = (*id).to_owned();
+                return Err(InvalidSampling::UnexpectedResult { message, id });
+            }
+        }
+        none_open(message, &open)?;
+        open = uses(message, content)?;
+    }
+    none_open(messages.len(), &open)
+}
+
+/// The ids a message has results for; `None` when it is no message of results.
+fn results(
+    message: usize,
+    content: &SamplingMessage,
+) -> Result<Option<Vec<&str>>, InvalidSampling> {
+    let blocks = content.content.blocks();
+    let ids: Vec<_> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            SamplingMessageContentBlock::ToolResult(result) => Some(result.tool_use_id.as_str()),
+            _ => None,
+        })
+        .collect();
+    match (ids.len(), content.role) {
+        (0, _) => Ok(None),
+        (_, Role::Assistant) => Err(InvalidSampling::WrongRole { message }),
+        (count, _) if count < blocks.len() => Err(InvalidSampling::MixedResults { message }),
+        _ => Ok(Some(ids)),
+    }
+}
+
+/// The ids of the tools a message uses.
+fn uses(message: usize, content: &SamplingMessage) -> Result<BTreeSet<&str>, InvalidSampling> {
+    let mut ids = BTreeSet::new();
+    for block in content.content.blocks() {
+        if let SamplingMessageContentBlock::ToolUse(tool_use) = block {
+            if content.role == Role::User {
+                return Err(InvalidSampling::WrongRole { message });
+            }
+            if !ids.insert(tool_use.id.as_str()) {
+                let id = tool_use.id.clone();
+                return Err(InvalidSampling::RepeatedUse { message, id });
+            }
+        }
+    }
+    Ok(ids)
+}
+
+fn none_open(message: usize, open: &BTreeSet<&str>) -> Result<(), InvalidSampling> {
+    match open.first() {
+        Some(&id) => Err(InvalidSampling::MissingResult {
+            message,
+            id: id.to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A request for a message that must not reach a model. Messages are counted from 0, as in `messages[0]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidSampling {
+    /// It has `tools` or `toolChoice`, and the client did not declare `sampling.tools`.
+    ToolsNotDeclared,
+    /// The message before this one uses a tool whose result is not in this one.
+    MissingResult {
+        /// Which message.
+        message: usize,
+        /// The id of the tool use.
+        id: String,
+    },
+    /// The message has a result for a tool that the message before it does not use, or has it twice.
+    UnexpectedResult {
+        /// Which message.
+        message: usize,
+        /// The id in the result.
+        id: String,
+    },
+    /// The message has tool results and something else.
+    MixedResults {
+        /// Which message.
+        message: usize,
+    },
+    /// The message uses two tools under one id.
+    RepeatedUse {
+        /// Which message.
+        message: usize,
+        /// The id of the tool uses.
+        id: String,
+    },
+    /// The user uses a tool, or the assistant brings a result.
+    WrongRole {
+        /// Which message.
+        message: usize,
+    },
+}
+
+impl fmt::Display for InvalidSampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ToolsNotDeclared => f.write_str(
+                "`tools` and `toolChoice` need the client capability `sampling.tools`, which was not declared",
+            ),
+            Self::MissingResult { message, id } => write!(
+                f,
+                "tool result missing: messages[{message}] must answer the tool use {id:?} of the message before it"
+            ),
+            Self::UnexpectedResult { message, id } => write!(
+                f,
+                "messages[{message}] has a tool result for {id:?}, which is no unanswered tool use of the message \
+                 before it"
+            ),
+            Self::MixedResults { message } => write!(
+                f,
+                "tool results mixed with other content: messages[{message}] must have tool results only"
+            ),
+            Self::RepeatedUse { message, id } => {
+                write!(f, "messages[{message}] has two tool uses with the id {id:?}")
+            }
+            Self::WrongRole { message } => write!(
+                f,
+                "messages[{message}] has the wrong role: the assistant uses tools and the user brings their results"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InvalidSampling {}
+
+impl From<InvalidSampling> for ErrorObject {
+    fn from(invalid: InvalidSampling) -> Self {
+        Self::invalid_params(invalid.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use toolwire_types::ToolChoiceMode;
+
+    use super::*;
+
+    /// A conversation in short: `u` and `a` are who speaks; then `t` is a text, `+x` a tool use and `-x` its result.
+    fn messages(script: &str) -> Vec<SamplingMessage> {
+        let message = |message: &str| {
+            let (role, blocks) = message.split_once(':').expect("who speaks");
+            let block = |block: &str| match (block.get(..1), block.get(1..)) {
+                (Some("+"), Some(id)) => {
+                    json!({"type": "tool_use", "id": id, "name": "n", "input": {}})
+                }
+                (Some("-"), Some(id)) => {
+                    json!({"type": "tool_result", "toolUseId": id, "content": []})
+                }
+                _ => json!({"type": "text", "text": block}),
+            };
+            let blocks: Vec<Value> = blocks
+                .split(',')
+                .filter(|text| !text.is_empty())
+                .map(block)
+                .collect();
+            let role = if role == "u" { "user" } else { "assistant" };
+            let content = match blocks.as_slice() {
+                [only] => only.clone(),
+                _ => Value::Array(blocks),
+            };
+            serde_json::from_value(json!({"role": role, "content": content})).expect("a message")
+        };
+        script.split_whitespace().map(message).collect()
+    }
+
+    fn check(script: &str, expected: &str) {
+        let shown = match check_conversation(&messages(script)) {
+            Ok(()) => "ok".to_owned(),
+            Err(InvalidSampling::MissingResult { message, id }) => {
+                format!("missing {message} {id}")
+            }
+            Err(InvalidSampling::UnexpectedResult { message, id }) => {
+                format!("unexpected {message} {id}")
+            }
+            Err(InvalidSampling::MixedResults { message }) => format!("mixed {message}"),
+            Err(InvalidSampling::RepeatedUse { message, id }) => format!("repeated {message} {id}"),
+            Err(InvalidSampling::WrongRole { message }) => format!("role {message}"),
+            Err(other) => other.to_string(),
+        };
+        assert_eq!(shown, expected, "{script}");
+    }
+
+    #[test]
+    fn plain_conversations_need_no_order() {
+        check("", "ok");
+        check("u:t", "ok");
+        check("a:t u:t u:t a:t a:t,t", "ok");
+        check("u:", "ok");
+    }
+
+    #[test]
+    fn every_tool_use_is_answered_in_the_next_message() {
+        check("u:t a:+1 u:-1", "ok");
+        check("u:t a:t,+1,+2 u:-2,-1 a:t", "ok");
+        check("a:+1 u:-1 a:+1 u:-1", "ok");
+        check("a:+1 u:-1 a:+2 u:-2 u:t", "ok");
+        check("u:t a:+1", "missing 2 1");
+        check("a:+1 u:t", "missing 1 1");
+        check("a:+1 a:t u:-1", "missing 1 1");
+        check("a:+1,+2 u:-1", "missing 1 2");
+        check("a:+1,+2 u:-1 u:-2", "missing 1 2");
+        check("a:+1 u:", "missing 1 1");
+    }
+
+    #[test]
+    fn results_answer_something() {
+        check("u:-1", "unexpected 0 1");
+        check("a:+1 u:-2", "unexpected 1 2");
+        check("a:+1 u:-1,-1", "unexpected 1 1");
+        check("a:+1 u:-1 u:-1", "unexpected 2 1");
+        check("a:t u:-1", "unexpected 1 1");
+    }
+
+    #[test]
+    fn results_stand_alone_and_roles_fit() {
+        check("a:+1 u:-1,t", "mixed 1");
+        check("a:+1 u:t,-1", "mixed 1");
+        check("u:t,-1", "mixed 0");
+        check("u:+1", "role 0");
+        check("a:+1 a:-1", "role 1");
+        check("a:+1,-1", "role 0");
+        check("a:+1,+1 u:-1", "repeated 0 1");
+    }
+
+    #[test]
+    fn tools_need_the_capability() {
+        let check = |params: CreateMessageRequestParams, declared: Value, good: bool| {
+            let declared: ClientCapabilities =
+                serde_json::from_value(declared).expect("capabilities");
+            let expected = if good {
+                Ok(())
+            } else {
+                Err(InvalidSampling::ToolsNotDeclared)
+            };
+            assert_eq!(check_sampling(&params, &declared), expected);
+        };
+        let plain = || CreateMessageRequestParams::new(messages("u:t"), 1);
+        let choice = || plain().with_tool_choice(ToolChoiceMode::None);
+        let tools = || plain().with_tools([]);
+        for params in [
+            choice(),
+            tools(),
+            tools().with_tool_choice(ToolChoiceMode::Auto),
+        ] {
+            check(params.clone(), json!({}), false);
+            check(params.clone(), json!({"sampling": {}}), false);
+            check(params.clone(), json!({"sampling": {"context": {}}}), false);
+            check(params, json!({"sampling": {"tools": {}}}), true);
+        }
+        check(plain(), json!({"sampling": {}}), true);
+        let unanswered = CreateMessageRequestParams::new(messages("a:+1"), 1);
+        let declared = serde_json::from_value(json!({"sampling": {"tools": {}}})).expect("plain");
+        assert!(check_sampling(&unanswered, &declared).is_err());
+    }
+
+    #[test]
+    fn errors_are_invalid_parameters_that_name_the_message() {
+        let error = |script: &str| {
+            let invalid = check_conversation(&messages(script)).expect_err("a broken rule");
+            let error = ErrorObject::from(invalid);
+            assert_eq!(error.code, -32602);
+            error.message.to_string()
+        };
+        assert!(error("u:t a:+x").contains("messages[2] must answer the tool use \"x\""));
+        assert!(error("a:+1 u:-1,t").contains("messages[1] must have tool results only"));
+        assert!(error("u:-1").contains("messages[0] has a tool result for \"1\""));
+        assert!(error("u:+1").contains("messages[0] has the wrong role"));
+        assert!(error("a:+1,+1").contains("two tool uses"));
+        let tools = InvalidSampling::ToolsNotDeclared.to_string();
+        assert!(tools.contains("sampling.tools"));
+    }
+
+    proptest! {
+        /// Conversations that are answered in order pass, and leaving out any message of results breaks them.
+        #[test]
+        fn answered_conversations_pass(uses in proptest::collection::vec(0_usize..4, 1..6), left_out in any::<proptest::sample::Index>()) {
+            let ids = |sign: &str, count: usize| {
+                (0..count).map(|id| format!("{sign}{id}")).collect::<Vec<_>>().join(",")
+            };
+            let mut turns: Vec<_> = uses
+                .iter()
+                .flat_map(|&count| [format!("a:t,{}", ids("+", count)), format!("u:{}", ids("-", count))])
+                .collect();
+            prop_assert_eq!(check_conversation(&messages(&turns.join(" "))), Ok(()));
+            let index = left_out.index(uses.len());
+            turns.remove(2 * index + 1);
+            let outcome = check_conversation(&messages(&turns.join(" ")));
+            prop_assert_eq!(outcome.is_err(), uses[index] > 0);
+        }
+    }
+}
