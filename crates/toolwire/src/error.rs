@@ -6,7 +6,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use toolwire_types::ErrorObject;
+use toolwire_types::{ElicitRequestURLParams, ErrorObject, URLElicitationRequiredData, code};
 
 /// What went wrong in a call made through toolwire.
 ///
@@ -21,21 +21,61 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: Kind,
+    /// The HTTP status that came with it, when one did.
+    http_status: Option<u16>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 #[derive(Debug)]
+#[cfg_attr(
+    not(feature = "client"),
+    expect(dead_code, reason = "some things go wrong only in a client")
+)]
 enum Kind {
     /// A JSON-RPC error, from the peer or meant for it.
     Rpc(ErrorObject),
     /// No answer within the deadline.
     Timeout,
-    /// The connection is gone.
-    Closed,
+    /// The connection is gone; the sentence says why, when that is known.
+    Closed(Option<Closure>),
     /// A value did not have the expected shape.
     Decode(String),
     /// Reading or writing failed.
     Io(String),
+    /// The other side broke a rule of the protocol.
+    Protocol(String),
+    /// A bound of this side was reached.
+    Limit(String),
+    /// What was asked for cannot be sent.
+    Refused(String),
+}
+
+/// Why a connection is gone. Everybody who waits on it gets the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Closure {
+    pub(crate) reason: String,
+    pub(crate) exit: Option<ServerExit>,
+}
+
+#[cfg(feature = "client")]
+impl Closure {
+    /// The client itself ended the connection.
+    pub(crate) fn by_this_side() -> Self {
+        Self {
+            reason: "the client was closed".to_owned(),
+            exit: None,
+        }
+    }
+}
+
+/// How a server process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerExit {
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// The last of what it wrote to its error output, at most 4 KiB.
+    pub stderr: String,
 }
 
 impl Error {
@@ -44,7 +84,39 @@ impl Error {
     }
 
     pub(crate) fn closed() -> Self {
-        Self::new(Kind::Closed)
+        Self::new(Kind::Closed(None))
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn closed_because(closure: Closure) -> Self {
+        Self::new(Kind::Closed(Some(closure)))
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn protocol(what: impl Into<String>) -> Self {
+        Self::new(Kind::Protocol(what.into()))
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn limit(what: impl Into<String>) -> Self {
+        Self::new(Kind::Limit(what.into()))
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn refused(what: impl Into<String>) -> Self {
+        Self::new(Kind::Refused(what.into()))
+    }
+
+    /// An error of the edge below, whose own words say enough.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn caused_by(source: impl StdError + Send + Sync + 'static) -> Self {
+        Self::new(Kind::Io(source.to_string())).with_source(source)
+    }
+
+    #[cfg(feature = "http-client")]
+    pub(crate) fn with_http_status(mut self, status: u16) -> Self {
+        self.0.http_status = Some(status);
+        self
     }
 
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
@@ -64,7 +136,40 @@ impl Error {
     /// The connection ended before the answer came.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(self.0.kind, Kind::Closed)
+        matches!(self.0.kind, Kind::Closed(_))
+    }
+
+    /// The other side sent something the protocol does not allow, and the call was given up.
+    #[must_use]
+    pub fn is_protocol_violation(&self) -> bool {
+        matches!(self.0.kind, Kind::Protocol(_) | Kind::Decode(_))
+    }
+
+    /// A bound of this side was reached: the size of a message, the number of pages, the rounds of questions.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        matches!(self.0.kind, Kind::Limit(_))
+    }
+
+    /// Nothing was sent, because what was asked for cannot be: the mistake is on this side.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.0.kind, Kind::Refused(_))
+    }
+
+    /// The HTTP status of the answer, when the error came from one that was not a success.
+    #[must_use]
+    pub fn http_status(&self) -> Option<u16> {
+        self.0.http_status
+    }
+
+    /// How the server process ended, when that is why the connection is gone.
+    #[must_use]
+    pub fn server_exit(&self) -> Option<&ServerExit> {
+        match &self.0.kind {
+            Kind::Closed(Some(closure)) => closure.exit.as_ref(),
+            _ => None,
+        }
     }
 
     /// The JSON-RPC error, when that is what happened.
@@ -76,22 +181,39 @@ impl Error {
         }
     }
 
+    /// The addresses the user has to visit before the request can succeed (−32042, in 2025-11-25 only).
+    #[must_use]
+    pub fn url_elicitations(&self) -> Option<Vec<ElicitRequestURLParams>> {
+        let error = self
+            .rpc()
+            .filter(|error| error.code == code::URL_ELICITATION_REQUIRED)?;
+        let data: URLElicitationRequiredData = error.data.as_ref()?.parse().ok()?;
+        Some(data.elicitations)
+    }
+
     /// What to tell a peer whose request failed with this error.
     pub(crate) fn into_error_object(self) -> ErrorObject {
         match self.0.kind {
             Kind::Rpc(error) => error,
             Kind::Timeout => ErrorObject::internal("the other side did not answer in time"),
-            Kind::Closed => ErrorObject::internal("the connection closed before an answer came"),
+            Kind::Closed(_) => ErrorObject::internal("the connection closed before an answer came"),
             Kind::Decode(what) => ErrorObject::internal(format!("unreadable {what}")),
             Kind::Io(_) => ErrorObject::internal("input or output failed"),
+            Kind::Protocol(what) | Kind::Limit(what) | Kind::Refused(what) => {
+                ErrorObject::internal(what)
+            }
         }
     }
 
     fn new(kind: Kind) -> Self {
-        Self(Box::new(Inner { kind, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            http_status: None,
+            source: None,
+        }))
     }
 
-    fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.0.source = Some(Box::new(source));
         self
     }
@@ -108,9 +230,12 @@ impl fmt::Display for Error {
         match &self.0.kind {
             Kind::Rpc(error) => write!(f, "{error}"),
             Kind::Timeout => f.write_str("no answer within the deadline"),
-            Kind::Closed => f.write_str("the connection is closed"),
+            Kind::Closed(None) => f.write_str("the connection is closed"),
+            Kind::Closed(Some(closure)) => f.write_str(&closure.reason),
             Kind::Decode(what) => write!(f, "unreadable {what}"),
-            Kind::Io(what) => f.write_str(what),
+            Kind::Io(what) | Kind::Protocol(what) | Kind::Limit(what) | Kind::Refused(what) => {
+                f.write_str(what)
+            }
         }
     }
 }
@@ -119,6 +244,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
+            .field("http_status", &self.0.http_status)
             .field("source", &self.0.source)
             .finish()
     }

@@ -27,5 +27,16 @@ pub mod serving {}
 #[doc = include_str!("guide/http.md")]
 pub mod http {}
 
+#[cfg(feature = "http-client")]
+#[doc = include_str!("guide/client.md")]
+pub mod client {}
+
+#[doc = include_str!("guide/terminal.md")]
+pub mod terminal {}
+
+#[cfg(feature = "testing")]
+#[doc = include_str!("guide/testing.md")]
+pub mod testing {}
+
 #[doc = include_str!("guide/coming_from_mcpd.md")]
 pub mod coming_from_mcpd {}

@@ -1,4 +1,4 @@
-//! Servers for the Model Context Protocol, in every released revision. Clients are not there yet.
+//! Servers and clients for the Model Context Protocol, in every released revision.
 //!
 //! ```
 //! use toolwire::{Server, tool};
@@ -22,12 +22,16 @@
 //! * [`types`] are the wire types, [`proto`] the rules; [`transport`] moves the messages.
 //! * The [`guide`] explains each subject on one page.
 
+#[cfg(feature = "client")]
+mod client;
 mod engine;
 mod error;
 pub mod guide;
 mod server;
 #[cfg(feature = "http-server")]
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 
 /// The rules of the protocol: pure functions and state machines.
@@ -55,11 +59,19 @@ pub use toolwire_types::{
     LoggingLevel, PromptMessage, ProtocolVersion, RawJson, ResourceContents, Tool,
 };
 
+/// Where a client keeps answers that may be used again.
+#[cfg(feature = "client")]
+pub use client::cache;
+#[cfg(feature = "client")]
+pub use client::{
+    CacheMode, Call, Client, ClientBuilder, ClientLimits, List, Listening, ProgressStream,
+    ServerFacts,
+};
 pub use engine::{
     BoxFuture, Cancellation, ConnectionState, Notice, NullContext, Principal, RequestScope,
     TokenInfo, TransportContext,
 };
-pub use error::Error;
+pub use error::{Error, ServerExit};
 pub use server::{
     Completion, CompletionRequest, Contents, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,
     IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
@@ -67,6 +79,8 @@ pub use server::{
     RequestContext, ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate,
     ServedTool, Server, TemplateArguments, ToolError, ToolResponse, via,
 };
+#[cfg(feature = "client")]
+pub use transport::child::ServerCommand;
 
 /// What generated code names. Not part of the public API.
 #[doc(hidden)]

@@ -43,6 +43,8 @@ pub use resource::{
     ServedResource, ServedResourceTemplate, TemplateArguments,
 };
 pub use response::{Fallible, IntoToolResponse, ToolResponse, via};
+#[cfg(all(feature = "client", feature = "schema-validation"))]
+pub(crate) use schema_check::SchemaCheck;
 pub use tool::{IntoTool, ServedTool};
 
 use crate::engine::Cancellation;

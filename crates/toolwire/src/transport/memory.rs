@@ -1,5 +1,8 @@
 //! A connection inside one process: the same messages and the same rules as on stdio, without a pipe.
 
+#[cfg(feature = "client")]
+mod client;
+
 use std::sync::Arc;
 
 use tokio::sync::mpsc;

@@ -1,9 +1,13 @@
 //! How messages travel: HTTP, byte streams on stdio, and in process.
 
 mod batch;
+#[cfg(feature = "client")]
+pub(crate) mod child;
 mod duplex;
 #[cfg(feature = "http-server")]
 pub mod http;
+#[cfg(feature = "http-client")]
+pub mod http_client;
 mod limits;
 mod listen;
 mod memory;

@@ -1,0 +1,114 @@
+//! What a user decides about a client, and the bounds it keeps.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwire_proto::features::SupportedVersions;
+use toolwire_proto::negotiate::Verdict;
+use toolwire_proto::requests::{DEFAULT_IN_FLIGHT, Patience};
+use toolwire_proto::rounds::DEFAULT_ROUNDS;
+use toolwire_proto::trace_context::TraceContext;
+use toolwire_types::Implementation;
+
+use crate::client::cache::CacheOptions;
+use crate::client::handlers::Handlers;
+
+/// The bounds of a client.
+///
+/// ```
+/// let mut limits = toolwire::ClientLimits::default();
+/// limits.pages = 10;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientLimits {
+    /// The longest message that is read, in bytes; the call it belongs to fails. 16 MiB.
+    pub message_bytes: usize,
+    /// How many calls run at once; one more waits for its turn. 1024.
+    pub calls_in_flight: usize,
+    /// How many pages of a list are followed. 1000.
+    pub pages: usize,
+    /// How often a server may ask for input within one call. 16.
+    pub rounds: u32,
+    /// How long a call waits without a sign of life. 60 s.
+    pub timeout: Duration,
+    /// How long a call waits at most, whatever progress is reported. 10 min.
+    pub longest_timeout: Duration,
+    /// How long each step of connecting may take. 30 s.
+    pub connect_timeout: Duration,
+    /// How long a server on a pipe may leave `server/discover` unanswered before it counts as one that does not know
+    /// it. 5 s.
+    pub probe_timeout: Duration,
+    /// How long a child process may take to end by itself after its input was closed, and again after it was asked to
+    /// terminate. 2 s.
+    pub exit_grace: Duration,
+    /// How often a lost stream is opened again without anything new having arrived. 5.
+    pub reconnects: u32,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        let patience = Patience::default();
+        Self {
+            message_bytes: 16 * 1024 * 1024,
+            calls_in_flight: DEFAULT_IN_FLIGHT,
+            pages: 1000,
+            rounds: DEFAULT_ROUNDS,
+            timeout: patience.idle,
+            longest_timeout: patience.maximum,
+            connect_timeout: Duration::from_secs(30),
+            probe_timeout: Duration::from_secs(5),
+            exit_grace: Duration::from_secs(2),
+            reconnects: 5,
+        }
+    }
+}
+
+/// Where the trace context of a call comes from.
+pub(crate) type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
+
+/// Everything the builder collects.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) info: Implementation,
+    /// Whether `clientInfo` goes with every modern request.
+    pub(crate) sends_info: bool,
+    pub(crate) versions: SupportedVersions,
+    pub(crate) known: Option<Verdict>,
+    pub(crate) handlers: Handlers,
+    pub(crate) limits: ClientLimits,
+    pub(crate) cache: CacheOptions,
+    #[cfg(feature = "schema-validation")]
+    pub(crate) validates_output: bool,
+    pub(crate) trace: Option<TraceSource>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            info: Implementation::new("toolwire", env!("CARGO_PKG_VERSION")),
+            sends_info: true,
+            versions: SupportedVersions::default(),
+            known: None,
+            handlers: Handlers::default(),
+            limits: ClientLimits::default(),
+            cache: CacheOptions::default(),
+            #[cfg(feature = "schema-validation")]
+            validates_output: false,
+            trace: None,
+        }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("info", &self.info)
+            .field("versions", &self.versions)
+            .field("known", &self.known)
+            .field("handlers", &self.handlers)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

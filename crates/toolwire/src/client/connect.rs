@@ -1,0 +1,296 @@
+//! Opening a connection: which era the server speaks, and what it says of itself.
+//!
+//! The order of questions is [`Probe`]'s; here they are only put, and the answers passed back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::mirrored_headers::routing_headers;
+use toolwire_proto::negotiate::{Channel, Probe, ProbeAction, ProbeEvent, ProbeFailure, Verdict};
+use toolwire_proto::request_meta::{RequestMeta, capabilities_for};
+use toolwire_types::{
+    DiscoverResult, ErrorObject, InitializeRequestParams, InitializeResult, Meta, ProtocolVersion,
+    RawJson,
+};
+
+use crate::client::cache::Cache;
+use crate::client::config::Config;
+use crate::client::handlers::Handlers;
+use crate::client::inbox::Inbox;
+use crate::client::link::{Dial, Link, OutgoingRequest, encode_notification};
+use crate::client::session::{ServerFacts, Session};
+use crate::error::Error;
+
+/// What opening a connection needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) dial: &'a dyn Dial,
+    pub(crate) handlers: &'a Arc<Handlers>,
+    pub(crate) cache: &'a Arc<Cache>,
+    pub(crate) ids: &'a AtomicI64,
+    pub(crate) skipped: &'a Arc<AtomicU64>,
+}
+
+/// A link and the inbox that belongs to it: what an older link still delivers must not reach a newer one.
+struct Opened {
+    link: Arc<dyn Link>,
+    inbox: Arc<Inbox>,
+}
+
+impl Opening<'_> {
+    /// Connects and finds out what to speak; `known` is the verdict of an earlier connection.
+    pub(crate) async fn establish(&self, known: Option<Verdict>) -> Result<Session, Error> {
+        let mut opened = self.open().await?;
+        let found = self.probe(&mut opened, known).await;
+        let Opened { link, inbox } = opened;
+        let begun = match found {
+            Ok((verdict, server)) => {
+                let begun = self.begin(&*link, &inbox, verdict.version()).await;
+                begun.map(|()| (verdict, server))
+            }
+            Err(error) => Err(error),
+        };
+        match begun {
+            Ok((verdict, server)) => Ok(Session {
+                link,
+                inbox,
+                verdict,
+                meta: self.meta(verdict.version()),
+                server: server.map(Arc::new),
+            }),
+            Err(error) => {
+                link.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Begins to speak what was found out.
+    async fn begin(
+        &self,
+        link: &dyn Link,
+        inbox: &Inbox,
+        version: ProtocolVersion,
+    ) -> Result<(), Error> {
+        inbox.speaks(version);
+        link.speaks(version);
+        if version.is_legacy() {
+            let initialized = encode_notification("notifications/initialized", None);
+            within(self.config.limits.connect_timeout, link.send(initialized)).await?;
+            link.ready();
+        }
+        Ok(())
+    }
+
+    async fn open(&self) -> Result<Opened, Error> {
+        let inbox = self.inbox();
+        let link = self.dial.open(Arc::clone(&inbox)).await?;
+        Ok(Opened { link, inbox })
+    }
+
+    fn inbox(&self) -> Arc<Inbox> {
+        let (handlers, cache) = (Arc::clone(self.handlers), Arc::clone(self.cache));
+        Arc::new(Inbox::new(handlers, cache, Arc::clone(self.skipped)))
+    }
+
+    async fn probe(
+        &self,
+        opened: &mut Opened,
+        known: Option<Verdict>,
+    ) -> Result<(Verdict, Option<ServerFacts>), Error> {
+        let channel = self.dial.channel();
+        let ours = self.config.versions.clone();
+        let (mut probe, mut action) = match known {
+            Some(verdict) => Probe::resume(channel, ours, verdict),
+            None => Probe::start(channel, ours),
+        };
+        let mut facts = None;
+        let mut last_error = None;
+        loop {
+            action = match action {
+                ProbeAction::SendDiscover(version) => {
+                    match self.discover(opened, channel, version).await {
+                        Ok(found) => {
+                            let action = probe.on(ProbeEvent::Discovered(&found.versions));
+                            facts = Some(found);
+                            action
+                        }
+                        Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
+                    }
+                }
+                ProbeAction::SendInitialize(version) => {
+                    match self.initialize(opened, version).await {
+                        Ok(found) => {
+                            let offered = found.protocol_version.clone();
+                            facts = Some(found.into());
+                            probe.on(ProbeEvent::Initialized(&offered))
+                        }
+                        Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
+                    }
+                }
+                ProbeAction::Respawn => {
+                    opened.link.close().await;
+                    *opened = self.open().await?;
+                    probe.on(ProbeEvent::Respawned)
+                }
+                ProbeAction::TryHttpWithSse => {
+                    opened.link.close().await;
+                    let inbox = self.inbox();
+                    let opening = self.dial.open_http_with_sse(Arc::clone(&inbox));
+                    match within(self.config.limits.connect_timeout, opening).await {
+                        Ok(link) => {
+                            *opened = Opened { link, inbox };
+                            probe.on(ProbeEvent::HttpWithSseOpened)
+                        }
+                        Err(error) => match error.http_status() {
+                            Some(status) => {
+                                let refused = ProbeEvent::HttpRefused {
+                                    status,
+                                    error: error.rpc(),
+                                };
+                                let action = probe.on(refused);
+                                if !matches!(action, ProbeAction::Fail(_)) {
+                                    *opened = self.open().await?;
+                                }
+                                // The first refusal says more about the server than that of the oldest transport.
+                                last_error.get_or_insert(error);
+                                action
+                            }
+                            None => return Err(last_error.unwrap_or(error)),
+                        },
+                    }
+                }
+                ProbeAction::Done(verdict) => return Ok((verdict, facts)),
+                ProbeAction::Fail(failure) => return Err(explain(failure, last_error)),
+                // Every question above is answered by one event, so the probe never waits for more.
+                _ => return Err(Error::protocol("the server's era cannot be found out")),
+            };
+        }
+    }
+
+    async fn discover(
+        &self,
+        opened: &Opened,
+        channel: Channel,
+        version: ProtocolVersion,
+    ) -> Result<ServerFacts, Error> {
+        let limits = &self.config.limits;
+        let patience = match channel {
+            Channel::Stdio => limits.probe_timeout,
+            Channel::Http => limits.connect_timeout,
+        };
+        let params = self
+            .meta(version)
+            .params(None, &Meta::new())
+            .expect("no parameters are an empty object");
+        let result = self
+            .ask(opened, "server/discover", version, params, patience)
+            .await?;
+        // Whoever answers `server/discover` with something else does not know it.
+        let result: DiscoverResult = result.parse().map_err(|error| {
+            Error::from(ErrorObject::invalid_request(format!(
+                "no answer to server/discover: {error}"
+            )))
+        })?;
+        Ok(result.into())
+    }
+
+    async fn initialize(
+        &self,
+        opened: &Opened,
+        version: ProtocolVersion,
+    ) -> Result<InitializeResult, Error> {
+        let capabilities = capabilities_for(version, &self.config.handlers.capabilities());
+        let params =
+            InitializeRequestParams::new(version.as_str(), capabilities, self.config.info.clone());
+        let params = RawJson::from_serialize(&params).expect("plain data always serialises");
+        let patience = self.config.limits.connect_timeout;
+        let result = self
+            .ask(opened, "initialize", version, params, patience)
+            .await?;
+        result
+            .parse()
+            .map_err(|error| Error::decode("result of initialize", error))
+    }
+
+    async fn ask(
+        &self,
+        opened: &Opened,
+        method: &'static str,
+        version: ProtocolVersion,
+        params: RawJson,
+        patience: Duration,
+    ) -> Result<RawJson, Error> {
+        let mirrored = match version.has_routing_headers() {
+            true => routing_headers(method, params.as_raw_value()).0,
+            false => Vec::new(),
+        };
+        let request = OutgoingRequest {
+            id: self.ids.fetch_add(1, Ordering::Relaxed).into(),
+            method: method.into(),
+            params: Some(params),
+            version,
+            mirrored,
+        };
+        // Until it is answered, the server is taken for one that speaks what it is asked in.
+        opened.inbox.speaks(version);
+        opened.link.speaks(version);
+        let answer = within(patience, opened.link.exchange(&request)).await?;
+        answer.map_err(Error::from)
+    }
+
+    fn meta(&self, version: ProtocolVersion) -> RequestMeta {
+        let info = self.config.sends_info.then_some(&self.config.info);
+        RequestMeta::new(version, info, &self.config.handlers.capabilities())
+    }
+}
+
+/// Tells the probe of a failure, unless it says nothing about the era.
+fn on_failure(
+    probe: &mut Probe,
+    channel: Channel,
+    error: Error,
+    last_error: &mut Option<Error>,
+) -> Result<ProbeAction, Error> {
+    let action = if let Some(status) = error.http_status() {
+        probe.on(ProbeEvent::HttpRefused {
+            status,
+            error: error.rpc(),
+        })
+    } else if let Some(rejection) = error.rpc() {
+        probe.on(ProbeEvent::Rejected(rejection))
+    } else if error.is_timeout() {
+        probe.on(ProbeEvent::TimedOut)
+    } else if error.is_closed() && channel == Channel::Stdio {
+        probe.on(ProbeEvent::ChildExited)
+    } else {
+        return Err(error);
+    };
+    *last_error = Some(error);
+    Ok(action)
+}
+
+fn explain(failure: ProbeFailure, last_error: Option<Error>) -> Error {
+    match (failure, last_error) {
+        (
+            ProbeFailure::HttpStatus(_)
+            | ProbeFailure::Rejected(_)
+            | ProbeFailure::TimedOut
+            | ProbeFailure::ChildExited,
+            Some(error),
+        ) => error,
+        (failure, _) => Error::protocol(failure.to_string()),
+    }
+}
+
+async fn within<T>(
+    patience: Duration,
+    future: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(patience, future)
+        .await
+        .unwrap_or_else(|_| Err(Error::timeout()))
+}

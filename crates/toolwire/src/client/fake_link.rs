@@ -1,0 +1,166 @@
+//! A server that is a function, for tests of what the client sends and keeps.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use toolwire_proto::envelope::Envelope;
+use toolwire_proto::negotiate::Channel;
+use toolwire_proto::strict_json;
+use toolwire_types::{ErrorObject, ProtocolVersion};
+
+use crate::client::inbox::Inbox;
+use crate::client::link::{Answer, Dial, Link, OutgoingRequest, encode_notification};
+use crate::client::{Client, ClientBuilder};
+use crate::engine::BoxFuture;
+use crate::error::Error;
+
+/// What the server got.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sent {
+    pub(crate) method: String,
+    /// Without `_meta`.
+    pub(crate) params: Value,
+    pub(crate) mirrored: Vec<(String, String)>,
+}
+
+type Respond = Box<dyn Fn(&FakeServer, &Sent) -> Result<Value, ErrorObject> + Send + Sync>;
+
+/// A server in the form of a function. Clones are the same server.
+#[derive(Clone)]
+pub(crate) struct FakeServer(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    respond: Respond,
+    sent: Mutex<Vec<Sent>>,
+    inboxes: Mutex<Vec<Arc<Inbox>>>,
+}
+
+impl FakeServer {
+    /// A modern server over HTTP, known under a name.
+    pub(crate) fn new(
+        name: &str,
+        respond: impl Fn(&Self, &Sent) -> Result<Value, ErrorObject> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            name: name.to_owned(),
+            respond: Box::new(respond),
+            sent: Mutex::default(),
+            inboxes: Mutex::default(),
+        }))
+    }
+
+    pub(crate) async fn connect(&self, builder: ClientBuilder) -> Client {
+        let client = Client::open(builder.config, Box::new(self.clone()))
+            .await
+            .unwrap();
+        self.take_sent();
+        client
+    }
+
+    /// What was sent since this was asked last.
+    pub(crate) fn take_sent(&self) -> Vec<Sent> {
+        std::mem::take(&mut *self.0.sent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The methods of what was sent since this was asked last.
+    pub(crate) fn take_methods(&self) -> Vec<String> {
+        self.take_sent()
+            .into_iter()
+            .map(|sent| sent.method)
+            .collect()
+    }
+
+    /// Tells every client something.
+    pub(crate) fn notify(&self, method: &'static str, params: Value) {
+        let message = encode_notification(method, Some(params.into()));
+        let envelope = strict_json::read(&message, &strict_json::Limits::default()).unwrap();
+        let Envelope::Notification(notification) = envelope else {
+            panic!("this is a notification");
+        };
+        let inboxes = self
+            .0
+            .inboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for inbox in &*inboxes {
+            inbox.notification(&notification);
+        }
+    }
+}
+
+impl fmt::Debug for FakeServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
+impl Dial for FakeServer {
+    fn channel(&self) -> Channel {
+        Channel::Http
+    }
+
+    fn name(&self) -> String {
+        self.0.name.clone()
+    }
+
+    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+        self.0
+            .inboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(inbox);
+        let link: Arc<dyn Link> = Arc::new(self.clone());
+        Box::pin(async { Ok(link) })
+    }
+}
+
+impl Link for FakeServer {
+    fn exchange<'a>(
+        &'a self,
+        request: &'a OutgoingRequest,
+    ) -> BoxFuture<'a, Result<Answer, Error>> {
+        let params = request.params.as_ref();
+        let mut params = params.map_or(json!({}), |params| params.to_value().unwrap());
+        if let Some(members) = params.as_object_mut() {
+            members.shift_remove("_meta");
+        }
+        let sent = Sent {
+            method: request.method.clone().into_owned(),
+            params,
+            mirrored: request.mirrored.clone(),
+        };
+        self.0
+            .sent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(sent.clone());
+        let answer = match &*sent.method {
+            "server/discover" => Ok(json!({
+                "resultType": "complete",
+                "supportedVersions": [ProtocolVersion::LATEST],
+                "capabilities": {},
+                "ttlMs": 60_000,
+            })),
+            _ => (self.0.respond)(self, &sent),
+        };
+        Box::pin(async { Ok(answer.map(Into::into)) })
+    }
+
+    fn send(&self, _message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn speaks(&self, _version: ProtocolVersion) {}
+
+    fn ready(&self) {}
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}

@@ -1,0 +1,202 @@
+//! What the client does when the server asks or tells it something.
+//!
+//! The same handlers serve requests of a legacy server and the questions inside an `input_required` result. What is
+//! registered here is what the client says it can do; nothing else is ever advertised.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use toolwire_proto::elicit_answer::{
+    InvalidAnswer, apply_defaults, check_answer, check_url_answer, read_schema,
+};
+use toolwire_proto::sampling_rules::check_sampling;
+use toolwire_proto::subscriptions::Change;
+use toolwire_types::{
+    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
+    ElicitRequestParams, ElicitRequestURLParams, ElicitResult,
+    ElicitationCompleteNotificationParams, ErrorObject, InputRequest, ListRootsResult,
+    LoggingMessageNotificationParams, Notification, RawJson, Root, RootsCapability,
+    SamplingCapability, code,
+};
+
+use crate::engine::{BoxFuture, CatchPanic};
+
+/// A registered answer: a future per question.
+type Asked<Q, A> = Arc<dyn Fn(Q) -> BoxFuture<'static, Result<A, ErrorObject>> + Send + Sync>;
+
+/// A registered listener; it runs where messages are read, so it must be quick.
+type Told<T> = Arc<dyn Fn(T) + Send + Sync>;
+
+/// Everything the user registered.
+#[derive(Clone, Default)]
+pub(crate) struct Handlers {
+    pub(crate) form: Option<Asked<ElicitRequestFormParams, ElicitResult>>,
+    pub(crate) url: Option<Asked<ElicitRequestURLParams, ElicitResult>>,
+    pub(crate) sampling: Option<Asked<CreateMessageRequestParams, CreateMessageResult>>,
+    /// Whether the model behind `sampling` may be given tools.
+    pub(crate) sampling_tools: bool,
+    pub(crate) roots: Option<Roots>,
+    pub(crate) log: Option<Told<LoggingMessageNotificationParams>>,
+    pub(crate) change: Option<Told<Change>>,
+    pub(crate) elicitation_complete: Option<Told<ElicitationCompleteNotificationParams>>,
+    pub(crate) notification: Option<Told<Notification>>,
+    /// Extensions and experiments the user declares beside what is registered.
+    pub(crate) declared: ClientCapabilities,
+}
+
+/// The roots the server may ask for; replaced as a whole.
+#[derive(Clone, Default)]
+pub(crate) struct Roots(Arc<Mutex<Vec<Root>>>);
+
+impl Roots {
+    pub(crate) fn replace(&self, roots: Vec<Root>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = roots;
+    }
+
+    fn list(&self) -> ListRootsResult {
+        let roots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ListRootsResult::new(roots.iter().cloned())
+    }
+}
+
+/// Boxes what a user's closure returns.
+pub(crate) fn asked<Q, A, F, R>(handler: F) -> Asked<Q, A>
+where
+    F: Fn(Q) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<A, ErrorObject>> + Send + 'static,
+{
+    Arc::new(move |question| Box::pin(handler(question)))
+}
+
+impl Handlers {
+    /// What this client can do, from what is registered.
+    pub(crate) fn capabilities(&self) -> ClientCapabilities {
+        let mut capabilities = self.declared.clone();
+        if self.form.is_some() || self.url.is_some() {
+            let mut elicitation = capabilities.elicitation.take().unwrap_or_default();
+            if self.form.is_some() {
+                elicitation = elicitation.with_form();
+            }
+            if self.url.is_some() {
+                elicitation = elicitation.with_url();
+            }
+            capabilities.elicitation = Some(elicitation);
+        }
+        if self.sampling.is_some() {
+            let mut sampling: SamplingCapability = capabilities.sampling.take().unwrap_or_default();
+            if self.sampling_tools {
+                sampling = sampling.with_tools();
+            }
+            capabilities.sampling = Some(sampling);
+        }
+        if self.roots.is_some() {
+            let roots: RootsCapability = capabilities.roots.take().unwrap_or_default();
+            capabilities.roots = Some(roots.with_list_changed());
+        }
+        capabilities
+    }
+
+    /// Answers one question of the server.
+    pub(crate) async fn answer(&self, question: InputRequest) -> Result<RawJson, ErrorObject> {
+        let method = question.method().to_owned();
+        let answering = CatchPanic::new(self.answer_kind(question));
+        answering.await.unwrap_or_else(|_| {
+            Err(ErrorObject::internal(format!(
+                "the handler of {method} panicked"
+            )))
+        })
+    }
+
+    async fn answer_kind(&self, question: InputRequest) -> Result<RawJson, ErrorObject> {
+        match question {
+            InputRequest::Elicitation(ElicitRequestParams::Form(form)) => {
+                let handler = self.form.as_ref().ok_or_else(|| self.no_mode("form"))?;
+                encode(fill_in(form, handler).await?)
+            }
+            InputRequest::Elicitation(ElicitRequestParams::Url(url)) => {
+                let handler = self.url.as_ref().ok_or_else(|| self.no_mode("URL"))?;
+                let answer = handler(url).await?;
+                check_url_answer(&answer).map_err(|invalid| wrong_answer(&invalid))?;
+                encode(answer)
+            }
+            InputRequest::Sampling(request) => {
+                let handler = self.sampling.as_ref();
+                let handler = handler.ok_or_else(|| not_offered("sampling"))?;
+                check_sampling(&request, &self.capabilities())?;
+                encode(handler(*request).await?)
+            }
+            InputRequest::Roots(_) => {
+                let roots = self.roots.as_ref();
+                encode(roots.ok_or_else(|| not_offered("roots"))?.list())
+            }
+            other => Err(ErrorObject::new(
+                code::METHOD_NOT_FOUND,
+                format!("this client has no answer to {:?}", other.method()),
+            )),
+        }
+    }
+}
+
+impl Handlers {
+    /// A mode that was not declared is a wrong parameter where elicitation was declared at all.
+    ///
+    /// Spec 2025-11-25, client/elicitation, "Error Handling".
+    fn no_mode(&self, mode: &str) -> ErrorObject {
+        let what = format!("this client does not offer {mode} elicitation");
+        match self.form.is_some() || self.url.is_some() {
+            true => ErrorObject::invalid_params(what),
+            false => ErrorObject::method_not_found(what),
+        }
+    }
+}
+
+/// Lets the handler fill in a form, adds the defaults, and checks the answer before anybody sees it.
+async fn fill_in(
+    form: ElicitRequestFormParams,
+    handler: &Asked<ElicitRequestFormParams, ElicitResult>,
+) -> Result<ElicitResult, ErrorObject> {
+    let schema = read_schema(&form)?;
+    let mut answer = handler(form).await?;
+    apply_defaults(&schema, &mut answer);
+    // The mistake is the handler's, so the server only hears that there is no answer.
+    check_answer(&schema, &answer).map_err(|invalid| wrong_answer(&invalid))?;
+    Ok(answer)
+}
+
+fn wrong_answer(invalid: &InvalidAnswer) -> ErrorObject {
+    tracing::error!(%invalid, "the elicitation handler's answer does not fit the question");
+    ErrorObject::internal(format!("the answer does not fit the question: {invalid}"))
+}
+
+fn not_offered(what: &str) -> ErrorObject {
+    ErrorObject::new(
+        code::METHOD_NOT_FOUND,
+        format!("this client does not offer {what}"),
+    )
+}
+
+fn encode(answer: impl Serialize) -> Result<RawJson, ErrorObject> {
+    RawJson::from_serialize(&answer)
+        .map_err(|error| ErrorObject::internal(format!("the answer is no JSON: {error}")))
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handlers")
+            .field("capabilities", &self.capabilities())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handlers {
+    /// Runs a listener; a panic in it costs nothing but that one message.
+    pub(crate) fn tell<T>(listener: Option<&Told<T>>, what: impl FnOnce() -> T) {
+        let Some(listener) = listener else { return };
+        let listening = std::panic::AssertUnwindSafe(|| listener(what()));
+        if std::panic::catch_unwind(listening).is_err() {
+            tracing::error!("a listener of the client panicked");
+        }
+    }
+}

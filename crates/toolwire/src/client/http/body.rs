@@ -1,0 +1,130 @@
+//! The body of an answer, as it arrives.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+
+use super::{HttpFailure, HttpStep};
+
+/// The body of an answer: bytes that come in pieces, perhaps for hours.
+///
+/// Dropping it before its end closes the stream, which tells the server that nobody waits any more.
+pub struct HttpBody(UnsyncBoxBody<Bytes, HttpFailure>);
+
+impl HttpBody {
+    /// A body that is there already.
+    #[must_use]
+    pub fn full(bytes: impl Into<Bytes>) -> Self {
+        Self::new(Full::new(bytes.into()))
+    }
+
+    /// A body that comes from somewhere else.
+    ///
+    /// An error that is an [`HttpFailure`] stays as it is; any other becomes the source of one at [`HttpStep::Receive`].
+    #[must_use]
+    pub fn new<B>(body: B) -> Self
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        Self(UnsyncBoxBody::new(body.map_err(
+            |error| match error.into().downcast::<HttpFailure>() {
+                Ok(failure) => *failure,
+                Err(source) => {
+                    HttpFailure::new(HttpStep::Receive, "the answer broke off").with_source(source)
+                }
+            },
+        )))
+    }
+
+    /// The next piece, or nothing when the body is complete. Trailers are passed over.
+    ///
+    /// # Errors
+    ///
+    /// Fails once when the body breaks off; nothing comes after that.
+    ///
+    /// # Cancellation
+    ///
+    /// A dropped call loses nothing; the next one goes on where it waited.
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpFailure>> {
+        loop {
+            match self.0.frame().await? {
+                Ok(frame) => {
+                    if let Ok(bytes) = frame.into_data()
+                        && !bytes.is_empty()
+                    {
+                        return Some(Ok(bytes));
+                    }
+                }
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+    }
+
+    /// The whole body, which may have `limit` bytes at most.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the body breaks off or has more bytes than `limit`.
+    pub async fn read_whole(mut self, limit: usize) -> Result<Bytes, HttpFailure> {
+        let Some(first) = self.chunk().await.transpose()? else {
+            return Ok(Bytes::new());
+        };
+        within(first.len(), limit)?;
+        // Most answers are one piece, which needs no copy.
+        let Some(second) = self.chunk().await.transpose()? else {
+            return Ok(first);
+        };
+        let mut whole = BytesMut::from(first);
+        let mut next = Some(second);
+        while let Some(piece) = next {
+            within(whole.len() + piece.len(), limit)?;
+            whole.extend_from_slice(&piece);
+            next = self.chunk().await.transpose()?;
+        }
+        Ok(whole.freeze())
+    }
+}
+
+fn within(length: usize, limit: usize) -> Result<(), HttpFailure> {
+    if length <= limit {
+        return Ok(());
+    }
+    Err(HttpFailure::new(
+        HttpStep::Receive,
+        format!("the answer has more than {limit} bytes"),
+    )
+    .with_advice("allow larger answers if this server is meant to send them"))
+}
+
+impl Body for HttpBody {
+    type Data = Bytes;
+    type Error = HttpFailure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
+        Pin::new(&mut self.0).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
+
+impl fmt::Debug for HttpBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpBody").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! A whole list, page by page.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use toolwire_proto::pages::PageWalk;
+use toolwire_types::code;
+
+use crate::client::Client;
+use crate::client::cache::CacheMode;
+use crate::client::call::{Call, CallOptions};
+use crate::engine::BoxFuture;
+use crate::error::Error;
+
+/// A list that is fetched when it is awaited, all pages of it.
+///
+/// A server that repeats a cursor, or has more pages than [`ClientLimits::pages`](crate::client::ClientLimits), ends it
+/// with an error.
+#[must_use = "a list is fetched when it is awaited"]
+pub struct List<P, T> {
+    client: Client,
+    options: CallOptions,
+    page: fn(&Client, Option<String>) -> Call<P>,
+    take: fn(P) -> (Vec<T>, Option<String>),
+}
+
+impl<P, T> List<P, T> {
+    pub(crate) fn new(
+        client: &Client,
+        page: fn(&Client, Option<String>) -> Call<P>,
+        take: fn(P) -> (Vec<T>, Option<String>),
+    ) -> Self {
+        Self {
+            client: client.clone(),
+            options: CallOptions::default(),
+            page,
+            take,
+        }
+    }
+
+    /// Waits this long for each page. Default: 60 s.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Decides whether pages that were kept will do.
+    pub fn with_cache(mut self, mode: CacheMode) -> Self {
+        self.options.cache = mode;
+        self
+    }
+}
+
+impl<P: Send + 'static, T: Send + 'static> IntoFuture for List<P, T> {
+    type Output = Result<Vec<T>, Error>;
+    type IntoFuture = BoxFuture<'static, Result<Vec<T>, Error>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let outcome = match self.walk(&self.options).await {
+                // The cursor came from a page that was kept, and the list has changed since: once more from the start.
+                Err(Stop::RefusedCursor(_)) if self.options.cache == CacheMode::Use => {
+                    let mut options = self.options.clone();
+                    options.cache = CacheMode::Refresh;
+                    self.walk(&options).await
+                }
+                outcome => outcome,
+            };
+            outcome.map_err(|stop| match stop {
+                Stop::RefusedCursor(error) | Stop::Failed(error) => error,
+            })
+        })
+    }
+}
+
+/// Why a walk through the pages ended early.
+enum Stop {
+    /// The server did not accept a cursor it had given out.
+    RefusedCursor(Error),
+    Failed(Error),
+}
+
+impl<P: Send + 'static, T> List<P, T> {
+    async fn walk(&self, options: &CallOptions) -> Result<Vec<T>, Stop> {
+        let mut walk = PageWalk::new(self.client.shared.config.limits.pages);
+        let mut all = Vec::new();
+        let mut cursor = None;
+        loop {
+            let is_later_page = cursor.is_some();
+            let call = (self.page)(&self.client, cursor).with_options(options.clone());
+            let page = call.await.map_err(|error| match error.rpc() {
+                Some(rpc) if is_later_page && rpc.code == code::INVALID_PARAMS => {
+                    Stop::RefusedCursor(error)
+                }
+                _ => Stop::Failed(error),
+            })?;
+            let (mut entries, next) = (self.take)(page);
+            all.append(&mut entries);
+            cursor = walk
+                .next(next.as_deref())
+                .map_err(|error| Stop::Failed(Error::limit(error.to_string())))?;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+impl<P, T> fmt::Debug for List<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("List")
+    }
+}

@@ -1,0 +1,258 @@
+//! A call from its parameters to its result: deadlines, rounds of questions, second attempts.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::methods;
+use toolwire_proto::requests::Patience;
+use toolwire_proto::result_kind::{ResultKind, classify};
+use toolwire_proto::rounds::{RoundCounter, retry_params};
+use toolwire_types::{
+    InputRequiredResult, InputResponses, Meta, ProgressToken, RawJson, code, meta_key,
+};
+
+use crate::client::Client;
+use crate::client::cache::Lookup;
+use crate::client::call::CallOptions;
+use crate::client::inbox::Inbox;
+use crate::client::link::{Answer, OutgoingRequest};
+use crate::client::session::Session;
+use crate::error::Error;
+
+impl Client {
+    /// Makes a call: asks the cache, answers the server's questions, and yields the complete result.
+    pub(crate) async fn run(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+        options: &CallOptions,
+    ) -> Result<RawJson, Error> {
+        let version = self.version();
+        let looked_up = self
+            .shared
+            .cache
+            .look_up(version, method, params.as_ref(), options.cache)
+            .await;
+        let ticket = match looked_up {
+            Lookup::Hit(result) => return Ok(result),
+            Lookup::Miss(ticket) => Some(ticket),
+            Lookup::Uncached => None,
+        };
+        let round = self.round(method, params.as_ref(), options).await;
+        let result = round.inspect_err(|error| {
+            self.shared.cache.refused(method, params.as_ref(), error);
+        })?;
+        let asked = match self.kind(method, &result)? {
+            ResultKind::InputRequired(asked) if !options.leaves_questions => asked,
+            _ => {
+                if let Some(ticket) = ticket {
+                    self.shared.cache.keep(ticket, &result).await;
+                }
+                return Ok(result);
+            }
+        };
+        self.answer_questions(method, params, options, asked).await
+    }
+
+    /// Repeats a request with answers until the server asks no more. What comes of it is never kept.
+    async fn answer_questions(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+        options: &CallOptions,
+        mut asked: InputRequiredResult,
+    ) -> Result<RawJson, Error> {
+        let original = params.unwrap_or_else(RawJson::empty_object);
+        let mut rounds = RoundCounter::new(self.shared.config.limits.rounds);
+        loop {
+            let pause = rounds
+                .next_round(&asked)
+                .map_err(|error| Error::limit(format!("{method}: {error}")))?;
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            let answers = self.answers(&asked).await?;
+            let params = retry_params(&original, &asked, &answers)
+                .map_err(|error| Error::refused(format!("{method}: {error}")))?;
+            let result = self.round(method, Some(&params), options).await?;
+            match self.kind(method, &result)? {
+                ResultKind::InputRequired(next) => asked = next,
+                _ => return Ok(result),
+            }
+        }
+    }
+
+    async fn answers(&self, asked: &InputRequiredResult) -> Result<InputResponses, Error> {
+        let mut answers = InputResponses::new();
+        let questions = asked
+            .input_requests
+            .iter()
+            .flat_map(|requests| requests.iter());
+        for (key, question) in questions {
+            let answer = self.shared.handlers.answer(question.clone()).await;
+            let answer = answer.map_err(|error| {
+                Error::refused(format!(
+                    "the server's question {key:?} ({}) has no answer: {}",
+                    question.method(),
+                    error.message
+                ))
+            })?;
+            answers.insert(key, answer);
+        }
+        Ok(answers)
+    }
+
+    fn kind(&self, method: &str, result: &RawJson) -> Result<ResultKind, Error> {
+        let declared = &self.shared.config.handlers.declared;
+        let kind = classify(
+            self.version(),
+            methods::find(method),
+            |extension| declared.extension(extension).is_some(),
+            result.as_raw_value(),
+        );
+        match kind {
+            ResultKind::Unknown(kind) => Err(Error::protocol(format!(
+                "the server answered {method} with a result of type {kind:?}, which this client does not know"
+            ))),
+            ResultKind::Malformed(what) => Err(Error::protocol(format!(
+                "the server's answer to {method} is malformed: {what}"
+            ))),
+            known => Ok(known),
+        }
+    }
+
+    /// One request and its answer, tried again where the first attempt could not have had an effect.
+    async fn round(
+        &self,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<RawJson, Error> {
+        let session = self.session();
+        let error = match self.exchange(&session, method, params, options).await {
+            Ok(result) => return Ok(result),
+            Err(error) => error,
+        };
+        let mismatch = error
+            .rpc()
+            .is_some_and(|rpc| rpc.code == code::HEADER_MISMATCH);
+        if mismatch
+            && session.version().has_routing_headers()
+            && self.relist_tools(method, params).await
+        {
+            return self.exchange(&session, method, params, options).await;
+        }
+        match self.renewed(&session, &error).await? {
+            Some(session) => self.exchange(&session, method, params, options).await,
+            None => Err(error),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        session: &Session,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<RawJson, Error> {
+        let shared = &self.shared;
+        let version = session.version();
+        let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut meta = self.call_meta(options);
+        let alive = Arc::new(Notify::new());
+        let _progress = options.on_progress.as_ref().map(|tell| {
+            // The id is as unique as a token has to be.
+            let token = ProgressToken::from(id);
+            meta.insert(meta_key::PROGRESS_TOKEN, RawJson::from_value(&id.into()));
+            let routes = &session.inbox.progress;
+            routes.register(token, Arc::clone(tell), Arc::clone(&alive))
+        });
+        if let Some(level) = options.log_level.or_else(|| self.log_level())
+            && version.logs_on_request_only()
+        {
+            let level = RawJson::from_serialize(&level).expect("a level is a string");
+            meta.insert(meta_key::LOG_LEVEL, level);
+        }
+        let params = session
+            .meta
+            .params(params, &meta)
+            .map_err(|error| Error::refused(format!("{method}: {error}")))?;
+        let mirrored = match version.has_routing_headers() {
+            true => self.mirrored(method, &params)?,
+            false => Vec::new(),
+        };
+        let request = OutgoingRequest {
+            id: id.into(),
+            method: Cow::Owned(method.to_owned()),
+            params: Some(params),
+            version,
+            mirrored,
+        };
+        let limits = &shared.config.limits;
+        let patience = Patience {
+            idle: options.timeout.unwrap_or(limits.timeout),
+            maximum: options.longest_timeout.unwrap_or(limits.longest_timeout),
+        };
+        let exchange = async {
+            // Whoever comes when everything is taken waits for a turn; the deadline covers that, too.
+            let _turn = shared.turns.acquire().await.map_err(|_| Error::closed())?;
+            session.link.exchange(&request).await
+        };
+        let answer = before_deadline(patience, &alive, &session.inbox, exchange).await?;
+        answer.map_err(Error::from)
+    }
+
+    fn call_meta(&self, options: &CallOptions) -> Meta {
+        let mut meta = Meta::new();
+        let source = self.shared.config.trace.as_ref();
+        let trace = options
+            .trace
+            .clone()
+            .or_else(|| source.and_then(|source| source()));
+        if let Some(trace) = trace {
+            trace.to_meta(&mut meta);
+        }
+        for (key, value) in options.meta.iter() {
+            meta.insert(key, value.clone());
+        }
+        meta
+    }
+}
+
+/// Waits for an answer as long as there are signs of life, but no longer than the maximum.
+async fn before_deadline(
+    patience: Patience,
+    alive: &Notify,
+    inbox: &Inbox,
+    exchange: impl Future<Output = Result<Answer, Error>>,
+) -> Result<Answer, Error> {
+    tokio::pin!(exchange);
+    let start = Instant::now();
+    let latest = after(start, patience.maximum);
+    let mut deadline = after(start, patience.idle).min(latest);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut exchange => return answer,
+            () = alive.notified() => deadline = after(Instant::now(), patience.idle).min(latest),
+            () = tokio::time::sleep_until(deadline) => {
+                // A server that waits for an answer of this side, perhaps of a person, cannot go on by itself.
+                if deadline >= latest || !inbox.is_answering() {
+                    return Err(Error::timeout());
+                }
+                deadline = after(Instant::now(), patience.idle).min(latest);
+            }
+        }
+    }
+}
+
+/// A moment that may be too far away to be written down.
+fn after(start: Instant, duration: Duration) -> Instant {
+    const FAR_AWAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    start + duration.min(FAR_AWAY)
+}

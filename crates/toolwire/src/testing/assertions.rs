@@ -1,0 +1,201 @@
+//! What tests say about results. A failure shows the whole result, as it went over the wire.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolwire_types::{
+    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents,
+};
+
+use crate::error::Error;
+
+/// A result that carries texts: of a tool, a prompt or a resource.
+pub trait TextResult: Serialize + sealed::Sealed {
+    /// Its texts in order; other content is left out.
+    fn texts(&self) -> Vec<&str>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::CallToolResult {}
+    impl Sealed for super::GetPromptResult {}
+    impl Sealed for super::ReadResourceResult {}
+}
+
+impl TextResult for CallToolResult {
+    fn texts(&self) -> Vec<&str> {
+        self.content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect()
+    }
+}
+
+impl TextResult for GetPromptResult {
+    fn texts(&self) -> Vec<&str> {
+        let messages = self.messages.iter();
+        messages
+            .filter_map(|message| message.content.as_text())
+            .collect()
+    }
+}
+
+impl TextResult for ReadResourceResult {
+    fn texts(&self) -> Vec<&str> {
+        fn text(contents: &ResourceContents) -> Option<&str> {
+            match contents {
+                ResourceContents::Text(text) => Some(&text.text),
+                _ => None,
+            }
+        }
+        self.contents.iter().filter_map(text).collect()
+    }
+}
+
+/// The result is no error, and its texts, joined by line breaks, are these.
+///
+/// # Panics
+/// When they are not.
+#[track_caller]
+pub fn assert_text(result: &impl TextResult, expected: &str) {
+    let shown = pretty(result);
+    let value = serde_json::to_value(result).expect("a result always serialises");
+    assert!(
+        value.get("isError") != Some(&Value::Bool(true)),
+        "expected the text {expected:?}, but the tool failed:\n{shown}"
+    );
+    let text = result.texts().join("\n");
+    assert!(
+        text == expected,
+        "expected the text {expected:?}, but it is {text:?}:\n{shown}"
+    );
+}
+
+/// The structured content of a tool's result is this; anything that serialises.
+///
+/// ```
+/// use toolwire::{CallToolResult, testing};
+///
+/// let result = CallToolResult::structured(&serde_json::json!({"sum": 3})).unwrap();
+/// testing::assert_structured(&result, serde_json::json!({"sum": 3}));
+/// ```
+///
+/// # Panics
+/// When it is another one, or there is none.
+#[track_caller]
+pub fn assert_structured(result: &CallToolResult, expected: impl Serialize) {
+    let expected = serde_json::to_value(expected).expect("the expected value serialises");
+    let shown = pretty(result);
+    let Some(content) = &result.structured_content else {
+        panic!("expected structured content, but there is none:\n{shown}");
+    };
+    let content = content.to_value().expect("structured content is JSON");
+    assert!(
+        content == expected,
+        "expected the structured content {expected}, but it is {content}:\n{shown}"
+    );
+}
+
+/// The tool failed, and its text contains this.
+///
+/// ```
+/// use toolwire::{CallToolResult, testing};
+///
+/// testing::assert_tool_error(&CallToolResult::error("no such city: Atlantis"), "Atlantis");
+/// ```
+///
+/// # Panics
+/// When it did not fail, or with another text.
+#[track_caller]
+pub fn assert_tool_error(result: &CallToolResult, part: &str) {
+    let shown = pretty(result);
+    assert!(
+        result.is_error == Some(true),
+        "expected the tool to fail with {part:?}, but it did not:\n{shown}"
+    );
+    let text = result.texts().join("\n");
+    assert!(
+        text.contains(part),
+        "expected the tool to fail with {part:?}, but it said {text:?}:\n{shown}"
+    );
+}
+
+/// The call was answered with a JSON-RPC error of this code. Returns the error's message.
+///
+/// # Panics
+/// When it succeeded, or failed in another way.
+#[track_caller]
+pub fn assert_rpc_error<T>(outcome: &Result<T, Error>, code: i64) -> &str {
+    let error = match outcome {
+        Ok(_) => panic!("expected the error {code}, but the call succeeded"),
+        Err(error) => error,
+    };
+    match error.rpc() {
+        Some(rpc) if rpc.code == code => &rpc.message,
+        Some(rpc) => panic!(
+            "expected the error {code}, but it is {}: {}",
+            rpc.code, rpc.message
+        ),
+        None => panic!("expected the error {code} from the server, but: {error}"),
+    }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("a result always serialises")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire_types::ErrorObject;
+
+    use super::*;
+
+    fn message_of(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
+        let panic = std::panic::catch_unwind(check).expect_err("the assertion holds");
+        *panic.downcast::<String>().expect("a formatted message")
+    }
+
+    #[test]
+    fn a_failed_assertion_shows_what_was_there() {
+        let result = CallToolResult::text("4");
+        let message = message_of(|| assert_text(&result, "3"));
+        assert!(message.contains("expected the text \"3\", but it is \"4\""));
+        assert!(message.contains("\"type\": \"text\""), "{message}");
+        let message = message_of(|| assert_structured(&result, json!({})));
+        assert!(message.contains("there is none"), "{message}");
+        let message = message_of(|| assert_tool_error(&result, "no"));
+        assert!(message.contains("but it did not"), "{message}");
+    }
+
+    #[test]
+    fn the_text_of_a_failed_tool_is_no_text() {
+        let result = CallToolResult::error("3");
+        assert!(message_of(|| assert_text(&result, "3")).contains("the tool failed"));
+        assert_tool_error(&result, "3");
+    }
+
+    #[test]
+    fn structured_content_is_compared_as_a_value() {
+        let result = CallToolResult::structured(&json!({"a": 1, "b": 2})).expect("plain data");
+        assert_structured(&result, json!({"b": 2, "a": 1}));
+        let message = message_of(|| assert_structured(&result, json!({"a": 1})));
+        assert!(message.contains(r#"but it is {"a":1,"b":2}"#), "{message}");
+    }
+
+    #[test]
+    fn errors_of_the_server_are_told_from_others() {
+        let refused: Result<(), Error> = Err(ErrorObject::invalid_params("no such note").into());
+        assert_eq!(assert_rpc_error(&refused, -32602), "no such note");
+        let other = std::panic::AssertUnwindSafe(&refused);
+        let message = message_of(move || {
+            assert_rpc_error(*other, -32601);
+        });
+        assert!(message.contains("it is -32602"), "{message}");
+        let late: Result<(), Error> = Err(Error::timeout());
+        let late = std::panic::AssertUnwindSafe(&late);
+        let message = message_of(move || {
+            assert_rpc_error(*late, 1);
+        });
+        assert!(message.contains("deadline"), "{message}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Tests without ports and children: of servers, of clients, and of what the two say to each other.
+//!
+//! * [`client`] and [`client_speaking`] connect to any server in the same process, in one line.
+//! * [`assert_text`], [`assert_structured`], [`assert_tool_error`] and [`assert_rpc_error`] look at results and show all
+//!   of a result that is not as expected.
+//! * [`ScriptedServer`] plays the server for a real [`Client`](crate::client::Client), [`ScriptedClient`] the client for a real
+//!   [`Server`](crate::server::Server), message by message.
+//! * [`assert_snapshot`] pins everything a server offers in a file that reviewers can read.
+//!
+//! It is behind the feature `testing`; enable it for your dev-dependency. Everything here panics where a test should
+//! fail, and says why.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! use serde_json::json;
+//! use toolwire::{Server, testing, tool};
+//!
+//! /// Adds two integers.
+//! #[tool]
+//! async fn add(a: i64, b: i64) -> i64 { a + b }
+//!
+//! let server = Server::new("demo", "1.0.0").tool(add);
+//! let client = testing::client(&server).await;
+//! let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
+//! testing::assert_text(&sum, "3");
+//! # }
+//! ```
+
+mod assertions;
+mod connected;
+mod diff;
+mod received;
+mod scripted_client;
+mod scripted_server;
+mod snapshot;
+mod wire;
+
+pub use assertions::{
+    TextResult, assert_rpc_error, assert_structured, assert_text, assert_tool_error,
+};
+pub use connected::{client, client_speaking};
+pub use received::Received;
+pub use scripted_client::ScriptedClient;
+pub use scripted_server::ScriptedServer;
+pub use snapshot::{UPDATE_SNAPSHOTS, assert_snapshot, snapshot};

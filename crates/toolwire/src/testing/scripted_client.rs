@@ -1,0 +1,195 @@
+//! A client that says what the test tells it to.
+
+use std::future::Future;
+use std::panic::Location;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolwire_proto::features::VersionFeatures;
+use toolwire_types::{ProtocolVersion, meta_key};
+
+use crate::server::Server;
+use crate::testing::received::{PATIENCE, Received, outcome, parse, patiently};
+use crate::transport::InProcess;
+
+/// Plays the client for a real server: sends messages and looks at everything that comes back.
+///
+/// The methods that expect something fail the test when something else comes, or nothing within 10 s
+/// ([`with_patience`](Self::with_patience)).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use serde_json::json;
+/// use toolwire::{ProtocolVersion, Server, testing::ScriptedClient, tool};
+///
+/// /// Adds two integers.
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> i64 { a + b }
+///
+/// let server = Server::new("demo", "1.0.0").tool(add);
+/// let mut client = ScriptedClient::speaking(&server, ProtocolVersion::V2025_06_18, json!({})).await;
+/// let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+/// let result = client.call("tools/call", params).await.unwrap();
+/// assert_eq!(result["content"][0]["text"], "3");
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ScriptedClient {
+    wire: InProcess,
+    patience: Duration,
+    next_id: i64,
+    /// What goes into the `_meta` of every request.
+    meta: Map<String, Value>,
+}
+
+impl ScriptedClient {
+    /// Connects and says nothing; requests are sent without `_meta` of their own.
+    #[must_use]
+    pub fn connect(server: &Server) -> Self {
+        Self {
+            wire: InProcess::connect(server),
+            patience: PATIENCE,
+            next_id: 1,
+            meta: Map::new(),
+        }
+    }
+
+    /// Connects as a client of this revision with these capabilities: in a legacy one after the handshake, else with
+    /// the `_meta` that every request needs.
+    ///
+    /// # Panics
+    /// When the server does not serve the revision.
+    pub async fn speaking(server: &Server, version: ProtocolVersion, capabilities: Value) -> Self {
+        let mut client = Self::connect(server);
+        let info = json!({"name": "script", "version": "1.0.0"});
+        if version.is_legacy() {
+            let params = json!({
+                "protocolVersion": version,
+                "capabilities": capabilities,
+                "clientInfo": info,
+            });
+            match client.call("initialize", params).await {
+                Ok(result) => assert_eq!(result["protocolVersion"], json!(version)),
+                Err(error) => panic!("the server refuses to be initialized: {error}"),
+            }
+            client.notify("notifications/initialized", json!({})).await;
+        } else {
+            let meta = [
+                (meta_key::PROTOCOL_VERSION, json!(version)),
+                (meta_key::CLIENT_INFO, info),
+                (meta_key::CLIENT_CAPABILITIES, capabilities),
+            ];
+            client.meta = meta
+                .map(|(key, value)| (key.to_owned(), value))
+                .into_iter()
+                .collect();
+        }
+        client
+    }
+
+    /// Waits longer, or less long, for each message.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sends a request and returns its id.
+    pub async fn request(&mut self, method: &str, mut params: Value) -> Value {
+        let id = json!(self.next_id);
+        self.next_id += 1;
+        if !self.meta.is_empty() {
+            let mut meta = self.meta.clone();
+            if let Some(Value::Object(own)) = params.get_mut("_meta").map(Value::take) {
+                meta.extend(own);
+            }
+            params["_meta"] = Value::Object(meta);
+        }
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+        id
+    }
+
+    /// Sends a request; the next message must be its answer: the result, or the error object.
+    ///
+    /// # Errors
+    /// The error object the server answered with.
+    #[track_caller]
+    pub fn call(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> impl Future<Output = Result<Value, Value>> {
+        let at = Location::caller();
+        async move {
+            let id = self.request(method, params).await;
+            outcome(&self.next(at).await, &id, at)
+        }
+    }
+
+    /// Tells the server something.
+    pub async fn notify(&mut self, method: &str, params: Value) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await;
+    }
+
+    /// Answers a question of a legacy server.
+    pub async fn answer(&mut self, question: &Received, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": question.id, "result": result}))
+            .await;
+    }
+
+    /// Sends one message as it is: a JSON value, or any text without line breaks.
+    ///
+    /// # Panics
+    /// When the server has ended the connection.
+    pub async fn send(&mut self, message: impl ToString) {
+        if let Err(error) = self.wire.send(&message.to_string()).await {
+            panic!("nothing can be sent to the server: {error}");
+        }
+    }
+
+    /// The next message, whatever it is.
+    #[track_caller]
+    pub fn receive(&mut self) -> impl Future<Output = Value> {
+        let at = Location::caller();
+        async move {
+            let text = self.next(at).await;
+            parse(&text, at)
+        }
+    }
+
+    /// The next message, which must be a question of this method.
+    #[track_caller]
+    pub fn expect(&mut self, method: &str) -> impl Future<Output = Received> {
+        let at = Location::caller();
+        async move { Received::read(self.next(at).await, method, true, at) }
+    }
+
+    /// The next message, which must be a notification of this method.
+    #[track_caller]
+    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Received> {
+        let at = Location::caller();
+        async move { Received::read(self.next(at).await, method, false, at) }
+    }
+
+    /// The next message, which must be the answer to this request: its result, or its error object.
+    ///
+    /// # Errors
+    /// The error object the server answered with.
+    #[track_caller]
+    pub fn expect_answer(&mut self, id: Value) -> impl Future<Output = Result<Value, Value>> {
+        let at = Location::caller();
+        async move { outcome(&self.next(at).await, &id, at) }
+    }
+
+    /// Hangs up; the answers to what still runs can be received.
+    pub fn hang_up(&mut self) {
+        self.wire.close();
+    }
+
+    async fn next(&mut self, at: &Location<'_>) -> String {
+        patiently(self.patience, at, self.wire.receive()).await
+    }
+}

@@ -1,0 +1,333 @@
+//! A server that says what the test tells it to.
+
+use std::future::Future;
+use std::panic::Location;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolwire_proto::features::VersionFeatures;
+use toolwire_types::{ProtocolVersion, code};
+
+use crate::client::{Client, ClientBuilder};
+use crate::error::Error;
+use crate::testing::received::{PATIENCE, Received, outcome, parse, patiently};
+use crate::testing::wire::{ScriptDial, Wire};
+
+/// How often everything else gets its turn before silence counts as silence.
+const TURNS_OF_SILENCE: usize = 64;
+
+/// Plays the server for a real client: expects messages and answers, tells, asks or hangs up.
+///
+/// The methods that expect something fail the test when something else comes, or nothing within 10 s
+/// ([`with_patience`](Self::with_patience)). A script that is dropped hangs up.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use serde_json::json;
+/// use toolwire::testing::{ScriptedServer, assert_text};
+/// use toolwire::{Client, ProtocolVersion};
+///
+/// let builder = Client::builder("test", "1.0.0");
+/// let (client, mut server) = ScriptedServer::connect(builder, ProtocolVersion::V2026_07_28).await;
+///
+/// let call = tokio::spawn(client.call_tool("add", json!({"a": 1, "b": 2})).into_future());
+/// let request = server.expect("tools/call").await;
+/// assert_eq!(request.params["arguments"], json!({"a": 1, "b": 2}));
+/// server.answer(&request, json!({"content": [{"type": "text", "text": "3"}]})).await;
+/// assert_text(&call.await.unwrap().unwrap(), "3");
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ScriptedServer {
+    arrivals: mpsc::UnboundedReceiver<Wire>,
+    wire: Option<Wire>,
+    /// Connections that were replaced; they end with the script.
+    earlier: Vec<Wire>,
+    patience: Duration,
+}
+
+impl ScriptedServer {
+    /// Connects a client and agrees on this revision: as a server that offers everything a server can offer.
+    ///
+    /// # Panics
+    /// When the client cannot connect, for example because it does not speak the revision.
+    pub async fn connect(builder: ClientBuilder, version: ProtocolVersion) -> (Client, Self) {
+        let (mut server, connecting) = Self::awaiting(builder);
+        let client = if version.is_legacy() {
+            let (client, ()) = tokio::join!(connecting, server.initialize(version));
+            client
+        } else {
+            tokio::pin!(connecting);
+            let early = tokio::select! {
+                biased;
+                () = server.discover(version) => None,
+                // A client that starts from a verdict asks nothing.
+                client = &mut connecting => Some(client),
+            };
+            match early {
+                Some(client) => client,
+                None => connecting.await,
+            }
+        };
+        let client = match client {
+            Ok(client) => client,
+            Err(error) => panic!("the client cannot connect to the scripted server: {error}"),
+        };
+        if server.wire.is_none() {
+            server.accept().await;
+        }
+        (client, server)
+    }
+
+    /// A server whose script begins before anything was said, and the client's side of connecting to it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use toolwire::{Client, testing::ScriptedServer};
+    ///
+    /// let (mut server, connecting) = ScriptedServer::awaiting(Client::builder("test", "1.0.0"));
+    /// let connecting = tokio::spawn(connecting);
+    /// server.accept().await;
+    /// let question = server.expect("server/discover").await;
+    /// server.refuse(&question, -32022, "no", serde_json::json!({"supported": ["1999-12-31"]})).await;
+    /// let error = connecting.await.unwrap().unwrap_err();
+    /// assert!(error.to_string().contains("1999-12-31"));
+    /// # }
+    /// ```
+    pub fn awaiting(
+        builder: ClientBuilder,
+    ) -> (
+        Self,
+        impl Future<Output = Result<Client, Error>> + Send + 'static,
+    ) {
+        let (dial, arrivals) = ScriptDial::new();
+        let server = Self {
+            arrivals,
+            wire: None,
+            earlier: Vec::new(),
+            patience: PATIENCE,
+        };
+        (server, Client::open(builder.config, Box::new(dial)))
+    }
+
+    /// Waits longer, or less long, for each message. In a test with paused time it must be longer than what the client
+    /// itself waits for.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Takes the next connection: the first one, or the one of a client that dials again. The one before stays open,
+    /// but nobody reads it any more.
+    ///
+    /// # Panics
+    /// When the client does not dial.
+    #[track_caller]
+    pub fn accept(&mut self) -> impl Future<Output = ()> {
+        let at = Location::caller();
+        async move {
+            let arrival = tokio::time::timeout(self.patience, self.arrivals.recv()).await;
+            match arrival {
+                Ok(Some(wire)) => self.earlier.extend(self.wire.replace(wire)),
+                Ok(None) | Err(_) => panic!("expected a connection at {at}, but nobody dialled"),
+            }
+        }
+    }
+
+    /// The next message, whatever it is.
+    #[track_caller]
+    pub fn receive(&mut self) -> impl Future<Output = Value> {
+        let at = Location::caller();
+        async move {
+            let text = self.next(at).await;
+            parse(&text, at)
+        }
+    }
+
+    /// The next message, or `None` when the client has hung up.
+    #[track_caller]
+    pub fn receive_or_end(&mut self) -> impl Future<Output = Option<Value>> {
+        let at = Location::caller();
+        async move {
+            let wire = self.wire.as_mut().expect("the client is connected");
+            let next = tokio::time::timeout(self.patience, wire.from_client.recv()).await;
+            match next {
+                Ok(message) => message.map(|message| parse(&String::from_utf8_lossy(&message), at)),
+                Err(_) => panic!("expected a message or the end at {at}, but nothing came"),
+            }
+        }
+    }
+
+    /// The next message, which must be a request of this method.
+    #[track_caller]
+    pub fn expect(&mut self, method: &str) -> impl Future<Output = Received> {
+        let at = Location::caller();
+        async move { Received::read(self.next(at).await, method, true, at) }
+    }
+
+    /// The next message, which must be a notification of this method.
+    #[track_caller]
+    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Received> {
+        let at = Location::caller();
+        async move { Received::read(self.next(at).await, method, false, at) }
+    }
+
+    /// The next message, which must be the answer to this question: its result, or its error object.
+    #[track_caller]
+    pub fn expect_answer(
+        &mut self,
+        id: impl Into<Value>,
+    ) -> impl Future<Output = Result<Value, Value>> {
+        let at = Location::caller();
+        let id = id.into();
+        async move { outcome(&self.next(at).await, &id, at) }
+    }
+
+    /// Nothing has been sent, and nothing is about to be without time passing.
+    ///
+    /// Certain on a current-thread runtime; on others a message may still be on its way.
+    #[track_caller]
+    pub fn expect_silence(&mut self) -> impl Future<Output = ()> {
+        let at = Location::caller();
+        async move {
+            for _ in 0..TURNS_OF_SILENCE {
+                tokio::task::yield_now().await;
+            }
+            let wire = self.wire.as_mut().expect("the client is connected");
+            if let Ok(message) = wire.from_client.try_recv() {
+                let message = String::from_utf8_lossy(&message);
+                panic!("expected silence at {at}, but received:\n{message}");
+            }
+        }
+    }
+
+    /// The client has hung up, and sent nothing more before.
+    #[track_caller]
+    pub fn expect_end(&mut self) -> impl Future<Output = ()> {
+        let at = Location::caller();
+        async move {
+            let wire = self.wire.as_mut().expect("the client is connected");
+            let end = tokio::time::timeout(self.patience, wire.from_client.recv()).await;
+            match end {
+                Ok(None) => {}
+                Ok(Some(message)) => {
+                    let message = String::from_utf8_lossy(&message);
+                    panic!("expected the end at {at}, but received:\n{message}");
+                }
+                Err(_) => panic!("expected the end at {at}, but the client stays connected"),
+            }
+        }
+    }
+
+    /// Answers a request. In revisions with `resultType`, a result without one is complete.
+    pub async fn answer(&self, request: &Received, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": request.id, "result": result}))
+            .await;
+    }
+
+    /// Answers a request with an error; `data` may be `null`.
+    pub async fn refuse(&self, request: &Received, code: i64, message: &str, data: Value) {
+        let mut error = json!({"code": code, "message": message});
+        if !data.is_null() {
+            error["data"] = data;
+        }
+        self.send(json!({"jsonrpc": "2.0", "id": request.id, "error": error}))
+            .await;
+    }
+
+    /// Tells the client something.
+    pub async fn notify(&self, method: &str, params: Value) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await;
+    }
+
+    /// Asks the client something, as servers of the legacy revisions do.
+    pub async fn ask(&self, id: impl Into<Value>, method: &str, params: Value) {
+        let id = id.into();
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+    }
+
+    /// Sends one message as it is: a JSON value, or any text.
+    ///
+    /// # Panics
+    /// After [`hang_up`](Self::hang_up). A client that has hung up itself is no reason to fail.
+    pub async fn send(&self, message: impl ToString) {
+        let wire = self.wire.as_ref().expect("the client is connected");
+        let to_client = wire.to_client.as_ref();
+        let to_client = to_client.expect("the script has not hung up");
+        drop(to_client.send(message.to_string().into_bytes()).await);
+    }
+
+    /// Ends the connection: calls that still wait fail. What the client sent can still be received.
+    pub fn hang_up(&mut self) {
+        if let Some(wire) = &mut self.wire {
+            wire.to_client = None;
+        }
+    }
+
+    async fn next(&mut self, at: &Location<'_>) -> String {
+        let wire = self.wire.as_mut().expect("the client is connected");
+        let message = async {
+            let message = wire.from_client.recv().await?;
+            Some(String::from_utf8_lossy(&message).into_owned())
+        };
+        patiently(self.patience, at, message).await
+    }
+
+    async fn discover(&mut self, version: ProtocolVersion) {
+        self.accept().await;
+        let request = self.expect("server/discover").await;
+        let result = json!({
+            "resultType": "complete",
+            "supportedVersions": [version],
+            "capabilities": everything(),
+            "_meta": {"io.modelcontextprotocol/serverInfo": server_info()},
+        });
+        self.answer(&request, result).await;
+    }
+
+    async fn initialize(&mut self, version: ProtocolVersion) {
+        let at = Location::caller();
+        self.accept().await;
+        let mut text = self.next(at).await;
+        if parse(&text, at)["method"] == "server/discover" {
+            let probe = Received::read(text, "server/discover", true, at);
+            self.refuse(
+                &probe,
+                code::METHOD_NOT_FOUND,
+                "unknown method",
+                Value::Null,
+            )
+            .await;
+            text = self.next(at).await;
+        }
+        let request = Received::read(text, "initialize", true, at);
+        let result = json!({
+            "protocolVersion": version,
+            "capabilities": everything(),
+            "serverInfo": server_info(),
+        });
+        self.answer(&request, result).await;
+        self.expect_notification("notifications/initialized").await;
+    }
+}
+
+fn server_info() -> Value {
+    json!({"name": "script", "version": "1.0.0"})
+}
+
+/// What a server can offer at all; revisions that do not know one of these pass it over.
+fn everything() -> Value {
+    json!({
+        "completions": {},
+        "logging": {},
+        "prompts": {"listChanged": true},
+        "resources": {"listChanged": true, "subscribe": true},
+        "tools": {"listChanged": true},
+    })
+}

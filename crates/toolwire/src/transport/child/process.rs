@@ -1,0 +1,222 @@
+//! One started process, with everything it starts itself.
+//!
+//! On Unix the server leads a process group of its own, so that a wrapper (`npx`, `sh -c`) and the server behind it end
+//! together. On Windows the tree of processes is ended with `taskkill`; what a wrapper that is already gone has left
+//! behind cannot be found there.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use crate::error::Error;
+use crate::transport::child::command::ServerCommand;
+
+/// How often a group is looked at while it empties; nobody reports the end of processes that are not our children.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The two ways to end processes that do not end by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Force {
+    /// A request they may answer by cleaning up; Windows has none for processes without a window.
+    Terminate,
+    /// The end.
+    Kill,
+}
+
+/// A server process. Dropped before it is over, it is killed and reaped.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    group: Group,
+    over: bool,
+}
+
+/// The pipes of a process that was just started.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    /// Nothing when the server shares the error output of this process.
+    pub(super) stderr: Option<ChildStderr>,
+}
+
+impl Process {
+    pub(super) fn start(command: &ServerCommand) -> Result<(Self, Pipes), Error> {
+        let mut process = command.to_process();
+        process.kill_on_drop(true);
+        #[cfg(unix)]
+        process.process_group(0);
+        let mut child = process
+            .spawn()
+            .map_err(|error| cannot_start(command, error))?;
+        let pipes = Pipes {
+            stdin: child.stdin.take().expect("the command asks for a pipe"),
+            stdout: child.stdout.take().expect("the command asks for a pipe"),
+            stderr: child.stderr.take(),
+        };
+        let group = Group(
+            child
+                .id()
+                .expect("a process that nobody waited for has an id"),
+        );
+        let started = Self {
+            child,
+            group,
+            over: false,
+        };
+        Ok((started, pipes))
+    }
+
+    /// Waits for the end of the process and reaps it. The status is unknown when somebody else in this process reaped it.
+    pub(super) async fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.wait().await.ok()
+    }
+
+    /// Ends everything in the group.
+    pub(super) fn force(&mut self, force: Force) {
+        self.group.force(force);
+        if cfg!(not(unix)) || force == Force::Kill {
+            // Only one that has ended already refuses.
+            let _ = self.child.start_kill();
+        }
+    }
+
+    /// Waits until nobody is left in the group; for use after the process itself has ended.
+    pub(super) async fn group_ended(&self) {
+        while self.group.is_alive() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Nothing is left to be killed or reaped.
+    pub(super) fn over(mut self) {
+        self.over = true;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        // The runtime shuts down, so nobody is there to wait. Killing at once is the only way to leave nothing behind.
+        self.group.force(Force::Kill);
+        if self.child.id().is_some() {
+            self.group.reap_in_background();
+        }
+    }
+}
+
+/// The server and what it started, by the id of the server.
+#[derive(Debug, Clone, Copy)]
+struct Group(u32);
+
+#[cfg(unix)]
+impl Group {
+    fn id(self) -> Option<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(self.0.cast_signed())
+    }
+
+    fn force(self, force: Force) {
+        use rustix::process::Signal;
+
+        let signal = match force {
+            Force::Terminate => Signal::TERM,
+            Force::Kill => Signal::KILL,
+        };
+        if let Some(id) = self.id() {
+            // A group that is already empty is what is wanted.
+            let _ = rustix::process::kill_process_group(id, signal);
+        }
+    }
+
+    fn is_alive(self) -> bool {
+        self.id()
+            .is_some_and(|id| rustix::process::test_kill_process_group(id).is_ok())
+    }
+
+    /// Tokio reaps what it dropped only while one of its runtimes runs; this one is going away.
+    fn reap_in_background(self) {
+        let Some(id) = self.id() else { return };
+        let reaping = std::thread::Builder::new().name("toolwire-reap".to_owned());
+        let reaped = reaping.spawn(move || {
+            rustix::process::waitpid(Some(id), rustix::process::WaitOptions::empty())
+        });
+        if let Err(error) = reaped {
+            tracing::warn!(%error, "a killed server process could not be reaped");
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    fn force(self, _force: Force) {
+        // Walks down from the server, which therefore must not be killed before. Fails when it has ended already.
+        let _ = std::process::Command::new("taskkill")
+            .args(["/T", "/F", "/PID", &self.0.to_string()])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+    }
+
+    fn is_alive(self) -> bool {
+        false
+    }
+
+    fn reap_in_background(self) {}
+}
+
+fn cannot_start(command: &ServerCommand, error: io::Error) -> Error {
+    let program = command.program().to_string_lossy();
+    let why = match (error.kind(), command.directory()) {
+        (_, Some(directory)) if !directory.is_dir() => format!(
+            "its working directory `{}` does not exist; create it or correct `current_dir`",
+            directory.display()
+        ),
+        (io::ErrorKind::NotFound, _) if program.contains(char::is_whitespace) => {
+            "there is no such program; give arguments with `ServerCommand::arg`, not in the name of the program"
+                .to_owned()
+        }
+        (io::ErrorKind::NotFound, _) if cfg!(windows) => {
+            "there is no such program; install it, name its whole path, or add its extension, as in `npx.cmd`"
+                .to_owned()
+        }
+        (io::ErrorKind::NotFound, _) => {
+            "there is no such program; install it, add its directory to PATH, or name its whole path".to_owned()
+        }
+        (io::ErrorKind::PermissionDenied, _) => {
+            "it is not executable; check its permissions, and that it is a program and no directory".to_owned()
+        }
+        _ => "the system refuses to run it".to_owned(),
+    };
+    Error::io(format!("cannot start {command}: {why}"), error)
+}
+
+/// How a process ended, as the end of a sentence.
+pub(super) fn describe(status: Option<ExitStatus>) -> String {
+    let Some(status) = status else {
+        return "ended".to_owned();
+    };
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        let name = match signal {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            4 => "SIGILL",
+            6 => "SIGABRT",
+            9 => "SIGKILL",
+            11 => "SIGSEGV",
+            13 => "SIGPIPE",
+            15 => "SIGTERM",
+            _ => return format!("was ended by signal {signal}"),
+        };
+        return format!("was ended by {name}");
+    }
+    match status.code() {
+        Some(code) => format!("ended with exit code {code}"),
+        None => "ended".to_owned(),
+    }
+}

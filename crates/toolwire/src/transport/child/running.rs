@@ -1,0 +1,271 @@
+//! A server process while it runs, and how it ends.
+//!
+//! ```text
+//!  runs ──► its output ends, it exits, its input breaks, or the client closes
+//!             │  its input is closed
+//!             ▼
+//!           has ended? ──no, after the grace──► SIGTERM ──no──► SIGKILL
+//!             │
+//!             ▼
+//!           the rest of its output is read, then everybody who waits hears how it ended
+//!             │
+//!             ▼
+//!           whoever is left in its process group goes the same way
+//! ```
+//!
+//! All of that happens in one task, so that it goes on when nobody waits for it. When the runtime shuts down before it
+//! is finished, [`Process`] kills what is left.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use toolwire_proto::framing::{Frame, LineDecoder};
+use toolwire_proto::strict_json;
+
+use crate::client::config::ClientLimits;
+use crate::client::inbox::Inbox;
+use crate::client::pipe::{Ending, Pipe, PipeReader};
+use crate::engine::BoxFuture;
+use crate::error::{Closure, ServerExit};
+use crate::transport::child::command::{ServerCommand, StderrOption};
+use crate::transport::child::process::{Force, Pipes, Process, describe};
+use crate::transport::child::stderr::{LastWords, drain, last_line};
+use crate::transport::child::stdin::{Stdin, told, write};
+
+/// How much is read at once; as much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// How many answers and notices may wait for a server that does not read, beside the calls.
+const SPARE_PLACES: usize = 1024;
+
+/// Connects a client with a process that was just started.
+pub(super) fn run(
+    process: Process,
+    pipes: Pipes,
+    command: &ServerCommand,
+    limits: &ClientLimits,
+    inbox: Arc<Inbox>,
+) -> Pipe {
+    let explained = watch::Sender::new(false);
+    let most_waiting = limits.calls_in_flight.saturating_add(SPARE_PLACES);
+    let (stdin, queue) = Stdin::new(most_waiting, explained.subscribe());
+    let (stop, asked_to_stop) = watch::channel(false);
+    let (gone, is_gone) = watch::channel(false);
+    let ending = EndProcess {
+        stop,
+        gone: is_gone,
+    };
+    let (pipe, reader) = Pipe::new(Arc::new(stdin), inbox, Box::new(ending));
+    let reader = Arc::new(reader);
+    let words = Arc::new(LastWords::default());
+    let closing = watch::Sender::new(false);
+    let writing = tokio::spawn(write(pipes.stdin, queue, closing.subscribe()));
+    let reading = tokio::spawn(read(
+        pipes.stdout,
+        limits.message_bytes,
+        Arc::clone(&reader),
+    ));
+    let draining = pipes.stderr.map(|stderr| {
+        let words = Arc::clone(&words);
+        let listener = match &command.stderr {
+            StderrOption::Captured(listener) => listener.clone(),
+            StderrOption::Inherited => None,
+        };
+        tokio::spawn(async move { drain(stderr, &words, listener).await })
+    });
+    let running = Running {
+        process,
+        name: command.to_string(),
+        grace: limits.exit_grace,
+        closing,
+        explained,
+        writing,
+        reading,
+        draining,
+        reader,
+        words,
+    };
+    tokio::spawn(running.until_gone(asked_to_stop, gone));
+    pipe
+}
+
+/// The client's hold on the process. Dropped, it asks the process to end, so that a connection that is given up half way
+/// leaves nothing behind.
+#[derive(Debug)]
+struct EndProcess {
+    stop: watch::Sender<bool>,
+    gone: watch::Receiver<bool>,
+}
+
+impl Ending for EndProcess {
+    fn end(&self) -> BoxFuture<'_, ()> {
+        self.abandon();
+        let mut gone = self.gone.clone();
+        Box::pin(async move { told(&mut gone).await })
+    }
+
+    fn abandon(&self) {
+        self.stop.send_replace(true);
+    }
+}
+
+/// Everything that belongs to one process.
+#[derive(Debug)]
+struct Running {
+    process: Process,
+    name: String,
+    grace: Duration,
+    /// Raised when the server's input is to be closed.
+    closing: watch::Sender<bool>,
+    /// Raised when calls can be told why they fail.
+    explained: watch::Sender<bool>,
+    writing: JoinHandle<()>,
+    reading: JoinHandle<()>,
+    draining: Option<JoinHandle<()>>,
+    reader: Arc<PipeReader>,
+    words: Arc<LastWords>,
+}
+
+impl Running {
+    async fn until_gone(
+        mut self,
+        mut asked_to_stop: watch::Receiver<bool>,
+        gone: watch::Sender<bool>,
+    ) {
+        tokio::select! {
+            _ = self.process.ended() => {}
+            _ = &mut self.reading => {}
+            _ = &mut self.writing => {}
+            // Whoever closes the client knows why calls fail.
+            () = told(&mut asked_to_stop) => drop(self.explained.send_replace(true)),
+        }
+        self.closing.send_replace(true);
+        let mut forces = [Force::Terminate, Force::Kill].into_iter();
+        let status = self.ended(&mut forces).await;
+        self.read_the_rest().await;
+        self.report(status);
+        self.end_group(forces).await;
+        self.writing.abort();
+        self.reading.abort();
+        if let Some(draining) = &self.draining {
+            draining.abort();
+        }
+        self.process.over();
+        gone.send_replace(true);
+    }
+
+    /// Waits for the end of the process, with more and more force.
+    async fn ended(&mut self, forces: &mut impl Iterator<Item = Force>) -> Option<ExitStatus> {
+        loop {
+            if let Ok(status) = timeout(self.grace, self.process.ended()).await {
+                return status;
+            }
+            let Some(force) = forces.next() else {
+                return self.process.ended().await;
+            };
+            // Nobody has to wait for the end of a server that cannot be spoken to any more.
+            let reason = "closed its input or output but did not end";
+            self.explain(Closure {
+                reason: format!("the server process {} {reason}", self.name),
+                exit: None,
+            });
+            self.process.force(force);
+        }
+    }
+
+    /// Takes what the process wrote before it ended. What it started may still hold the other ends of the pipes, so that
+    /// the output never ends; then the grace has to do.
+    async fn read_the_rest(&mut self) {
+        let rest = async {
+            finished(&mut self.reading).await;
+            if let Some(draining) = &mut self.draining {
+                finished(draining).await;
+            }
+        };
+        let _ = timeout(self.grace, rest).await;
+    }
+
+    fn report(&self, status: Option<ExitStatus>) {
+        let stderr = self.words.text();
+        let mut reason = format!("the server process {} {}", self.name, describe(status));
+        if let Some(line) = last_line(&stderr) {
+            reason.push_str("; its last words: ");
+            reason.push_str(&line);
+        }
+        tracing::debug!(reason, "a server process is gone");
+        let exit = ServerExit {
+            code: status.and_then(|status| status.code()),
+            stderr,
+        };
+        self.explain(Closure {
+            reason,
+            exit: Some(exit),
+        });
+    }
+
+    /// Tells everybody who waits why; the first reason counts.
+    fn explain(&self, closure: Closure) {
+        self.reader.ended(closure);
+        self.explained.send_replace(true);
+    }
+
+    /// Ends what the process has left behind.
+    async fn end_group(&mut self, mut forces: impl Iterator<Item = Force>) {
+        while timeout(self.grace, self.process.group_ended())
+            .await
+            .is_err()
+        {
+            let Some(force) = forces.next() else { return };
+            self.process.force(force);
+        }
+    }
+}
+
+/// Reads messages until the server closes its output.
+async fn read(mut stdout: impl AsyncRead + Unpin, longest: usize, reader: Arc<PipeReader>) {
+    let mut decoder = LineDecoder::new(longest);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let mut rest = match stdout.read(&mut chunk).await {
+            Ok(0) => break,
+            Ok(length) => &chunk[..length],
+            Err(error) => {
+                tracing::debug!(%error, "the server's output cannot be read");
+                break;
+            }
+        };
+        while let Some(frame) = decoder.next_frame(&mut rest) {
+            take(frame, &decoder, &reader);
+        }
+    }
+    if let Some(frame) = decoder.finish() {
+        take(frame, &decoder, &reader);
+    }
+}
+
+fn take(frame: Frame<'_>, decoder: &LineDecoder, reader: &PipeReader) {
+    match frame {
+        Frame::Line(line) => reader.message(&line),
+        Frame::TooLong => reader.too_long(decoder.skipped_head()),
+        // A last message without a newline is still one. Half a message says less than the end that follows.
+        Frame::Unterminated(line) => {
+            match strict_json::read(&line, &strict_json::Limits::default()) {
+                Ok(_) => reader.message(&line),
+                Err(_) => reader.skipped("half a line"),
+            }
+        }
+    }
+}
+
+/// Waits for a task, also for one that was already waited for.
+async fn finished(task: &mut JoinHandle<()>) {
+    if !task.is_finished() {
+        // A task that panicked is finished, too.
+        let _ = task.await;
+    }
+}

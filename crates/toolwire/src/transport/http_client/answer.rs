@@ -1,0 +1,180 @@
+//! What came back for one POST: a message, a stream of them, or a refusal.
+
+use http::Response;
+use http::header::CONTENT_TYPE;
+use toolwire_proto::envelope::{Envelope, ResponseEnvelope};
+use toolwire_proto::http::{is_event_stream, is_json};
+use toolwire_proto::requests::plain_number;
+use toolwire_proto::strict_json;
+use toolwire_types::{RawJson, RequestId, ResponseId};
+
+use crate::client::http::HttpBody;
+use crate::client::intake::Intake;
+use crate::client::link::Answer;
+use crate::error::{Closure, Error};
+
+/// How much of a refusal is read.
+const REFUSAL_BYTES: usize = 64 * 1024;
+/// How much of a refusal that is no message is repeated in the error.
+const SHOWN_BYTES: usize = 200;
+
+/// A success, by its content type.
+pub(super) enum Body {
+    /// One message, unread.
+    Json(HttpBody),
+    /// A stream of messages.
+    Events(HttpBody),
+}
+
+/// Sorts an answer to a request.
+///
+/// # Errors
+/// When the status is no success, or the body is neither JSON nor a stream.
+pub(super) async fn sort(response: Response<HttpBody>) -> Result<Body, Error> {
+    let status = response.status();
+    if !status.is_success() {
+        return Err(refusal(response).await);
+    }
+    // 202 and 204 accept something that wants no answer; a request does.
+    if status.as_u16() == 200 {
+        if is_json(content_type(&response)) {
+            return Ok(Body::Json(response.into_body()));
+        }
+        if is_stream(&response) {
+            return Ok(Body::Events(response.into_body()));
+        }
+    }
+    let kind = content_type(&response).unwrap_or("no content type");
+    Err(Error::protocol(format!(
+        "the server answered a request with HTTP status {status} and {kind}; is this the address of an MCP endpoint?"
+    )))
+}
+
+/// The error of an answer whose status is no success, with the JSON-RPC error in it when there is one.
+pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
+    let status = response.status();
+    let body = response.into_body().read_whole(REFUSAL_BYTES).await;
+    let body = body.unwrap_or_default();
+    let limits = strict_json::Limits::default();
+    let error = match strict_json::read(&body, &limits) {
+        Ok(Envelope::Response(ResponseEnvelope {
+            outcome: Err(error),
+            ..
+        })) => Error::from(error),
+        _ => Error::protocol(match shown(&body) {
+            Some(text) => format!("the server answered with HTTP status {status}: {text}"),
+            None => format!("the server answered with HTTP status {status}"),
+        }),
+    };
+    error.with_http_status(status.as_u16())
+}
+
+/// Reads the one message of a JSON answer.
+pub(super) async fn read_json(
+    body: HttpBody,
+    limit: usize,
+    intake: &Intake,
+    id: &RequestId,
+) -> Result<Answer, Error> {
+    let bytes = read_whole(body, limit).await?;
+    // A server that could not read the request does not know its id; here it can mean no other.
+    if let Ok(Envelope::Response(ResponseEnvelope {
+        id: ResponseId::Null | ResponseId::Absent,
+        outcome: Err(error),
+    })) = strict_json::read(&bytes, &strict_json::Limits::default())
+    {
+        return Ok(Err(error));
+    }
+    match take(intake, &bytes, id)? {
+        Some(answer) => Ok(answer),
+        None => Err(Error::protocol(
+            "the server's answer does not belong to the request",
+        )),
+    }
+}
+
+async fn read_whole(mut body: HttpBody, limit: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = body.chunk().await {
+        let chunk = chunk.map_err(|error| broken_off().with_source(error))?;
+        if bytes.len() + chunk.len() > limit {
+            return Err(Error::limit(
+                "the server's answer is over the limit of this client; raise ClientLimits::message_bytes",
+            ));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// The error of an answer that ended too early.
+pub(super) fn broken_off() -> Error {
+    Error::closed_because(Closure {
+        reason: "the connection was lost before the answer came".to_owned(),
+        exit: None,
+    })
+}
+
+/// Takes one message that came for a request; yields its answer once it is that.
+///
+/// # Errors
+/// When it is the answer, but unreadable.
+pub(super) fn take(intake: &Intake, bytes: &[u8], id: &RequestId) -> Result<Option<Answer>, Error> {
+    let mut found = None;
+    let taken = intake.message(bytes, &mut |response| match is_answer_to(&response.id, id)
+        && found.is_none()
+    {
+        true => found = Some(response.outcome.map(RawJson::from)),
+        false => intake.inbox.skipped("an answer that nobody waits for"),
+    });
+    match taken {
+        Ok(()) => Ok(found),
+        Err(unreadable) => {
+            let meant = strict_json::salvage_id(bytes).map(ResponseId::from);
+            if meant.is_some_and(|meant| is_answer_to(&meant, id)) {
+                return Err(Error::protocol(format!(
+                    "the server's answer is unreadable: {}",
+                    unreadable.error.message
+                )));
+            }
+            intake.inbox.skipped("an event that is no message");
+            Ok(None)
+        }
+    }
+}
+
+fn is_answer_to(answer: &ResponseId, request: &RequestId) -> bool {
+    match answer {
+        ResponseId::Id(id) => id == request || plain_number(id).as_ref() == Some(request),
+        ResponseId::Null | ResponseId::Absent => false,
+    }
+}
+
+/// Whether an answer is declared as a stream of events.
+pub(super) fn is_stream(response: &Response<HttpBody>) -> bool {
+    is_event_stream(content_type(response))
+}
+
+/// Any success accepts a message that wants no answer; some servers send something along.
+pub(super) async fn accepted(response: Response<HttpBody>) -> Result<(), Error> {
+    match response.status().is_success() {
+        true => Ok(()),
+        false => Err(refusal(response).await),
+    }
+}
+
+fn content_type(response: &Response<HttpBody>) -> Option<&str> {
+    response.headers().get(CONTENT_TYPE)?.to_str().ok()
+}
+
+/// The beginning of a body that is text, on one line.
+fn shown(body: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(body).ok()?.trim();
+    let line = text.lines().next()?;
+    let shown: String = line
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(SHOWN_BYTES)
+        .collect();
+    (!shown.is_empty()).then_some(shown)
+}

@@ -1,0 +1,40 @@
+//! The time that making a connection may take, all its steps together.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{HttpFailure, HttpStep};
+
+/// The end of that time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    at: Instant,
+    after: Duration,
+}
+
+impl Deadline {
+    pub(super) fn after(time: Duration) -> Self {
+        let now = Instant::now();
+        // A time beyond the end of the clock is as good as a year.
+        let at = now
+            .checked_add(time)
+            .unwrap_or(now + Duration::from_secs(365 * 24 * 60 * 60));
+        Self { at, after: time }
+    }
+
+    /// Waits for one step, which `doing` names when it takes too long.
+    pub(super) async fn bound<T>(
+        self,
+        step: HttpStep,
+        doing: impl FnOnce() -> String,
+        work: impl Future<Output = T>,
+    ) -> Result<T, HttpFailure> {
+        timeout_at(self.at, work).await.map_err(|_| {
+            let what = format!("{} was not done within {:?}", doing(), self.after);
+            HttpFailure::new(step, what).with_advice(
+                "check the address, the network and its firewalls, or allow more time to connect",
+            )
+        })
+    }
+}

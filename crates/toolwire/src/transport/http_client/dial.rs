@@ -1,0 +1,115 @@
+//! `Client::connect`: from a URL to a link.
+
+use std::sync::Arc;
+
+use http::Uri;
+use toolwire_proto::negotiate::Channel;
+
+use super::endpoint::Endpoint;
+use super::http_with_sse;
+use super::hyper_http::HyperHttp;
+use super::link::HttpLink;
+use super::place::Place;
+use crate::client::config::ClientLimits;
+use crate::client::http::HttpClient;
+use crate::client::inbox::Inbox;
+use crate::client::link::{Dial, Link};
+use crate::client::{Client, ClientBuilder};
+use crate::engine::BoxFuture;
+use crate::error::Error;
+
+impl Client {
+    /// Connects to a server at a URL, whatever it speaks.
+    ///
+    /// ```no_run
+    /// # async fn connect() -> Result<(), toolwire::Error> {
+    /// let client = toolwire::Client::connect("https://example.com/mcp").await?;
+    /// for tool in client.list_tools().await? {
+    ///     println!("{}", tool.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the URL is none, the server cannot be reached, or no revision is common.
+    pub async fn connect(url: impl AsRef<str>) -> Result<Self, Error> {
+        ClientBuilder::default().connect(url).await
+    }
+}
+
+impl ClientBuilder {
+    /// Connects to a server at a URL; see [`Client::connect`].
+    ///
+    /// # Errors
+    /// When the URL is none, the server cannot be reached, or no revision is common.
+    pub async fn connect(self, url: impl AsRef<str>) -> Result<Client, Error> {
+        let uri = endpoint_uri(url.as_ref())?;
+        if uri.scheme_str() == Some("http")
+            && self.http.headers.contains_key(http::header::AUTHORIZATION)
+            && !Place::of(&uri).is_ok_and(|place| place.is_this_machine())
+        {
+            tracing::warn!(host = ?uri.host(), "a token is sent over plain HTTP, where everybody on the way can read it");
+        }
+        let client = match self.http.client {
+            Some(client) => client,
+            None => Arc::new(HyperHttp::new()) as Arc<dyn HttpClient>,
+        };
+        let dial = HttpDial {
+            endpoint: Endpoint {
+                client,
+                uri,
+                headers: self.http.headers,
+                message_bytes: self.config.limits.message_bytes,
+            },
+            limits: self.config.limits.clone(),
+        };
+        Client::open(self.config, Box::new(dial)).await
+    }
+}
+
+/// Reads the address of an endpoint.
+fn endpoint_uri(url: &str) -> Result<Uri, Error> {
+    let refuse = |why: &str| Error::refused(format!("{url:?} cannot be connected to: {why}"));
+    let uri: Uri = url
+        .parse()
+        .map_err(|_| refuse("it is no URL; use something like https://example.com/mcp"))?;
+    match (uri.scheme_str(), uri.authority()) {
+        (Some("http" | "https"), Some(authority)) => match authority.as_str().contains('@') {
+            // The URL is not repeated: it has a password in it.
+            true => Err(Error::refused(
+                "a URL with a user name cannot be connected to: use ClientBuilder::with_header",
+            )),
+            false => Ok(uri),
+        },
+        (Some(_), Some(_)) => Err(refuse("only http and https are spoken")),
+        _ => Err(refuse("it names no scheme; put https:// in front")),
+    }
+}
+
+#[derive(Debug)]
+struct HttpDial {
+    endpoint: Endpoint,
+    limits: ClientLimits,
+}
+
+impl Dial for HttpDial {
+    fn channel(&self) -> Channel {
+        Channel::Http
+    }
+
+    fn name(&self) -> String {
+        self.endpoint.uri.to_string()
+    }
+
+    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+        Box::pin(async move {
+            let link = HttpLink::new(self.endpoint.clone(), inbox, &self.limits);
+            Ok(Arc::new(link) as Arc<dyn Link>)
+        })
+    }
+
+    fn open_http_with_sse(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+        Box::pin(http_with_sse::open(&self.endpoint, inbox))
+    }
+}

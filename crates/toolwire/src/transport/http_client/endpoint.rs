@@ -1,0 +1,90 @@
+//! One HTTP endpoint and how requests to it look.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
+
+use crate::client::http::{HttpBody, HttpClient};
+use crate::error::Error;
+
+/// Where requests go, who carries them, and what goes with each of them.
+#[derive(Debug, Clone)]
+pub(super) struct Endpoint {
+    pub(super) client: Arc<dyn HttpClient>,
+    pub(super) uri: Uri,
+    /// The user's own headers.
+    pub(super) headers: HeaderMap,
+    /// The longest message that is read.
+    pub(super) message_bytes: usize,
+}
+
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl Endpoint {
+    /// Posts a message. The protocol's own headers win over the user's.
+    pub(super) async fn post(
+        &self,
+        message: Vec<u8>,
+        own: HeaderMap,
+    ) -> Result<Response<HttpBody>, Error> {
+        let mut request = self.request(Method::POST, own, Bytes::from(message));
+        request.headers_mut().insert(ACCEPT, BOTH);
+        request.headers_mut().insert(CONTENT_TYPE, JSON);
+        self.send(request).await
+    }
+
+    /// Opens a stream of events.
+    pub(super) async fn events(&self, own: HeaderMap) -> Result<Response<HttpBody>, Error> {
+        let mut request = self.request(Method::GET, own, Bytes::new());
+        request.headers_mut().insert(ACCEPT, EVENTS);
+        self.send(request).await
+    }
+
+    /// Ends a session.
+    pub(super) async fn delete(&self, own: HeaderMap) -> Result<Response<HttpBody>, Error> {
+        self.send(self.request(Method::DELETE, own, Bytes::new()))
+            .await
+    }
+
+    fn request(&self, method: Method, own: HeaderMap, body: Bytes) -> Request<Bytes> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        for (name, value) in &own {
+            request.headers_mut().insert(name, value.clone());
+        }
+        request
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>, Error> {
+        self.client.send(request).await.map_err(Error::caused_by)
+    }
+}
+
+/// Adds a header whose value came from elsewhere.
+///
+/// # Errors
+/// When HTTP cannot carry it.
+pub(super) fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {
+    let refuse = || Error::refused(format!("{name} cannot be sent as an HTTP header"));
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
+    let value = HeaderValue::from_str(value).map_err(|_| refuse())?;
+    headers.insert(name, value);
+    Ok(())
+}
+
+/// Adds the id of the event after which a stream goes on; ids may be any text, as in a browser.
+///
+/// # Errors
+/// When it has characters no header can carry.
+pub(super) fn put_event_id(headers: &mut HeaderMap, id: &str) -> Result<(), Error> {
+    let value = HeaderValue::from_bytes(id.as_bytes())
+        .map_err(|_| Error::protocol("the server's event id cannot be sent back in a header"))?;
+    headers.insert("last-event-id", value);
+    Ok(())
+}

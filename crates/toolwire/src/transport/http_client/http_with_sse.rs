@@ -1,0 +1,155 @@
+//! The transport of 2024-11-05: a GET whose stream carries everything the server says, and a POST for what the client
+//! says, at an address the stream names first.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Uri};
+use tokio::task::AbortHandle;
+
+use super::answer;
+use super::endpoint::Endpoint;
+use super::event_reader::EventReader;
+use super::redirect;
+use crate::client::inbox::Inbox;
+use crate::client::link::{Link, SendMessage};
+use crate::client::pipe::{Ending, Pipe};
+use crate::engine::BoxFuture;
+use crate::error::{Closure, Error};
+
+/// Opens the stream and waits for the address of the other endpoint.
+pub(super) async fn open(endpoint: &Endpoint, inbox: Arc<Inbox>) -> Result<Arc<dyn Link>, Error> {
+    let response = endpoint.events(HeaderMap::new()).await?;
+    if !response.status().is_success() {
+        return Err(answer::refusal(response).await);
+    }
+    if !answer::is_stream(&response) {
+        return Err(Error::protocol(
+            "the server's answer to GET is no event stream; is this the address of an MCP endpoint?",
+        ));
+    }
+    let mut events = EventReader::new(response.into_body(), endpoint.message_bytes);
+    let address = loop {
+        match events.next().await? {
+            Some(event) if event.event.as_deref() == Some("endpoint") => break event.data,
+            Some(_) => {}
+            None => {
+                return Err(Error::protocol(
+                    "the server's stream ended before it named its endpoint",
+                ));
+            }
+        }
+    };
+    let messages = Endpoint {
+        uri: resolve(&endpoint.uri, &address)?,
+        ..endpoint.clone()
+    };
+    let out: Arc<dyn SendMessage> = Arc::new(Messages(Arc::new(messages)));
+    let ending = Arc::new(std::sync::OnceLock::new());
+    let (pipe, reader) = Pipe::new(out, inbox, Box::new(StopReading(Arc::clone(&ending))));
+    let reading = tokio::spawn(async move {
+        let reason = loop {
+            match events.next().await {
+                Ok(Some(event))
+                    if event.event.is_none() || event.event.as_deref() == Some("message") =>
+                {
+                    reader.message(event.data.as_bytes());
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break "the server's stream ended".to_owned(),
+                Err(error) => break error.to_string(),
+            }
+        };
+        reader.ended(Closure { reason, exit: None });
+    });
+    ending.get_or_init(|| reading.abort_handle());
+    Ok(Arc::new(pipe))
+}
+
+/// The address the server named, which must be on the same origin: it would get the same headers.
+fn resolve(base: &Uri, address: &str) -> Result<Uri, Error> {
+    redirect::resolve(base, address)
+        .filter(|uri| redirect::is_same_origin(base, uri))
+        .ok_or_else(|| {
+            Error::protocol(format!(
+                "the server named {address:?} as its endpoint, which is elsewhere"
+            ))
+        })
+}
+
+#[derive(Debug)]
+struct Messages(Arc<Endpoint>);
+
+impl SendMessage for Messages {
+    fn ends_with_receipt(&self) -> bool {
+        true
+    }
+
+    fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
+        let endpoint = Arc::clone(&self.0);
+        Box::pin(async move {
+            let response = endpoint.post(message, HeaderMap::new()).await?;
+            answer::accepted(response).await
+        })
+    }
+}
+
+#[derive(Debug)]
+struct StopReading(Arc<std::sync::OnceLock<AbortHandle>>);
+
+impl Ending for StopReading {
+    fn end(&self) -> BoxFuture<'_, ()> {
+        self.abandon();
+        Box::pin(async {})
+    }
+
+    fn abandon(&self) {
+        if let Some(reading) = self.0.get() {
+            reading.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_endpoint_is_on_the_same_origin() {
+        let check = |base: &str, address: &str, expected: Option<&str>| {
+            let base: Uri = base.parse().unwrap();
+            let resolved = resolve(&base, address).ok().map(|uri| uri.to_string());
+            assert_eq!(resolved.as_deref(), expected, "{base} {address}");
+        };
+        let base = "http://example.com:8080/api/sse";
+        check(
+            base,
+            "/message?id=1",
+            Some("http://example.com:8080/message?id=1"),
+        );
+        check(
+            base,
+            "message?id=1",
+            Some("http://example.com:8080/api/message?id=1"),
+        );
+        check(
+            base,
+            "http://example.com:8080/m",
+            Some("http://example.com:8080/m"),
+        );
+        check(
+            base,
+            "//example.com:8080/m",
+            Some("http://example.com:8080/m"),
+        );
+        check(base, "?id=1", Some("http://example.com:8080/api/sse?id=1"));
+        check(
+            "http://example.com/sse",
+            "http://example.com:80/m",
+            Some("http://example.com:80/m"),
+        );
+        check(base, "http://example.com/m", None);
+        check(base, "https://example.com:8080/m", None);
+        check(base, "http://evil.example/m", None);
+        check(base, "//evil.example/m", None);
+    }
+}

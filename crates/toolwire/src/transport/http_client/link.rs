@@ -1,0 +1,124 @@
+//! Streamable HTTP: a POST per message, in both eras.
+//!
+//! A modern request is its POST and nothing else: closing the stream takes it back. A legacy one belongs to a session:
+//! its stream can be resumed, taking it back is a message, and a session the server has forgotten is opened anew.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::header_value;
+use toolwire_types::ProtocolVersion;
+
+use super::answer::{self, Body};
+use super::endpoint::{Endpoint, put};
+use super::event_reader::EventReader;
+use super::session::LegacySession;
+use crate::client::config::ClientLimits;
+use crate::client::inbox::Inbox;
+use crate::client::intake::Intake;
+use crate::client::link::{Answer, Link, OutgoingRequest, SendMessage};
+use crate::engine::BoxFuture;
+use crate::error::{Closure, Error};
+
+/// A way to one endpoint.
+#[derive(Debug)]
+pub(super) struct HttpLink {
+    endpoint: Endpoint,
+    intake: Intake,
+    session: Arc<LegacySession>,
+}
+
+impl HttpLink {
+    pub(super) fn new(endpoint: Endpoint, inbox: Arc<Inbox>, limits: &ClientLimits) -> Self {
+        let session = LegacySession::new(endpoint.clone(), Arc::clone(&inbox), limits.clone());
+        Self {
+            endpoint,
+            intake: Intake {
+                inbox,
+                reply: Arc::new(Arc::clone(&session)),
+            },
+            session,
+        }
+    }
+
+    async fn modern(&self, request: &OutgoingRequest) -> Result<Answer, Error> {
+        let mut headers = HeaderMap::new();
+        let version = request.version.as_str();
+        put(&mut headers, header_value::PROTOCOL_VERSION, version)?;
+        for (name, value) in &request.mirrored {
+            put(&mut headers, name, value)?;
+        }
+        let response = self.endpoint.post(request.encode(), headers).await?;
+        let limit = self.endpoint.message_bytes;
+        match answer::sort(response).await? {
+            Body::Json(body) => answer::read_json(body, limit, &self.intake, &request.id).await,
+            Body::Events(body) => {
+                let mut events = EventReader::new(body, limit);
+                while let Some(event) = events.next().await? {
+                    let answer = answer::take(&self.intake, event.data.as_bytes(), &request.id)?;
+                    if let Some(answer) = answer {
+                        events.drain();
+                        return Ok(answer);
+                    }
+                }
+                Err(answer::broken_off())
+            }
+        }
+    }
+}
+
+impl Link for HttpLink {
+    fn exchange<'a>(
+        &'a self,
+        request: &'a OutgoingRequest,
+    ) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let exchange = async {
+                match request.version.disconnect_cancels() {
+                    true => self.modern(request).await,
+                    false => self.session.exchange(request, &self.intake).await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.session.closed() => Err(Error::closed_because(Closure::by_this_side())),
+                answer = exchange => answer,
+            }
+        })
+    }
+
+    fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+        SendMessage::send(&self.session, message)
+    }
+
+    fn speaks(&self, version: ProtocolVersion) {
+        self.session.speaks(version);
+    }
+
+    fn ready(&self) {
+        self.session.open_standing_stream(&self.intake);
+    }
+
+    fn open_entries(&self) -> usize {
+        self.session.open_entries()
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.session.settled())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.session.is_closed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.session.close())
+    }
+}
+
+impl Drop for HttpLink {
+    fn drop(&mut self) {
+        self.session.abandon();
+    }
+}

@@ -1,0 +1,139 @@
+//! The client's way to a server in the same process.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use toolwire_proto::framing::encode_line;
+use toolwire_proto::negotiate::Channel;
+
+use crate::client::inbox::Inbox;
+use crate::client::link::{Dial, Link, SendMessage};
+use crate::client::pipe::{Ending, Pipe};
+use crate::client::{Client, ClientBuilder};
+use crate::engine::BoxFuture;
+use crate::error::{Closure, Error};
+use crate::server::Server;
+use crate::transport::duplex::Duplex;
+use crate::transport::limits::Limits;
+use crate::transport::out_stream::OutStream;
+
+impl Client {
+    /// Connects to a server in the same process: no port, no child, the same messages and rules. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When the two have no protocol revision in common.
+    pub async fn in_process(server: &Server) -> Result<Self, Error> {
+        ClientBuilder::default().in_process(server).await
+    }
+}
+
+impl ClientBuilder {
+    /// Connects to a server in the same process; see [`Client::in_process`].
+    ///
+    /// # Errors
+    /// When the two have no protocol revision in common.
+    pub async fn in_process(self, server: &Server) -> Result<Client, Error> {
+        let dial = InProcessDial {
+            server: server.clone(),
+        };
+        Client::open(self.config, Box::new(dial)).await
+    }
+}
+
+#[derive(Debug)]
+struct InProcessDial {
+    server: Server,
+}
+
+impl Dial for InProcessDial {
+    fn channel(&self) -> Channel {
+        Channel::Stdio
+    }
+
+    fn name(&self) -> String {
+        String::new()
+    }
+
+    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+        Box::pin(async move {
+            let limits = Limits::default();
+            let from_server = Arc::new(OutStream::new(limits.outbox()));
+            // A client that is ahead of the server waits after this many messages.
+            let (to_server, chunks) = mpsc::channel(64);
+            let connection = Duplex::new(self.server.clone(), Arc::clone(&from_server), limits);
+            let serving = tokio::spawn(connection.run(chunks));
+            let lines = Arc::new(Lines {
+                to_server: Mutex::new(Some(to_server)),
+            });
+            let tasks = Arc::default();
+            let ending = HangUp {
+                lines: Arc::clone(&lines),
+                from_server: Arc::clone(&from_server),
+                tasks: Arc::clone(&tasks),
+            };
+            let (pipe, reader) = Pipe::new(lines, inbox, Box::new(ending));
+            let reading = tokio::spawn(async move {
+                while let Some(message) = from_server.next().await {
+                    reader.message(&message);
+                }
+                reader.ended(Closure {
+                    reason: "the server ended the connection".to_owned(),
+                    exit: None,
+                });
+            });
+            tasks.lock().await.extend([serving, reading]);
+            Ok(Arc::new(pipe) as Arc<dyn Link>)
+        })
+    }
+}
+
+/// The way to the server: lines, as on a pipe.
+#[derive(Debug)]
+struct Lines {
+    to_server: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
+}
+
+impl Lines {
+    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
+        self.to_server
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SendMessage for Lines {
+    fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
+        let sender = self.sender().clone();
+        Box::pin(async move {
+            let mut line = Vec::with_capacity(message.len() + 1);
+            encode_line(&mut line, &message);
+            let sender = sender.ok_or_else(Error::closed)?;
+            sender.send(line).await.map_err(|_| Error::closed())
+        })
+    }
+}
+
+#[derive(Debug)]
+struct HangUp {
+    lines: Arc<Lines>,
+    from_server: Arc<OutStream>,
+    /// The server's side of the connection, and the reading.
+    tasks: Arc<tokio::sync::Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Ending for HangUp {
+    fn end(&self) -> BoxFuture<'_, ()> {
+        self.abandon();
+        Box::pin(async {
+            for task in self.tasks.lock().await.drain(..) {
+                drop(task.await);
+            }
+        })
+    }
+
+    fn abandon(&self) {
+        *self.lines.sender() = None;
+        self.from_server.fail();
+    }
+}
