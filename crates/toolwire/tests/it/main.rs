@@ -9,6 +9,16 @@ mod asking;
 mod bad_input;
 mod batch;
 mod cancellation;
+#[cfg(feature = "testing")]
+mod client;
+#[cfg(feature = "client")]
+mod client_cache;
+#[cfg(feature = "client")]
+mod client_child;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod client_http;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod client_tools;
 mod context;
 mod custom_methods;
 mod discover;
@@ -16,6 +26,8 @@ mod ending;
 mod eras;
 #[cfg(feature = "http-server")]
 mod http;
+#[cfg(feature = "http-client")]
+mod http_client_stack;
 #[cfg(feature = "http-server")]
 mod http_listener;
 #[cfg(feature = "tls")]

@@ -1,0 +1,172 @@
+//! Every method as a typed call, against a real server in both eras.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolwire::testing::{
+    assert_rpc_error, assert_structured, assert_text, assert_tool_error, client_speaking,
+};
+use toolwire::types::{CompletionArgument, PromptArgument, PromptReference};
+use toolwire::{
+    Completion, CompletionRequest, JsonSchema, PromptArguments, ProtocolVersion, RawJson,
+    RequestContext, ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
+    TemplateArguments, ToolError,
+};
+
+use super::{LEGACY, MODERN};
+use crate::peer::plain;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Numbers {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Sum {
+    sum: i64,
+}
+
+fn server() -> Server {
+    let add = ServedTool::typed("add", |_: RequestContext, numbers: Numbers| async move {
+        Sum {
+            sum: numbers.a + numbers.b,
+        }
+    });
+    let fails = plain("fails", |_| async {
+        Err::<String, _>(ToolError::failed("no luck"))
+    });
+    let greet = ServedPrompt::new("greet", |_, mut arguments: PromptArguments| async move {
+        let who: String = arguments.required("who")?;
+        Ok::<_, ToolError>(format!("Greet {who}."))
+    })
+    .with_argument(PromptArgument::required("who"))
+    .with_completion("who", |_, request: CompletionRequest| async move {
+        Completion::prefix_match(&request.value, ["Ada", "Bob"])
+    });
+    let note = ServedResource::new("test://note", "note", |_, _| async { "a note" });
+    let page = ServedResourceTemplate::new(
+        "test://page/{number}",
+        "page",
+        |_, _, mut variables: TemplateArguments| async move {
+            let number: u32 = variables.required("number")?;
+            Ok::<_, ToolError>(format!("page {number}"))
+        },
+    );
+    Server::new("demo", "1.0.0")
+        .with_instructions("Add.")
+        .tool(add)
+        .tool(fails)
+        .prompt(greet)
+        .resource(note)
+        .resource_template(page)
+}
+
+const VERSIONS: [ProtocolVersion; 5] = [
+    ProtocolVersion::V2024_11_05,
+    ProtocolVersion::V2025_03_26,
+    ProtocolVersion::V2025_06_18,
+    LEGACY,
+    MODERN,
+];
+
+#[tokio::test]
+async fn every_method_has_its_typed_answer_in_every_revision() {
+    let server = server();
+    for version in VERSIONS {
+        let client = client_speaking(&server, version).await;
+        assert_eq!(client.version(), version);
+        let facts = client.server().expect("it said so");
+        assert_eq!(facts.instructions.as_deref(), Some("Add."));
+
+        let tools = client.list_tools().await.expect("tools");
+        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["add", "fails"]);
+        let sum = client
+            .call_tool("add", json!({"a": 1, "b": 2}))
+            .await
+            .expect("a sum");
+        if version >= ProtocolVersion::V2025_06_18 {
+            assert_structured(&sum, json!({"sum": 3}));
+        }
+        let failed = client.call_tool("fails", ()).await.expect("a result");
+        assert_tool_error(&failed, "no luck");
+        assert_rpc_error(&client.call_tool("unknown", json!({})).await, -32602);
+
+        let prompts = client.list_prompts().await.expect("prompts");
+        assert_eq!(prompts[0].name, "greet");
+        let prompt = client
+            .get_prompt("greet", [("who", "Ada")])
+            .await
+            .expect("a prompt");
+        assert_text(&prompt, "Greet Ada.");
+        let none: [(&str, &str); 0] = [];
+        assert_rpc_error(&client.get_prompt("greet", none).await, -32602);
+
+        let resources = client.list_resources().await.expect("resources");
+        assert_eq!(resources[0].uri, "test://note");
+        assert_text(
+            &client.read_resource("test://note").await.expect("a note"),
+            "a note",
+        );
+        let templates = client.list_resource_templates().await.expect("templates");
+        assert_eq!(templates[0].uri_template, "test://page/{number}");
+        assert_text(
+            &client.read_resource("test://page/3").await.expect("a page"),
+            "page 3",
+        );
+        client
+            .read_resource("test://nothing")
+            .await
+            .expect_err("no such resource");
+
+        let argument = CompletionArgument::new("who", "A");
+        let completed = client
+            .complete(PromptReference::new("greet"), argument)
+            .await;
+        assert_eq!(completed.expect("completions").completion.values, ["Ada"]);
+
+        client.ping().await.expect("it is there");
+        let discovered = client.discover().await;
+        match version == MODERN {
+            true => assert!(!discovered.expect("a result").supported_versions.is_empty()),
+            false => drop(assert_rpc_error(&discovered, -32601)),
+        }
+        let raw: RawJson = client
+            .request("tools/list", json!({}))
+            .await
+            .expect("raw tools");
+        assert!(raw.get().contains("\"add\""));
+        assert_rpc_error(&client.request("acme/none", json!({})).await, -32601);
+        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.ignored_messages(), 0);
+    }
+}
+
+#[tokio::test]
+async fn many_calls_run_beside_each_other() {
+    let client = client_speaking(&server(), MODERN).await;
+    let calls: Vec<_> = (0..100)
+        .map(|a| {
+            (
+                a,
+                super::started(client.call_tool("add", json!({"a": a, "b": 1}))),
+            )
+        })
+        .collect();
+    for (a, call) in calls {
+        let sum = super::ended(call).await.expect("a sum");
+        assert_structured(&sum, Sum { sum: a + 1 });
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_json_are_refused_before_anything_is_sent() {
+    let (client, mut server) = super::modern().await;
+    let keys_that_are_no_text = std::collections::HashMap::from([((1, 2), 3)]);
+    let error = client
+        .call_tool("add", keys_that_are_no_text)
+        .await
+        .expect_err("no JSON");
+    assert!(error.to_string().contains("arguments"), "{error}");
+    server.expect_silence().await;
+}

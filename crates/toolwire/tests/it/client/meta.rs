@@ -1,0 +1,284 @@
+//! What goes with every request: `_meta`, capabilities, log levels, traces.
+
+use serde_json::{Value, json};
+use toolwire::proto::trace_context::TraceContext;
+use toolwire::testing::{Received, ScriptedServer, client_speaking};
+use toolwire::types::{CompletionArgument, ElicitResult, PromptReference, Root};
+use toolwire::{Client, ClientBuilder, LoggingLevel, ProtocolVersion, Server};
+
+use super::{LEGACY, MODERN, builder, ended, expect_call, legacy, modern, started, text};
+use crate::peer::plain;
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const INFO: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+fn everything() -> ClientBuilder {
+    builder()
+        .on_elicitation(|_| async { Ok(ElicitResult::decline()) })
+        .on_url_elicitation(|_| async { Ok(ElicitResult::decline()) })
+        .on_sampling_with_tools(|_| async { Err(toolwire::ErrorObject::internal("no model")) })
+        .with_roots([Root::new("file:///project")])
+}
+
+#[tokio::test]
+async fn every_modern_request_says_who_speaks_what() {
+    let (client, mut server) = ScriptedServer::connect(everything(), MODERN).await;
+    let calls: Vec<(&str, tokio::task::JoinHandle<()>)> = vec![
+        ("tools/list", spawn(client.list_tools_page(None))),
+        ("tools/call", spawn(client.call_tool("t", json!({})))),
+        ("resources/list", spawn(client.list_resources_page(None))),
+        (
+            "resources/templates/list",
+            spawn(client.list_resource_templates_page(None)),
+        ),
+        ("resources/read", spawn(client.read_resource("test://a"))),
+        ("prompts/list", spawn(client.list_prompts_page(None))),
+        ("prompts/get", spawn(client.get_prompt("p", [("a", "b")]))),
+        (
+            "completion/complete",
+            spawn(client.complete(PromptReference::new("p"), CompletionArgument::new("a", "b"))),
+        ),
+        ("server/discover", spawn(client.discover())),
+        ("server/discover", spawn(client.ping())),
+        (
+            "acme/method",
+            spawn(client.request("acme/method", json!({"a": 1}))),
+        ),
+        ("acme/bare", spawn(client.request("acme/bare", Value::Null))),
+    ];
+    for (method, call) in calls {
+        let request = server.expect(method).await;
+        assert_eq!(request.meta(VERSION), "2026-07-28", "{request}");
+        assert_eq!(
+            request.meta(INFO),
+            &json!({"name": "client", "version": "1.0.0"})
+        );
+        let capabilities = json!({
+            "elicitation": {"form": {}, "url": {}},
+            "roots": {},
+            "sampling": {"tools": {}},
+        });
+        assert_eq!(request.meta(CAPABILITIES), &capabilities, "{request}");
+        call.abort();
+    }
+}
+
+fn spawn<T: Send + 'static>(call: toolwire::Call<T>) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move { drop(call.await) })
+}
+
+#[tokio::test]
+async fn only_what_is_registered_is_advertised() {
+    let check = async |builder: ClientBuilder, expected: Value| {
+        let (client, mut server) = ScriptedServer::connect(builder, MODERN).await;
+        let call = started(client.call_tool("t", json!({})));
+        let request = expect_call(&mut server, "t").await;
+        assert_eq!(request.meta(CAPABILITIES), &expected, "{request}");
+        call.abort();
+    };
+    check(builder(), json!({})).await;
+    let form = || builder().on_elicitation(|_| async { Ok(ElicitResult::decline()) });
+    check(form(), json!({"elicitation": {"form": {}}})).await;
+    let url = builder().on_url_elicitation(|_| async { Ok(ElicitResult::decline()) });
+    check(url, json!({"elicitation": {"url": {}}})).await;
+    let sampling = builder().on_sampling(|_| async { Err(toolwire::ErrorObject::internal("")) });
+    check(sampling, json!({"sampling": {}})).await;
+    let extension = builder().with_extension("com.example/x", json!({"a": 1}));
+    check(
+        extension,
+        json!({"extensions": {"com.example/x": {"a": 1}}}),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn capabilities_are_said_once_in_the_words_of_a_legacy_revision() {
+    let check = async |version: ProtocolVersion, expected: Value| {
+        let builder = everything().with_versions([version]);
+        let (mut server, connecting) = ScriptedServer::awaiting(builder);
+        let connecting = tokio::spawn(connecting);
+        server.accept().await;
+        let request = server.expect("initialize").await;
+        assert_eq!(request.params["protocolVersion"], json!(version));
+        assert_eq!(request.params["clientInfo"]["name"], "client");
+        assert_eq!(request.params["capabilities"], expected, "{version}");
+        assert_eq!(request.params.get("_meta"), None, "{request}");
+        connecting.abort();
+    };
+    let old = json!({"roots": {"listChanged": true}, "sampling": {}});
+    check(ProtocolVersion::V2024_11_05, old.clone()).await;
+    check(ProtocolVersion::V2025_03_26, old.clone()).await;
+    let mut with_forms = old.clone();
+    with_forms["elicitation"] = json!({});
+    check(ProtocolVersion::V2025_06_18, with_forms).await;
+    let newest = json!({
+        "elicitation": {"form": {}, "url": {}},
+        "roots": {"listChanged": true},
+        "sampling": {"tools": {}},
+    });
+    check(ProtocolVersion::V2025_11_25, newest).await;
+}
+
+#[tokio::test]
+async fn legacy_requests_have_no_meta_of_their_own() {
+    let (client, mut server) = legacy().await;
+    let call = started(client.call_tool("t", json!({"a": 1})));
+    let request = expect_call(&mut server, "t").await;
+    assert_eq!(request.params, json!({"name": "t", "arguments": {"a": 1}}));
+    call.abort();
+}
+
+#[tokio::test]
+async fn a_caller_may_add_to_meta_but_not_replace_what_the_protocol_says() {
+    let (client, mut server) = modern().await;
+    let call = client
+        .call_tool("t", json!({}))
+        .with_meta("com.example/tag", json!("x"))
+        .with_meta(VERSION, json!("1999-12-31"));
+    let call = started(call);
+    let request = expect_call(&mut server, "t").await;
+    assert_eq!(request.meta("com.example/tag"), "x");
+    assert_eq!(request.meta(VERSION), "2026-07-28");
+    call.abort();
+}
+
+#[tokio::test]
+async fn the_client_may_keep_its_name_to_itself() {
+    let (client, mut server) = ScriptedServer::connect(builder().without_info(), MODERN).await;
+    let call = started(client.call_tool("t", json!({})));
+    let request = expect_call(&mut server, "t").await;
+    assert!(request.meta(INFO).is_null(), "{request}");
+    assert_eq!(request.meta(VERSION), "2026-07-28");
+    call.abort();
+}
+
+async fn next_call(client: &Client, server: &mut ScriptedServer) -> Received {
+    let call = started(client.call_tool("t", json!({})));
+    let request = expect_call(server, "t").await;
+    server.answer(&request, text("")).await;
+    ended(call).await.expect("an answer");
+    request
+}
+
+#[tokio::test]
+async fn a_log_level_goes_with_every_modern_request_from_then_on() {
+    let (client, mut server) = modern().await;
+    assert!(
+        next_call(&client, &mut server)
+            .await
+            .meta(LOG_LEVEL)
+            .is_null()
+    );
+    client
+        .set_log_level(Some(LoggingLevel::Warning))
+        .await
+        .expect("nothing is sent");
+    server.expect_silence().await;
+    let request = next_call(&client, &mut server).await;
+    assert_eq!(request.meta(LOG_LEVEL), "warning");
+    let call = client
+        .call_tool("t", json!({}))
+        .with_log_level(LoggingLevel::Debug);
+    let call = started(call);
+    let request = expect_call(&mut server, "t").await;
+    assert_eq!(request.meta(LOG_LEVEL), "debug");
+    call.abort();
+    server.expect_notification("notifications/cancelled").await;
+    client.set_log_level(None).await.expect("nothing is sent");
+    assert!(
+        next_call(&client, &mut server)
+            .await
+            .meta(LOG_LEVEL)
+            .is_null()
+    );
+}
+
+#[tokio::test]
+async fn a_log_level_is_set_once_for_a_legacy_session() {
+    let (client, mut server) = legacy().await;
+    let setting = client.clone();
+    let setting =
+        tokio::spawn(async move { setting.set_log_level(Some(LoggingLevel::Error)).await });
+    let request = server.expect("logging/setLevel").await;
+    assert_eq!(request.params, json!({"level": "error"}));
+    server.answer(&request, json!({})).await;
+    setting.await.expect("no panic").expect("it is set");
+    assert_eq!(
+        next_call(&client, &mut server).await.params.get("_meta"),
+        None
+    );
+}
+
+#[tokio::test]
+async fn log_messages_of_a_real_server_are_heard_in_both_eras() {
+    let tool = plain("talk", |ctx| async move {
+        ctx.log(LoggingLevel::Debug, "too low");
+        ctx.log(LoggingLevel::Warning, "careful");
+        "done"
+    });
+    let server = Server::new("demo", "1.0.0").with_logging().tool(tool);
+    for version in [MODERN, LEGACY] {
+        let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+        let builder = builder().with_versions([version]).on_log(move |message| {
+            heard.send(message.data).expect("the test listens");
+        });
+        let client = builder.in_process(&server).await.expect("connected");
+        client
+            .set_log_level(Some(LoggingLevel::Info))
+            .await
+            .expect("it is set");
+        client
+            .call_tool("talk", json!({}))
+            .await
+            .expect("an answer");
+        let message = hears.try_recv().expect("a message");
+        assert_eq!(message.to_value().expect("JSON"), "careful");
+        assert!(hears.try_recv().is_err());
+    }
+}
+
+fn trace(parent: &str) -> TraceContext {
+    TraceContext::new(format!("00-0af7651916cd43dd8448eb211c80319c-{parent}-01"))
+        .expect("a valid traceparent")
+}
+
+#[tokio::test]
+async fn a_trace_goes_with_the_call_it_was_given_to() {
+    for version in [MODERN, LEGACY] {
+        let source = || Some(trace("00f067aa0ba902b7"));
+        let builder = builder().with_trace_source(source);
+        let (client, mut server) = ScriptedServer::connect(builder, version).await;
+        let request = next_call(&client, &mut server).await;
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+        assert_eq!(request.meta("traceparent"), parent);
+        let own = trace("b7ad6b7169203331")
+            .with_tracestate("rojo=1")
+            .expect("a valid state");
+        let call = client.call_tool("t", json!({})).with_trace_context(own);
+        let call = started(call);
+        let request = expect_call(&mut server, "t").await;
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert_eq!(request.meta("traceparent"), parent);
+        assert_eq!(request.meta("tracestate"), "rojo=1");
+        call.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_real_server_sees_the_trace() {
+    let tool = plain("trace", |ctx| async move {
+        let trace = TraceContext::from_meta(ctx.meta());
+        trace.traceparent().unwrap_or_default().to_owned()
+    });
+    let server = Server::new("demo", "1.0.0").tool(tool);
+    for version in [MODERN, LEGACY] {
+        let client = client_speaking(&server, version).await;
+        let call = client.call_tool("trace", json!({}));
+        let result = call.with_trace_context(trace("00f067aa0ba902b7")).await;
+        let result = result.expect("an answer");
+        let seen = result.content[0].as_text().expect("text");
+        assert!(seen.contains("00f067aa0ba902b7"), "{seen}");
+    }
+}

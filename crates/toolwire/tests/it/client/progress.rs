@@ -1,0 +1,126 @@
+//! Progress of a call.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use toolwire::Server;
+use toolwire::testing::{ScriptedServer, assert_text, client_speaking};
+
+use super::{LEGACY, MODERN, builder, ended, expect_call, modern, started, text};
+use crate::peer::plain;
+
+async fn report(server: &ScriptedServer, token: &Value, progress: f64) {
+    let params = json!({"progressToken": token, "progress": progress, "total": 3});
+    server.notify("notifications/progress", params).await;
+}
+
+#[tokio::test]
+async fn a_callback_hears_the_progress_of_its_call_and_no_other() {
+    for version in [MODERN, LEGACY] {
+        let (client, mut server) = ScriptedServer::connect(builder(), version).await;
+        let heard: Arc<Mutex<Vec<(u8, f64)>>> = Arc::default();
+        let call = |number: u8| {
+            let heard = Arc::clone(&heard);
+            let call = client.call_tool("slow", json!({}));
+            started(call.on_progress(move |progress| {
+                let mut heard = heard.lock().expect("no panic");
+                heard.push((number, progress.progress));
+            }))
+        };
+        let first = call(1);
+        let one = expect_call(&mut server, "slow").await;
+        let second = call(2);
+        let two = expect_call(&mut server, "slow").await;
+        assert_ne!(one.meta("progressToken"), two.meta("progressToken"));
+        report(&server, one.meta("progressToken"), 1.0).await;
+        report(&server, two.meta("progressToken"), 1.5).await;
+        report(&server, one.meta("progressToken"), 2.0).await;
+        server.answer(&one, text("1")).await;
+        server.answer(&two, text("2")).await;
+        ended(first).await.expect("an answer");
+        ended(second).await.expect("an answer");
+        let heard = heard.lock().expect("no panic").clone();
+        assert_eq!(heard, [(1, 1.0), (2, 1.5), (1, 2.0)]);
+        assert_eq!(client.ignored_messages(), 0);
+        // After the answer nobody listens any more.
+        report(&server, one.meta("progressToken"), 3.0).await;
+        server.expect_silence().await;
+        assert_eq!(client.ignored_messages(), 1);
+        assert_eq!(client.open_entries(), 0);
+    }
+}
+
+#[tokio::test]
+async fn without_a_listener_no_progress_is_asked_for() {
+    let (client, mut server) = modern().await;
+    let call = started(client.call_tool("quick", json!({})));
+    let request = expect_call(&mut server, "quick").await;
+    assert!(request.meta("progressToken").is_null(), "{request}");
+    server.answer(&request, text("")).await;
+    ended(call).await.expect("an answer");
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_call_and_keeps_the_oldest_64() {
+    let (client, mut server) = modern().await;
+    let (call, mut progress) = client.call_tool("slow", json!({})).with_progress();
+    let call = started(call);
+    let request = expect_call(&mut server, "slow").await;
+    for step in 1..=65 {
+        report(&server, request.meta("progressToken"), f64::from(step)).await;
+    }
+    server.answer(&request, text("done")).await;
+    assert_text(&ended(call).await.expect("an answer"), "done");
+    let mut heard = Vec::new();
+    while let Some(step) = progress.next().await {
+        heard.push(step.progress);
+    }
+    let expected: Vec<f64> = (1..=64).map(f64::from).collect();
+    assert_eq!(heard, expected);
+}
+
+#[tokio::test]
+async fn a_callback_that_panics_costs_nothing() {
+    let (client, mut server) = modern().await;
+    let call = client.call_tool("slow", json!({}));
+    let call = started(call.on_progress(|_| panic!("a bug of the listener")));
+    let request = expect_call(&mut server, "slow").await;
+    report(&server, request.meta("progressToken"), 1.0).await;
+    report(&server, request.meta("progressToken"), 2.0).await;
+    server.answer(&request, text("done")).await;
+    assert_text(&ended(call).await.expect("an answer"), "done");
+    assert_eq!(client.open_entries(), 0);
+}
+
+#[tokio::test]
+async fn a_token_that_comes_back_as_text_is_understood() {
+    let (client, mut server) = modern().await;
+    let (call, mut progress) = client.call_tool("slow", json!({})).with_progress();
+    let call = started(call);
+    let request = expect_call(&mut server, "slow").await;
+    let token = json!(request.meta("progressToken").to_string());
+    report(&server, &token, 1.0).await;
+    let step = progress.next().await.expect("progress");
+    assert!((step.progress - 1.0).abs() < f64::EPSILON);
+    server.answer(&request, text("done")).await;
+    ended(call).await.expect("an answer");
+}
+
+#[tokio::test]
+async fn progress_of_a_real_server_arrives_in_both_eras() {
+    let tool = plain("steps", |ctx| async move {
+        ctx.report_steps(1, 2, Some("half"));
+        ctx.report_steps(2, 2, None);
+        "done"
+    });
+    let server = Server::new("demo", "1.0.0").tool(tool);
+    for version in [MODERN, LEGACY] {
+        let client = client_speaking(&server, version).await;
+        let (call, mut progress) = client.call_tool("steps", json!({})).with_progress();
+        assert_text(&call.await.expect("an answer"), "done");
+        let first = progress.next().await.expect("progress");
+        assert_eq!(first.message.as_deref(), Some("half"));
+        assert_eq!(progress.next().await.expect("progress").progress, 2.0);
+        assert!(progress.next().await.is_none());
+    }
+}

@@ -1,0 +1,288 @@
+//! Requests of legacy servers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use toolwire::testing::{ScriptedServer, assert_text};
+use toolwire::types::{CreateMessageResult, ElicitResult, Root, SamplingMessageContentBlock};
+use toolwire::{ClientBuilder, ErrorObject, ProtocolVersion};
+
+use super::{LEGACY, MODERN, builder, calling, ended, expect_call, form, legacy, text};
+
+const LEGACY_VERSIONS: [ProtocolVersion; 4] = [
+    ProtocolVersion::V2024_11_05,
+    ProtocolVersion::V2025_03_26,
+    ProtocolVersion::V2025_06_18,
+    ProtocolVersion::V2025_11_25,
+];
+
+fn ada() -> ElicitResult {
+    ElicitResult::accept().with_content([("name", "Ada")])
+}
+
+fn answering() -> ClientBuilder {
+    builder()
+        .on_elicitation(|_| async { Ok(ada()) })
+        .on_sampling(|_| async {
+            let hello = SamplingMessageContentBlock::text("hello");
+            Ok(CreateMessageResult::new("model", hello))
+        })
+        .with_roots([Root::new("file:///project").with_name("project")])
+}
+
+fn message() -> Value {
+    let message = json!({"role": "user", "content": {"type": "text", "text": "hi"}});
+    json!({"messages": [message], "maxTokens": 10})
+}
+
+#[tokio::test]
+async fn the_handlers_answer_requests_of_every_legacy_revision() {
+    for version in LEGACY_VERSIONS {
+        let (_client, mut server) = ScriptedServer::connect(answering(), version).await;
+        server.ask("r", "roots/list", json!({})).await;
+        let roots = server.expect_answer("r").await.expect("roots");
+        assert_eq!(
+            roots,
+            json!({"roots": [{"uri": "file:///project", "name": "project"}]})
+        );
+        server.ask(7, "sampling/createMessage", message()).await;
+        let sampled = server.expect_answer(7).await.expect("a message");
+        assert_eq!(sampled["content"], json!({"type": "text", "text": "hello"}));
+        assert_eq!(sampled["role"], "assistant");
+
+        server.ask(8, "elicitation/create", form()).await;
+        let answer = server.expect_answer(8).await;
+        match version >= ProtocolVersion::V2025_06_18 {
+            true => assert_eq!(
+                answer.expect("an answer"),
+                json!({"action": "accept", "content": {"name": "Ada"}})
+            ),
+            false => assert_eq!(answer.expect_err("unknown there")["code"], -32601),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_ping_is_answered_and_what_is_unknown_is_refused() {
+    let (client, mut server) = legacy().await;
+    server.ask("p", "ping", json!({})).await;
+    assert_eq!(server.expect_answer("p").await, Ok(json!({})));
+    for method in ["acme/question", "tools/list", "", "initialize"] {
+        server.ask(1, method, json!({})).await;
+        let error = server.expect_answer(1).await.expect_err("unknown");
+        assert_eq!(error["code"], -32601, "{method}");
+    }
+    assert_eq!(client.open_entries(), 0);
+}
+
+#[tokio::test]
+async fn what_is_not_registered_is_refused() {
+    let (_client, mut server) = legacy().await;
+    for (method, params) in [
+        ("roots/list", json!({})),
+        ("sampling/createMessage", message()),
+        ("elicitation/create", form()),
+    ] {
+        server.ask(1, method, params).await;
+        let error = server.expect_answer(1).await.expect_err("not offered");
+        assert_eq!(error["code"], -32601, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn an_undeclared_mode_is_an_invalid_parameter() {
+    let url = json!({"mode": "url", "message": "Go there", "url": "https://example.com/", "elicitationId": "e"});
+    let (_client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
+    server.ask(1, "elicitation/create", url.clone()).await;
+    let error = server.expect_answer(1).await.expect_err("not declared");
+    assert_eq!(error["code"], -32602, "{error}");
+
+    let only_url = builder().on_url_elicitation(|_| async { Ok(ElicitResult::accept()) });
+    let (_client, mut server) = ScriptedServer::connect(only_url, LEGACY).await;
+    server.ask(1, "elicitation/create", url).await;
+    let answer = server.expect_answer(1).await;
+    assert_eq!(answer, Ok(json!({"action": "accept"})));
+    server.ask(2, "elicitation/create", form()).await;
+    let error = server.expect_answer(2).await.expect_err("not declared");
+    assert_eq!(error["code"], -32602, "{error}");
+}
+
+#[tokio::test]
+async fn tools_for_a_model_that_takes_none_are_refused() {
+    let (_client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
+    let mut params = message();
+    params["tools"] = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
+    server.ask(1, "sampling/createMessage", params).await;
+    let error = server.expect_answer(1).await.expect_err("not declared");
+    assert_eq!(error["code"], -32602, "{error}");
+}
+
+#[tokio::test]
+async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
+    let builder = builder()
+        .on_elicitation(|_| async { panic!("a bug of the handler") })
+        .on_sampling(|_| async { Err(ErrorObject::new(-1, "the user said no")) });
+    let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
+    server
+        .ask(1, "sampling/createMessage", json!({"messages": 3}))
+        .await;
+    let error = server.expect_answer(1).await.expect_err("unreadable");
+    assert_eq!(error["code"], -32602);
+    server.ask(2, "sampling/createMessage", message()).await;
+    let error = server.expect_answer(2).await.expect_err("refused");
+    assert_eq!(error, json!({"code": -1, "message": "the user said no"}));
+    server.ask(3, "elicitation/create", form()).await;
+    let error = server.expect_answer(3).await.expect_err("a panic");
+    assert_eq!(error["code"], -32603);
+    assert_eq!(client.open_entries(), 0);
+    server.ask(4, "ping", json!({})).await;
+    assert_eq!(server.expect_answer(4).await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let gate = Arc::new(Semaphore::new(0));
+    let builder = {
+        let (asked, gate) = (Arc::clone(&asked), Arc::clone(&gate));
+        builder().on_elicitation(move |_| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let gate = Arc::clone(&gate);
+            async move {
+                let permit = gate.acquire().await.expect("never closed");
+                permit.forget();
+                Ok(ada())
+            }
+        })
+    };
+    let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
+    for id in 0..64 {
+        server.ask(id, "elicitation/create", form()).await;
+    }
+    server.expect_silence().await;
+    assert_eq!(client.open_entries(), 64);
+    server.ask("more", "elicitation/create", form()).await;
+    let error = server.expect_answer("more").await.expect_err("too many");
+    assert_eq!(error["code"], -32603, "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 64);
+    // Calls and pings do not wait behind questions.
+    server.ask("p", "ping", json!({})).await;
+    assert_eq!(server.expect_answer("p").await, Ok(json!({})));
+    let call = calling(&client, "quick");
+    let request = expect_call(&mut server, "quick").await;
+    server.answer(&request, text("quick")).await;
+    assert_text(&ended(call).await.expect("an answer"), "quick");
+    // A place that is free is taken again.
+    gate.add_permits(1);
+    server.receive().await;
+    server.ask("again", "elicitation/create", form()).await;
+    server.expect_silence().await;
+    gate.add_permits(64);
+    for _ in 0..64 {
+        assert_eq!(server.receive().await["result"]["action"], "accept");
+    }
+    assert_eq!(client.open_entries(), 0);
+}
+
+#[tokio::test]
+async fn a_question_that_is_taken_back_is_not_answered() {
+    let (dropped, mut drops) = tokio::sync::mpsc::channel::<()>(1);
+    let builder = builder().on_elicitation(move |_| {
+        let dropped = dropped.clone();
+        async move {
+            let _until_dropped = dropped;
+            std::future::pending().await
+        }
+    });
+    let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
+    server.ask("q", "elicitation/create", form()).await;
+    server.expect_silence().await;
+    assert_eq!(client.open_entries(), 1);
+    // What names another question changes nothing.
+    server
+        .notify("notifications/cancelled", json!({"requestId": "other"}))
+        .await;
+    server.notify("notifications/cancelled", json!({})).await;
+    server.expect_silence().await;
+    assert_eq!(client.open_entries(), 1);
+    server
+        .notify("notifications/cancelled", json!({"requestId": "q"}))
+        .await;
+    server.expect_silence().await;
+    assert_eq!(client.open_entries(), 0);
+    assert!(drops.try_recv().is_err());
+    server.ask("p", "ping", json!({})).await;
+    assert_eq!(server.expect_answer("p").await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn questions_end_with_the_connection() {
+    let (running, mut runs) = tokio::sync::mpsc::channel::<()>(1);
+    let running = std::sync::Mutex::new(Some(running));
+    let builder = builder().on_elicitation(move |_| {
+        let running = running.lock().expect("no panic").take();
+        async move {
+            let _until_dropped = running;
+            std::future::pending().await
+        }
+    });
+    let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
+    server.ask("q", "elicitation/create", form()).await;
+    server.expect_silence().await;
+    assert_eq!(client.open_entries(), 1);
+    server.hang_up();
+    assert_eq!(crate::peer::within(runs.recv()).await, None);
+    assert_eq!(client.open_entries(), 0);
+}
+
+#[tokio::test]
+async fn a_second_question_under_the_same_id_does_not_hide_the_first() {
+    let gate = Arc::new(Semaphore::new(0));
+    let builder = {
+        let gate = Arc::clone(&gate);
+        builder().on_elicitation(move |_| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.acquire().await.expect("never closed").forget();
+                Ok(ada())
+            }
+        })
+    };
+    let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
+    server.ask("q", "elicitation/create", form()).await;
+    server.ask("q", "elicitation/create", form()).await;
+    for _ in 0..64 {
+        tokio::task::yield_now().await;
+    }
+    gate.add_permits(2);
+    for _ in 0..64 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(client.open_entries(), 0);
+    server.hang_up();
+}
+
+#[tokio::test]
+async fn changed_roots_are_told_to_legacy_servers_only() {
+    for version in [LEGACY, MODERN] {
+        let (client, mut server) = ScriptedServer::connect(answering(), version).await;
+        client
+            .set_roots([Root::new("file:///elsewhere")])
+            .await
+            .expect("the notification is sent");
+        if version == LEGACY {
+            server
+                .expect_notification("notifications/roots/list_changed")
+                .await;
+            server.ask(1, "roots/list", json!({})).await;
+            let roots = server.expect_answer(1).await.expect("roots");
+            assert_eq!(roots, json!({"roots": [{"uri": "file:///elsewhere"}]}));
+        }
+        server.expect_silence().await;
+    }
+    let (client, _server) = legacy().await;
+    let error = client.set_roots([]).await.expect_err("no roots");
+    assert!(error.to_string().contains("with_roots"), "{error}");
+}

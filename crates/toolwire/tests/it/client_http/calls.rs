@@ -1,0 +1,85 @@
+//! Calls over HTTP, with each revision and the oldest transport.
+
+use serde_json::json;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{Client, ClientBuilder, ProtocolVersion, RequestContext, Server, tool};
+
+use crate::peer::within;
+
+/// Adds two integers.
+#[tool]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+/// Counts, with progress.
+#[tool]
+async fn count(context: &RequestContext, to: u32) -> u32 {
+    for number in 1..=to {
+        context.report_progress(f64::from(number), Some(f64::from(to)), None);
+        tokio::task::yield_now().await;
+    }
+    to
+}
+
+/// Asks for a name.
+#[tool]
+async fn greet(context: &RequestContext) -> Result<String, toolwire::Error> {
+    let _ = context;
+    Ok("hello".to_owned())
+}
+
+async fn started(options: HttpOptions) -> String {
+    let server = Server::new("demo", "1.0.0")
+        .tool(add)
+        .tool(count)
+        .tool(greet);
+    let listener = HttpListener::bind(server, "127.0.0.1:0", options.without_signals())
+        .await
+        .expect("there is a free port");
+    let url = listener.url().to_owned();
+    tokio::spawn(listener.run());
+    url
+}
+
+async fn check(client: &Client) {
+    let tools = within(client.list_tools().into_future()).await.unwrap();
+    assert_eq!(tools.len(), 3);
+    let sum = within(
+        client
+            .call_tool("add", json!({"a": 1, "b": 2}))
+            .into_future(),
+    )
+    .await;
+    assert_eq!(sum.unwrap().content[0].as_text(), Some("3"));
+    let (call, mut progress) = client.call_tool("count", json!({"to": 3})).with_progress();
+    let counted = within(call.into_future()).await.unwrap();
+    assert_eq!(counted.content[0].as_text(), Some("3"));
+    let mut heard = 0;
+    while let Some(report) = progress.next().await {
+        assert!(report.progress > f64::from(heard));
+        heard = report.progress as u32;
+    }
+    assert_eq!(heard, 3);
+}
+
+#[tokio::test]
+async fn every_revision_is_spoken_over_http() {
+    let url = started(HttpOptions::new()).await;
+    let client = within(Client::connect(&url)).await.unwrap();
+    assert_eq!(client.version(), ProtocolVersion::LATEST);
+    check(&client).await;
+    client.close().await;
+    for version in ProtocolVersion::ALL {
+        let connecting = ClientBuilder::new("test", "1").with_versions([version]);
+        let client = match within(connecting.connect(&url)).await {
+            Ok(client) => client,
+            Err(error) => {
+                panic!("{version}: {error:?}");
+            }
+        };
+        assert_eq!(client.version(), version);
+        check(&client).await;
+        client.close().await;
+    }
+}

@@ -1,0 +1,121 @@
+//! A stand-in for the HTTP stack that answers what a script says: no sockets, so that time can stand still.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Body, Frame};
+use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use toolwire::{BoxFuture, Client, ClientBuilder, Error};
+
+use super::script::{Ending, Piece, Record, Reply, Script, Seen};
+
+/// Speaks HTTP without a network.
+#[derive(Clone)]
+pub(crate) struct Double {
+    script: Script,
+    pub(crate) record: Record,
+}
+
+impl Double {
+    pub(crate) fn new(script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        Self {
+            script: Arc::new(script),
+            record: Record::new(),
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Client, Error> {
+        self.connect_with(ClientBuilder::new("test", "1")).await
+    }
+
+    pub(crate) async fn connect_with(&self, builder: ClientBuilder) -> Result<Client, Error> {
+        let builder = builder.with_http_client(self.clone());
+        builder.connect("http://made.up/mcp").await
+    }
+}
+
+impl fmt::Debug for Double {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Double").finish_non_exhaustive()
+    }
+}
+
+impl HttpClient for Double {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+        let mut headers = HashMap::new();
+        for (name, value) in request.headers() {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            headers.insert(name.as_str().to_owned(), value);
+        }
+        let verb = request.method().as_str();
+        let target = request.uri().to_string();
+        let seen = self.record.note(1, verb, &target, headers, request.body());
+        let reply = (self.script)(&seen);
+        Box::pin(async move {
+            if let Some(gate) = &reply.held {
+                gate.notified().await;
+            }
+            let mut response = Response::builder().status(reply.status);
+            for (name, value) in &reply.headers {
+                response = response.header(name, value);
+            }
+            let body = Pieces {
+                left: reply.pieces.into(),
+                ending: reply.ending,
+                waiting: None,
+            };
+            let response = response.body(HttpBody::new(body));
+            Ok(response.expect("scripts name valid headers"))
+        })
+    }
+}
+
+/// The body of an answer, piece by piece.
+struct Pieces {
+    left: VecDeque<Piece>,
+    ending: Ending,
+    waiting: Option<BoxFuture<'static, ()>>,
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = HttpFailure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
+        loop {
+            if let Some(waiting) = &mut self.waiting {
+                std::task::ready!(waiting.as_mut().poll(context));
+                self.waiting = None;
+            }
+            match self.left.pop_front() {
+                Some(Piece::Bytes(bytes)) => {
+                    return Poll::Ready(Some(Ok(Frame::data(bytes.into()))));
+                }
+                Some(Piece::Wait(gate)) => {
+                    self.waiting = Some(Box::pin(async move { gate.notified().await }));
+                }
+                None => break,
+            }
+        }
+        match self.ending {
+            Ending::Complete => Poll::Ready(None),
+            Ending::Open => Poll::Pending,
+            Ending::Cut | Ending::Reset => {
+                self.ending = Ending::Complete;
+                Poll::Ready(Some(Err(HttpFailure::new(HttpStep::Receive, "cut"))))
+            }
+        }
+    }
+}

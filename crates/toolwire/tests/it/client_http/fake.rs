@@ -1,0 +1,200 @@
+//! A server over a real socket that answers what a script says, byte for byte.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use toolwire::transport::http_client::HyperHttp;
+use toolwire::{Client, ClientBuilder, Error, ProtocolVersion};
+
+use super::script::{Ending, Piece, Record, Reply, Script, Seen};
+use crate::peer::within;
+
+/// The server; it is gone when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Fake {
+    pub(crate) address: SocketAddr,
+    pub(crate) record: Record,
+    /// How often a client went away while an answer was not complete.
+    left: watch::Sender<usize>,
+    task: JoinHandle<()>,
+}
+
+impl Fake {
+    pub(crate) async fn start(script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("there is a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let record = Record::new();
+        let left = watch::Sender::new(0);
+        let shared = (Arc::new(script) as Script, record.clone(), left.clone());
+        let task = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            let mut number = 0;
+            while let Ok((stream, _)) = listener.accept().await {
+                number += 1;
+                let (script, record, left) = shared.clone();
+                connections.spawn(async move {
+                    // A client may go whenever it likes.
+                    drop(serve(stream, number, &script, &record, &left).await);
+                });
+            }
+        });
+        Self {
+            address,
+            record,
+            left,
+            task,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Connects with all defaults.
+    pub(crate) async fn connect(&self) -> Result<Client, Error> {
+        self.connect_with(builder()).await
+    }
+
+    /// Connects in this revision only.
+    pub(crate) async fn connect_as(&self, version: ProtocolVersion) -> Client {
+        let connecting = self.connect_with(builder().with_versions([version]));
+        connecting.await.expect("it connects")
+    }
+
+    pub(crate) async fn connect_with(&self, builder: ClientBuilder) -> Result<Client, Error> {
+        within(builder.connect(self.url())).await
+    }
+
+    /// How many connections were made.
+    pub(crate) fn connections(&self) -> usize {
+        let all = self.record.all();
+        all.iter().map(|seen| seen.connection).max().unwrap_or(0)
+    }
+
+    /// Waits until clients went away this often while an answer was not complete.
+    pub(crate) async fn abandoned(&self, times: usize) {
+        let mut watching = self.left.subscribe();
+        let left = within(watching.wait_for(|left| *left >= times))
+            .await
+            .map(drop);
+        left.expect("it is still counted");
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A client that asks no proxy, whatever this machine is told.
+pub(crate) fn builder() -> ClientBuilder {
+    ClientBuilder::new("test", "1").with_http_client(HyperHttp::new().without_proxy())
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    number: usize,
+    script: &Script,
+    record: &Record,
+    left: &watch::Sender<usize>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        let (head, body) = read_request(&mut stream).await?;
+        let mut lines = head.split("\r\n");
+        let mut start = lines.next().unwrap_or_default().split(' ');
+        let verb = start.next().unwrap_or_default();
+        let target = start.next().unwrap_or_default();
+        let seen = record.note(number, verb, target, headers(lines), &body);
+        let reply = script(&seen);
+        if let Err(error) = write_reply(&mut stream, &reply).await {
+            left.send_modify(|left| *left += 1);
+            return Err(error);
+        }
+        match reply.ending {
+            Ending::Complete => {}
+            Ending::Cut => return Ok(()),
+            Ending::Reset => return SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
+            Ending::Open => {
+                until_gone(&mut stream, &Notify::new()).await.ok();
+                left.send_modify(|left| *left += 1);
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> HashMap<String, String> {
+    let pairs = lines.filter_map(|line| line.split_once(": "));
+    pairs
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        .collect()
+}
+
+async fn read_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let length = headers(head.split("\r\n"))
+        .get("content-length")
+        .map_or(0, |length| length.parse().expect("a length is a number"));
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    Ok((head, body))
+}
+
+async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
+    if let Some(gate) = &reply.held {
+        until_gone(stream, gate).await?;
+    }
+    let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let whole = reply.pieces.is_empty() && reply.ending == Ending::Complete;
+    head.push_str(match whole {
+        true => "content-length: 0\r\n\r\n",
+        false => "transfer-encoding: chunked\r\n\r\n",
+    });
+    stream.write_all(head.as_bytes()).await?;
+    if whole {
+        return Ok(());
+    }
+    for piece in &reply.pieces {
+        match piece {
+            Piece::Bytes(bytes) => {
+                let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                chunk.extend_from_slice(bytes);
+                chunk.extend_from_slice(b"\r\n");
+                stream.write_all(&chunk).await?;
+            }
+            Piece::Wait(gate) => until_gone(stream, gate).await?,
+        }
+    }
+    if reply.ending == Ending::Complete {
+        stream.write_all(b"0\r\n\r\n").await?;
+    }
+    Ok(())
+}
+
+/// Waits for the gate; fails as soon as the client goes away.
+async fn until_gone(stream: &mut TcpStream, gate: &Notify) -> io::Result<()> {
+    tokio::select! {
+        biased;
+        // Nobody asks for the next thing before this one is answered: whatever can be read is the end.
+        _ = stream.read_u8() => Err(io::ErrorKind::ConnectionAborted.into()),
+        () = gate.notified() => Ok(()),
+    }
+}

@@ -1,0 +1,125 @@
+//! HTTPS with our own server: HTTP/2, so that calls share one connection even at the same time.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Barrier, mpsc};
+use toolwire::transport::http::{HttpListener, HttpOptions, tls};
+use toolwire::transport::http_client::HyperHttp;
+use toolwire::{ClientBuilder, ProtocolVersion, Server};
+
+use crate::peer::{plain, within};
+
+/// Passes connections on, and counts them.
+async fn counting(target: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("there is a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let mut far = TcpStream::connect(target).await.expect("it listens");
+                drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
+            });
+        }
+    });
+    (address, count)
+}
+
+/// A server behind a certificate, and a stack that trusts it and comes by way of the counter.
+async fn started(server: Server) -> (Arc<HyperHttp>, Arc<AtomicUsize>) {
+    let key = KeyPair::generate().expect("there is randomness");
+    let names = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = names.self_signed(&key).expect("the key can sign");
+    let chain = certificate.pem();
+    let config = tls::config_from_pem(chain.as_bytes(), key.serialize_pem().as_bytes());
+    let config = config.expect("they belong together");
+    let options = HttpOptions::new().with_tls(config).without_signals();
+    let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
+    let listener = listener.expect("there is a free port");
+    let (address, count) = counting(listener.local_address()).await;
+    tokio::spawn(listener.run());
+    let stack = HyperHttp::new()
+        .without_proxy()
+        .without_native_roots()
+        .with_root_certificates(chain.as_bytes())
+        .expect("it is a certificate")
+        .with_address("localhost", address);
+    (Arc::new(stack), count)
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_share_a_connection() {
+    const CALLS: usize = 16;
+    let together = Arc::new(Barrier::new(CALLS));
+    let meet = plain("meet", move |_| {
+        let together = Arc::clone(&together);
+        async move {
+            together.wait().await;
+            "met"
+        }
+    });
+    let (stack, connections) = started(Server::new("demo", "1.0.0").tool(meet)).await;
+    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
+        let before = connections.load(Ordering::Relaxed);
+        let builder = ClientBuilder::new("test", "1").with_versions([version]);
+        let builder = builder.with_http_client(Arc::clone(&stack));
+        let client = within(builder.connect("https://localhost/mcp"))
+            .await
+            .unwrap();
+        let calls: Vec<_> = (0..CALLS)
+            .map(|_| tokio::spawn(client.call_tool("meet", json!({})).into_future()))
+            .collect();
+        for call in calls {
+            let met = within(call).await.unwrap().unwrap();
+            assert_eq!(met.content[0].as_text(), Some("met"));
+        }
+        within(client.close()).await;
+        let made = connections.load(Ordering::Relaxed) - before;
+        assert!(made <= 1, "{version}: {made} connections");
+    }
+}
+
+/// Says that a handler was dropped.
+struct Ending(mpsc::UnboundedSender<()>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.send(()).ok();
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_call_resets_its_stream_and_leaves_the_others() {
+    let (begun, mut beginnings) = mpsc::unbounded_channel();
+    let (ended, mut endings) = mpsc::unbounded_channel();
+    let wait = plain("wait", move |_| {
+        let guard = Ending(ended.clone());
+        let begun = begun.clone();
+        async move {
+            begun.send(()).expect("the test listens");
+            std::future::pending::<()>().await;
+            drop(guard);
+            "never"
+        }
+    });
+    let (stack, connections) = started(Server::new("demo", "1.0.0").tool(wait)).await;
+    let builder = ClientBuilder::new("test", "1").with_http_client(stack);
+    let client = within(builder.connect("https://localhost/mcp"))
+        .await
+        .unwrap();
+    let call = tokio::spawn(client.call_tool("wait", json!({})).into_future());
+    within(beginnings.recv()).await.unwrap();
+    call.abort();
+    within(endings.recv()).await.unwrap();
+    within(client.list_tools().into_future()).await.unwrap();
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+}

@@ -1,0 +1,72 @@
+//! Pinned addresses, and addresses that a policy refuses.
+
+use std::sync::{Arc, Mutex};
+
+use toolwire::transport::http_client::{HttpClient, HttpProxies, HttpStep};
+
+use super::raw::{FINE, RawServer, client, get};
+use crate::peer::within;
+
+#[tokio::test]
+async fn a_pinned_host_is_reached_at_its_address_and_keeps_its_name() {
+    let server = RawServer::bind().await;
+    let http = client().with_address("Pinned.invalid", server.address);
+    let request = get("http://pinned.invalid:8080/mcp");
+    let (answer, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
+    assert_eq!(answer.unwrap().status(), 200);
+    assert!(
+        received.contains("host: pinned.invalid:8080\r\n"),
+        "{received}"
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_the_policy_refuses_is_never_connected_to() {
+    let server = RawServer::bind().await;
+    let port = server.address.port();
+    let pinned = client().with_address("pinned.invalid", server.address);
+    let through_proxy = client().with_proxies(HttpProxies::none().with_http(server.url("/")));
+    let cases = [
+        (client(), server.url("/"), format!("127.0.0.1:{port}")),
+        (
+            pinned,
+            "http://pinned.invalid/".to_owned(),
+            "pinned.invalid:80".to_owned(),
+        ),
+        (
+            through_proxy,
+            "http://elsewhere.invalid/".to_owned(),
+            format!("127.0.0.1:{port}"),
+        ),
+    ];
+    for (http, url, place) in cases {
+        let http = http.with_address_policy(|address| !address.ip().is_loopback());
+        let failure = within(http.send(get(url)))
+            .await
+            .expect_err("it is refused");
+        assert_eq!(failure.step(), HttpStep::Connect);
+        assert_eq!(
+            failure.what(),
+            format!("the address policy refuses {place}, which is at 127.0.0.1:{port}")
+        );
+        assert!(!failure.may_have_arrived());
+    }
+    assert!(server.is_untouched().await);
+}
+
+#[tokio::test]
+async fn the_policy_judges_the_addresses_that_a_name_has() {
+    let server = RawServer::bind().await;
+    let port = server.address.port();
+    let judged = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&judged);
+    let http = client().with_address_policy(move |address| {
+        seen.lock().expect("nobody panicked").push(address);
+        address.is_ipv4()
+    });
+    let request = get(format!("http://localhost:{port}/"));
+    let (answer, _) = tokio::join!(within(http.send(request)), server.answer_once(FINE));
+    assert_eq!(answer.unwrap().status(), 200);
+    let judged = judged.lock().expect("nobody panicked");
+    assert!(judged.contains(&server.address), "{judged:?}");
+}

@@ -1,0 +1,102 @@
+//! Requests and answers when nothing goes wrong.
+
+use toolwire::transport::http_client::{HttpBody, HttpClient, HttpStep};
+
+use super::raw::{FINE, RawServer, client, get, post};
+use crate::peer::within;
+
+#[tokio::test]
+async fn a_request_and_its_answer_arrive_whole() {
+    let server = RawServer::bind().await;
+    let http = client();
+    let mut request = post(server.url("/mcp?a=b"), "{\"id\":1}");
+    request
+        .headers_mut()
+        .insert("x-own", "value".parse().unwrap());
+    let scripted = server
+        .answer_once("HTTP/1.1 404 Not Found\r\nX-Other: header\r\nContent-Length: 4\r\n\r\nnope");
+    let (answer, (received, _connection)) = tokio::join!(http.send(request), scripted);
+    let address = server.address;
+    assert_eq!(
+        received,
+        format!(
+            "POST /mcp?a=b HTTP/1.1\r\nx-own: value\r\nhost: {address}\r\ncontent-length: 8\r\n\r\n{{\"id\":1}}"
+        )
+    );
+    let answer = answer.unwrap();
+    assert_eq!(answer.status(), 404);
+    assert_eq!(answer.headers()["x-other"], "header");
+    let body = within(answer.into_body().read_whole(4)).await.unwrap();
+    assert_eq!(body, "nope");
+}
+
+#[tokio::test]
+async fn the_head_is_given_before_the_body_and_pieces_as_they_come() {
+    let server = RawServer::bind().await;
+    let http = client();
+    let scripted = server
+        .answer_once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n");
+    let (answer, (_, mut connection)) = tokio::join!(http.send(get(server.url("/"))), scripted);
+    let mut body = answer.unwrap().into_body();
+    connection.write("3\r\none\r\n").await;
+    assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "one");
+    connection.write("3\r\ntwo\r\n").await;
+    assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "two");
+    connection.write("0\r\nx-end: of it\r\n\r\n").await;
+    assert!(within(body.chunk()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_body_may_have_as_many_bytes_as_the_limit_says() {
+    let server = RawServer::bind().await;
+    let http = client();
+    for pieces in ["4\r\nfour\r\n0\r\n\r\n", "2\r\nfo\r\n2\r\nur\r\n0\r\n\r\n"] {
+        let text = format!(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{pieces}"
+        );
+        for limit in [3, 4] {
+            let (answer, _) =
+                tokio::join!(http.send(get(server.url("/"))), server.answer_once(&text));
+            let whole = within(answer.unwrap().into_body().read_whole(limit)).await;
+            match limit {
+                4 => assert_eq!(whole.unwrap(), "four"),
+                _ => {
+                    let failure = whole.unwrap_err();
+                    assert_eq!(failure.step(), HttpStep::Receive);
+                    assert_eq!(failure.what(), "the answer has more than 3 bytes");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_there_already_reads_like_any_other() {
+    let mut body = HttpBody::full("text");
+    assert_eq!(body.chunk().await.unwrap().unwrap(), "text");
+    assert!(body.chunk().await.is_none());
+    assert!(HttpBody::full("").chunk().await.is_none());
+}
+
+#[tokio::test]
+async fn a_shared_client_is_a_client() {
+    let server = RawServer::bind().await;
+    let shared: std::sync::Arc<dyn HttpClient> = std::sync::Arc::new(client());
+    let request = get(server.url("/"));
+    let (answer, _) = tokio::join!(HttpClient::send(&shared, request), server.answer_once(FINE));
+    assert_eq!(answer.unwrap().status(), 200);
+}
+
+#[test]
+fn nothing_secret_is_printed() {
+    use toolwire::transport::http_client::HttpProxies;
+    let proxies = HttpProxies::none()
+        .with_http("http://someone:s3cret@proxy.example.com:3128")
+        .with_https("http://someone:s3cret@not a url");
+    let http = client().with_proxies(proxies);
+    let printed = format!("{http:?}");
+    assert!(!printed.contains("s3cret"), "{printed}");
+    assert!(!printed.contains("someone"), "{printed}");
+    assert!(printed.contains("proxy.example.com:3128"), "{printed}");
+    assert!(printed.contains("unusable"), "{printed}");
+}

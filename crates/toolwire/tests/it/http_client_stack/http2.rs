@@ -1,0 +1,194 @@
+//! HTTP/2, which a server chooses in the TLS handshake.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use http_body::{Body, Frame};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use toolwire::transport::http_client::{HttpClient, HttpStep, HyperHttp};
+
+use super::raw::{RawServer, client, get};
+use super::tls::{Authority, secured};
+use crate::peer::within;
+
+/// One event, then silence. Tells when it is dropped.
+struct Endless {
+    event: Option<Bytes>,
+    dropped: mpsc::UnboundedSender<()>,
+}
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.event.take() {
+            Some(event) => Poll::Ready(Some(Ok(Frame::data(event)))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        let _ = self.dropped.send(());
+    }
+}
+
+/// Serves one connection with streams that never end.
+async fn serve(server: &RawServer, acceptor: &TlsAcceptor, dropped: mpsc::UnboundedSender<()>) {
+    let connection = secured(acceptor, server.accept().await)
+        .await
+        .expect("we are trusted");
+    let service = service_fn(move |_request: Request<Incoming>| {
+        let event = Some(Bytes::from_static(b"event"));
+        let dropped = dropped.clone();
+        async move { Ok::<_, Infallible>(Response::new(Endless { event, dropped })) }
+    });
+    hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(connection.stream), service)
+        .await
+        .expect("the connection lives as long as the test");
+}
+
+fn trusting(authority: &Authority, server: &RawServer) -> HyperHttp {
+    authority
+        .trusted_by(client())
+        .with_address("server.invalid", server.address)
+}
+
+#[tokio::test]
+async fn requests_share_a_connection_and_a_dropped_body_resets_only_its_stream() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let acceptor = authority.acceptor("server.invalid", &["h2", "http/1.1"]);
+    let http = trusting(&authority, &server);
+    let (sender, mut dropped) = mpsc::unbounded_channel();
+    let script = async {
+        let mut kept = Vec::new();
+        for _ in 0..10 {
+            let answer = within(http.send(get("https://server.invalid/mcp")))
+                .await
+                .unwrap();
+            assert_eq!(answer.version(), Version::HTTP_2);
+            let mut body = answer.into_body();
+            assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "event");
+            kept.push(body);
+        }
+        kept.pop();
+        within(dropped.recv()).await.expect("a stream was reset");
+        // The others go on.
+        assert!(dropped.try_recv().is_err());
+        kept.clear();
+        for _ in 0..9 {
+            within(dropped.recv()).await.expect("a stream was reset");
+        }
+    };
+    tokio::select! {
+        () = serve(&server, &acceptor, sender) => panic!("the connection ended"),
+        () = script => {}
+    }
+    assert!(server.is_untouched().await);
+}
+
+#[tokio::test]
+async fn a_server_that_fell_silent_is_noticed() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let acceptor = authority.acceptor("server.invalid", &["h2"]);
+    let http = trusting(&authority, &server);
+    let (sender, _dropped) = mpsc::unbounded_channel();
+    let mut serving = Box::pin(serve(&server, &acceptor, sender));
+    let asking = async {
+        let answer = within(http.send(get("https://server.invalid/mcp"))).await;
+        let mut body = answer.unwrap().into_body();
+        assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "event");
+        body
+    };
+    let mut body = tokio::select! {
+        () = &mut serving => panic!("the connection ended"),
+        body = asking => body,
+    };
+    // From here on the server holds the connection and does nothing: it is asked after 30 seconds whether it is there,
+    // and given up 20 seconds later.
+    tokio::time::pause();
+    let failure = within(body.chunk()).await.unwrap().unwrap_err();
+    assert_eq!(failure.step(), HttpStep::Receive);
+    drop(serving);
+}
+
+#[tokio::test]
+async fn a_burst_of_first_requests_is_answered_over_one_connection() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let acceptor = authority.acceptor("server.invalid", &["h2"]);
+    let http = trusting(&authority, &server);
+    let (sender, _dropped) = mpsc::unbounded_channel();
+    let serving = async {
+        // Until the first handshake is done nobody knows that one connection is enough.
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let connection = server.accept().await;
+            let (acceptor, sender) = (acceptor.clone(), sender.clone());
+            connections.spawn(async move {
+                let Some(connection) = secured(&acceptor, connection).await else {
+                    return;
+                };
+                let service = service_fn(move |_request: Request<Incoming>| {
+                    let event = Some(Bytes::from_static(b"event"));
+                    let dropped = sender.clone();
+                    async move { Ok::<_, Infallible>(Response::new(Endless { event, dropped })) }
+                });
+                let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                    .serve_connection(TokioIo::new(connection.stream), service);
+                // Connections that turn out to be too many are closed before they are used.
+                let _ = serving.await;
+            });
+        }
+    };
+    let script = async {
+        let mut asking = Vec::new();
+        for _ in 0..64 {
+            asking.push(http.send(get("https://server.invalid/mcp")));
+        }
+        let mut bodies = Vec::new();
+        for answer in join_all(asking).await {
+            let mut body = answer.unwrap().into_body();
+            assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "event");
+            bodies.push(body);
+        }
+        bodies.len()
+    };
+    tokio::select! {
+        () = serving => {}
+        answered = script => assert_eq!(answered, 64),
+    }
+}
+
+/// Waits for all of them at once.
+async fn join_all<T>(futures: Vec<toolwire::BoxFuture<'_, T>>) -> Vec<T> {
+    let mut running: Vec<_> = futures.into_iter().map(Some).collect();
+    let mut outcomes: Vec<_> = running.iter().map(|_| None).collect();
+    std::future::poll_fn(move |context| {
+        for (future, outcome) in running.iter_mut().zip(&mut outcomes) {
+            if let Some(waiting) = future
+                && let Poll::Ready(value) = waiting.as_mut().poll(context)
+            {
+                *outcome = Some(value);
+                *future = None;
+            }
+        }
+        if running.iter().any(Option::is_some) {
+            return Poll::Pending;
+        }
+        Poll::Ready(outcomes.iter_mut().filter_map(Option::take).collect())
+    })
+    .await
+}

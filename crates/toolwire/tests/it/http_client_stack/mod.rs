@@ -1,0 +1,12 @@
+//! The client's HTTP over real sockets: servers here are a few lines that read and write bytes.
+
+mod addresses;
+mod answers;
+mod cancelling;
+mod failures;
+mod http2;
+mod pool;
+mod proxies;
+mod raw;
+mod redirects;
+mod tls;

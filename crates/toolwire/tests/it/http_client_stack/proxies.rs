@@ -1,0 +1,203 @@
+//! Proxies: plain, tunnelled, refused, and none.
+
+use tokio::io::copy_bidirectional;
+use tokio::net::TcpStream;
+use toolwire::transport::http_client::{HttpClient, HttpFailure, HttpProxies, HttpStep};
+
+use super::raw::{FINE, RawServer, client, get};
+use super::tls::{Authority, secured};
+use crate::peer::within;
+
+#[tokio::test]
+async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
+    let proxy = RawServer::bind().await;
+    let url = format!("http://someone:s3cret@{}", proxy.address);
+    let http = client().with_proxies(HttpProxies::none().with_http(url));
+    let request = get("http://server.invalid:8080/mcp?a=b");
+    let (answer, (received, _)) = tokio::join!(http.send(request), proxy.answer_once(FINE));
+    assert_eq!(answer.unwrap().status(), 200);
+    assert_eq!(
+        received,
+        "GET http://server.invalid:8080/mcp?a=b HTTP/1.1\r\n\
+         proxy-authorization: Basic c29tZW9uZTpzM2NyZXQ=\r\n\
+         host: server.invalid:8080\r\n\r\n"
+    );
+}
+
+#[tokio::test]
+async fn https_goes_through_a_tunnel_that_sees_no_request() {
+    let (authority, server, proxy) = (
+        Authority::new(),
+        RawServer::bind().await,
+        RawServer::bind().await,
+    );
+    let acceptor = authority.acceptor("server.invalid", &[]);
+    let url = format!("http://someone:s3cret@{}", proxy.address);
+    let http = authority
+        .trusted_by(client())
+        .with_proxies(HttpProxies::none().with_https(url));
+    let proxying = async {
+        let mut connection = proxy.accept().await;
+        assert_eq!(
+            connection.head().await,
+            "CONNECT server.invalid:443 HTTP/1.1\r\nHost: server.invalid:443\r\n\
+             Proxy-Authorization: Basic c29tZW9uZTpzM2NyZXQ=\r\n\r\n"
+        );
+        connection
+            .write("HTTP/1.1 200 Connection established\r\nVia: here\r\n\r\n")
+            .await;
+        let mut onward = TcpStream::connect(server.address).await.unwrap();
+        copy_bidirectional(&mut connection.stream, &mut onward).await
+    };
+    let serving = async {
+        let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
+        connection.answer(FINE).await
+    };
+    let asking = async {
+        let answer = within(http.send(get("https://server.invalid/mcp"))).await;
+        // The pool goes, and the tunnel with it.
+        drop(http);
+        answer.unwrap().status()
+    };
+    let (status, received, _) = tokio::join!(asking, serving, proxying);
+    assert_eq!(status, 200);
+    assert_eq!(
+        received,
+        "GET /mcp HTTP/1.1\r\nhost: server.invalid\r\n\r\n"
+    );
+}
+
+#[tokio::test]
+async fn a_proxy_may_be_reached_over_tls_itself() {
+    let (authority, proxy) = (Authority::new(), RawServer::bind().await);
+    let outer = authority.acceptor("proxy.invalid", &["h2", "http/1.1"]);
+    let inner = authority.acceptor("server.invalid", &[]);
+    let http = authority
+        .trusted_by(client())
+        .with_address("proxy.invalid", proxy.address)
+        .with_proxies(HttpProxies::none().with_https("https://proxy.invalid"));
+    let proxying = async {
+        let mut connection = secured(&outer, proxy.accept().await).await.unwrap();
+        let asked = connection.head().await;
+        connection.write("HTTP/1.1 200 OK\r\n\r\n").await;
+        // The server is behind the same socket.
+        let mut connection = secured(&inner, connection).await.unwrap();
+        connection.answer(FINE).await;
+        asked
+    };
+    let request = get("https://server.invalid/mcp");
+    let (answer, asked) = tokio::join!(within(http.send(request)), proxying);
+    assert_eq!(answer.unwrap().status(), 200);
+    assert!(asked.starts_with("CONNECT server.invalid:443 "), "{asked}");
+}
+
+#[tokio::test]
+async fn excepted_servers_are_asked_directly() {
+    let (server, proxy) = (RawServer::bind().await, RawServer::bind().await);
+    let proxies = HttpProxies::none()
+        .with_http(proxy.url("/"))
+        .with_exceptions("other.invalid, server.invalid");
+    let http = client()
+        .with_proxies(proxies)
+        .with_address("a.server.invalid", server.address);
+    let request = get("http://a.server.invalid/mcp");
+    let (answer, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
+    assert_eq!(answer.unwrap().status(), 200);
+    assert!(received.starts_with("GET /mcp HTTP/1.1\r\n"), "{received}");
+    assert!(proxy.is_untouched().await);
+}
+
+#[tokio::test]
+async fn without_a_proxy_every_server_is_asked_directly() {
+    let (server, proxy) = (RawServer::bind().await, RawServer::bind().await);
+    let http = client()
+        .with_proxies(HttpProxies::none().with_http(proxy.url("/")))
+        .without_proxy();
+    let request = get(server.url("/"));
+    let (answer, _) = tokio::join!(http.send(request), server.answer_once(FINE));
+    assert_eq!(answer.unwrap().status(), 200);
+    assert!(proxy.is_untouched().await);
+}
+
+/// What becomes of an HTTPS request when its proxy answers this.
+async fn tunnel_refused(answer: &str) -> (HttpFailure, String) {
+    let proxy = RawServer::bind().await;
+    let url = format!("http://someone:s3cret@{}", proxy.address);
+    let http = client().with_proxies(HttpProxies::none().with_https(url));
+    let scripted = async {
+        let mut connection = proxy.accept().await;
+        connection.head().await;
+        connection.write(answer).await;
+    };
+    let request = get("https://server.invalid/mcp");
+    let (answer, ()) = tokio::join!(within(http.send(request)), scripted);
+    let failure = answer.expect_err("there is no tunnel");
+    let printed = format!("{failure} {failure:?}");
+    assert!(!printed.contains("s3cret"), "{printed}");
+    assert!(!printed.contains("c29tZW9uZTpzM2NyZXQ"), "{printed}");
+    (failure, proxy.address.to_string())
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_is_told_apart_from_the_server() {
+    let check = async |answer: &str, did: &str| {
+        let (failure, proxy) = tunnel_refused(answer).await;
+        assert_eq!(failure.step(), HttpStep::Proxy);
+        assert_eq!(
+            failure.what(),
+            format!("the proxy {proxy} {did} when asked for a tunnel to server.invalid:443")
+        );
+        assert!(!failure.may_have_arrived());
+    };
+    check(
+        "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
+        "wants credentials, or others,",
+    )
+    .await;
+    check("HTTP/1.1 403 Forbidden\r\n\r\n", "answered with status 403").await;
+    check("SSH-2.0-OpenSSH_9.9\r\n\r\n", "did not answer in HTTP").await;
+    check("", "broke off").await;
+    check("HTTP/1.1 200 OK\r\n\r\nearly", "broke off").await;
+}
+
+#[tokio::test]
+async fn the_answer_of_a_proxy_may_have_16_kib() {
+    const LIMIT: usize = 16 * 1024;
+    let ends = "HTTP/1.1 403 Forbidden\r\nX: \r\n\r\n".len();
+    for (length, did) in [
+        (LIMIT, "answered with status 403"),
+        (LIMIT + 1, "broke off"),
+    ] {
+        let filler = "x".repeat(length - ends);
+        let answer = format!("HTTP/1.1 403 Forbidden\r\nX: {filler}\r\n\r\n");
+        let (failure, _) = tunnel_refused(&answer).await;
+        assert!(failure.what().contains(did), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn proxies_that_cannot_be_used_are_never_passed_over() {
+    let check = async |url: &str, problem: &str| {
+        let proxies = HttpProxies::none()
+            .with_http(url)
+            .with_exceptions("127.0.0.1");
+        let http = client().with_proxies(proxies);
+        let failure = within(http.send(get("http://server.invalid/")))
+            .await
+            .unwrap_err();
+        assert_eq!(failure.step(), HttpStep::Prepare);
+        assert_eq!(failure.what(), format!("with_http {problem}"));
+        // Who needs no proxy does not care.
+        let server = RawServer::bind().await;
+        let request = get(server.url("/"));
+        let (answer, _) = tokio::join!(within(http.send(request)), server.answer_once(FINE));
+        assert_eq!(answer.unwrap().status(), 200);
+    };
+    check("not a url", "is not the URL of a proxy").await;
+    check("ftp://proxy.invalid", "is not the URL of a proxy").await;
+    check(
+        "socks5://proxy.invalid",
+        "names a proxy that does not speak HTTP",
+    )
+    .await;
+}

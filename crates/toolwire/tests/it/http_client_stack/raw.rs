@@ -1,0 +1,140 @@
+//! Servers that play a script, byte by byte.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::Request;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use toolwire::transport::http_client::HyperHttp;
+
+use crate::peer::within;
+
+/// A client that does not look at the environment.
+pub(crate) fn client() -> HyperHttp {
+    HyperHttp::new().without_proxy()
+}
+
+pub(crate) fn get(url: impl AsRef<str>) -> Request<Bytes> {
+    Request::get(url.as_ref()).body(Bytes::new()).unwrap()
+}
+
+pub(crate) fn post(url: impl AsRef<str>, body: &'static str) -> Request<Bytes> {
+    Request::post(url.as_ref())
+        .body(Bytes::from_static(body.as_bytes()))
+        .unwrap()
+}
+
+/// The whole of an answer that says "fine".
+pub(crate) const FINE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine";
+
+/// A listening socket.
+pub(crate) struct RawServer {
+    listener: TcpListener,
+    pub(crate) address: SocketAddr,
+}
+
+impl RawServer {
+    pub(crate) async fn bind() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        Self { listener, address }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) async fn accept(&self) -> RawConnection<TcpStream> {
+        let (stream, _) = within(self.listener.accept()).await.unwrap();
+        RawConnection { stream }
+    }
+
+    /// Whether nobody has connected and is waiting to be accepted.
+    pub(crate) async fn is_untouched(&self) -> bool {
+        let accepting = std::pin::pin!(self.listener.accept());
+        let mut accepting = Some(accepting);
+        std::future::poll_fn(|context| {
+            let waiting = accepting.as_mut().unwrap().as_mut().poll(context);
+            std::task::Poll::Ready(waiting.is_pending())
+        })
+        .await
+    }
+
+    /// Accepts a connection, reads one request and gives this answer.
+    pub(crate) async fn answer_once(&self, answer: &str) -> (String, RawConnection<TcpStream>) {
+        let mut connection = self.accept().await;
+        let request = connection.answer(answer).await;
+        (request, connection)
+    }
+}
+
+/// The server's end of a connection.
+pub(crate) struct RawConnection<S> {
+    pub(crate) stream: S,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
+    /// Reads a request: its head, and as many bytes as that says.
+    pub(crate) async fn request(&mut self) -> String {
+        let mut text = self.head().await;
+        let length = text
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        within(self.stream.read_exact(&mut body)).await.unwrap();
+        text.push_str(std::str::from_utf8(&body).unwrap());
+        text
+    }
+
+    /// Reads up to the empty line.
+    pub(crate) async fn head(&mut self) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(within(self.stream.read_u8()).await.unwrap());
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    pub(crate) async fn write(&mut self, text: impl AsRef<[u8]>) {
+        within(self.stream.write_all(text.as_ref())).await.unwrap();
+        within(self.stream.flush()).await.unwrap();
+    }
+
+    /// Reads one request and gives this answer.
+    pub(crate) async fn answer(&mut self, answer: &str) -> String {
+        let request = self.request().await;
+        self.write(answer).await;
+        request
+    }
+
+    /// Waits until the other end is gone; nothing may come before that.
+    pub(crate) async fn closed(&mut self) {
+        let mut byte = [0];
+        match within(self.stream.read(&mut byte)).await {
+            Ok(0) => {}
+            Ok(_) => panic!("the client sends more"),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        }
+    }
+}
+
+/// Lets every socket of this thread's runtime notice what has happened to it: a byte goes over one that was opened
+/// later, so news of the earlier ones has been read by then.
+pub(crate) async fn news_arrives() {
+    let (mut near, mut far) = {
+        let server = RawServer::bind().await;
+        let (near, far) = tokio::join!(TcpStream::connect(server.address), server.accept());
+        (near.unwrap(), far.stream)
+    };
+    for _ in 0..3 {
+        near.write_all(b"!").await.unwrap();
+        within(far.read_u8()).await.unwrap();
+    }
+}

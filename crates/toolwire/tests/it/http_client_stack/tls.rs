@@ -1,0 +1,278 @@
+//! HTTPS: what is trusted, and how each refusal is told.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use toolwire::transport::http_client::{HttpClient, HttpFailure, HttpStep, HyperHttp};
+
+use super::raw::{FINE, RawConnection, RawServer, client, get};
+use crate::peer::within;
+
+/// An authority that nobody trusts who was not told to.
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        Self::named("an authority")
+    }
+
+    fn named(name: &str) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, key).unwrap())
+    }
+
+    /// A client that trusts this authority and nobody else.
+    pub(crate) fn trusted_by(&self, http: HyperHttp) -> HyperHttp {
+        http.without_native_roots()
+            .with_root_certificates(self.0.pem().as_bytes())
+            .unwrap()
+    }
+
+    pub(crate) fn acceptor(&self, name: &str, protocols: &[&str]) -> TlsAcceptor {
+        self.acceptor_with(name, protocols, |_| {})
+    }
+
+    fn acceptor_with(
+        &self,
+        name: &str,
+        protocols: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> TlsAcceptor {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        change(&mut params);
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|name| name.as_bytes().to_vec())
+            .collect();
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
+/// Shakes hands over a connection; a client that refuses ends it.
+pub(crate) async fn secured<S: AsyncRead + AsyncWrite + Unpin>(
+    acceptor: &TlsAcceptor,
+    connection: RawConnection<S>,
+) -> Option<RawConnection<TlsStream<S>>> {
+    let stream = within(acceptor.accept(connection.stream)).await.ok()?;
+    Some(RawConnection { stream })
+}
+
+#[tokio::test]
+async fn a_trusted_server_is_spoken_to() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let acceptor = authority.acceptor("server.invalid", &[]);
+    let http = authority
+        .trusted_by(client())
+        .with_address("server.invalid", server.address);
+    let scripted = async {
+        let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
+        (connection.answer(FINE).await, connection)
+    };
+    let request = get("https://server.invalid/mcp");
+    let (answer, (received, _connection)) = tokio::join!(http.send(request), scripted);
+    let answer = answer.unwrap();
+    assert_eq!(answer.version(), http::Version::HTTP_11);
+    assert_eq!(
+        received,
+        "GET /mcp HTTP/1.1\r\nhost: server.invalid\r\n\r\n"
+    );
+    assert_eq!(answer.into_body().read_whole(4).await.unwrap(), "fine");
+}
+
+/// The failure at a server with this certificate that is asked by the name `server.invalid`.
+async fn refusal(http: HyperHttp, acceptor: &TlsAcceptor) -> HttpFailure {
+    let server = RawServer::bind().await;
+    let http = http.with_address("server.invalid", server.address);
+    let scripted = async { secured(acceptor, server.accept().await).await.is_some() };
+    let (answer, _) = tokio::join!(within(http.send(get("https://server.invalid/"))), scripted);
+    let failure = answer.expect_err("it is not trusted");
+    assert_eq!(failure.step(), HttpStep::Tls);
+    assert!(!failure.may_have_arrived());
+    failure
+}
+
+#[tokio::test]
+async fn certificates_are_refused_for_a_reason_that_is_told() {
+    let authority = Authority::new();
+    let check = async |http: HyperHttp, acceptor: TlsAcceptor, expected: &str| {
+        let failure = refusal(http, &acceptor).await;
+        let expected = format!("the certificate of server.invalid:443 {expected}");
+        assert_eq!(failure.to_string(), expected);
+    };
+    check(
+        authority.trusted_by(client()),
+        authority.acceptor_with("server.invalid", &[], |params| {
+            params.not_after = date_time_ymd(2020, 1, 1);
+        }),
+        "has expired; have it renewed, or correct the clock of this machine",
+    )
+    .await;
+    check(
+        authority.trusted_by(client()),
+        authority.acceptor_with("server.invalid", &[], |params| {
+            params.not_before = date_time_ymd(4000, 1, 1);
+            params.not_after = date_time_ymd(4001, 1, 1);
+        }),
+        "is not valid yet; correct the clock of this machine or of the server",
+    )
+    .await;
+    check(
+        authority.trusted_by(client()),
+        authority.acceptor("other.invalid", &[]),
+        "is for another name; use the name that the certificate was made for",
+    )
+    .await;
+    check(
+        Authority::named("another authority").trusted_by(client()),
+        authority.acceptor("server.invalid", &[]),
+        "comes from an issuer that this machine does not trust; \
+         give the issuer's certificate with `with_root_certificates` or in SSL_CERT_FILE",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_apart() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let http = authority.trusted_by(client());
+    let url = format!("https://{}/", server.address);
+    let scripted = async {
+        let mut connection = server.accept().await;
+        connection.write("HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        connection
+    };
+    let (answer, _connection) = tokio::join!(within(http.send(get(&url))), scripted);
+    let failure = answer.expect_err("it is no TLS");
+    assert_eq!(failure.step(), HttpStep::Tls);
+    assert_eq!(
+        failure.what(),
+        format!("{} does not speak TLS", server.address)
+    );
+    let advice = failure.advice().unwrap();
+    assert!(advice.contains("http://"), "{advice}");
+
+    let (answer, _) = tokio::join!(within(http.send(get(&url))), async {
+        drop(server.accept().await);
+    });
+    let failure = answer.expect_err("it closes");
+    assert_eq!(failure.step(), HttpStep::Tls);
+    let expected = format!(
+        "the connection to {} broke during the TLS handshake",
+        server.address
+    );
+    assert_eq!(failure.what(), expected);
+}
+
+#[tokio::test]
+async fn with_no_roots_nobody_can_be_trusted() {
+    let acceptor = Authority::new().acceptor("server.invalid", &[]);
+    let failure = refusal(client().without_native_roots(), &acceptor).await;
+    let printed = failure.to_string();
+    assert!(
+        printed.starts_with("this machine has no root certificates"),
+        "{printed}"
+    );
+    assert!(printed.contains("with_root_certificates"), "{printed}");
+}
+
+#[tokio::test]
+async fn being_connected_may_take_ten_seconds() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let http = authority.trusted_by(client());
+    let url = format!("https://{}/", server.address);
+    let asking = tokio::spawn(async move { http.send(get(url)).await });
+    // The server accepts, and then says nothing in the handshake.
+    let _silent = server.accept().await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert!(!asking.is_finished());
+    tokio::time::advance(Duration::from_secs(5)).await;
+    let failure = within(asking)
+        .await
+        .unwrap()
+        .expect_err("it takes too long");
+    assert_eq!(failure.step(), HttpStep::Tls);
+    assert_eq!(
+        failure.what(),
+        format!(
+            "the TLS handshake with {} was not done within 10s",
+            server.address
+        )
+    );
+}
+
+#[test]
+fn root_certificates_that_are_none_are_refused() {
+    let check = |pem: &str, expected: &str| {
+        let failure = client().with_root_certificates(pem.as_bytes()).unwrap_err();
+        assert_eq!(failure.step(), HttpStep::Prepare);
+        assert_eq!(failure.what(), expected);
+    };
+    let none = "there is no certificate among the root certificates";
+    check("", none);
+    check("nonsense", none);
+    check(&KeyPair::generate().unwrap().serialize_pem(), none);
+    check(
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "a root certificate cannot be used",
+    );
+    check(
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+        "the root certificates are not readable PEM",
+    );
+}
+
+#[tokio::test]
+async fn a_configuration_of_ones_own_decides_whom_to_trust() {
+    let (authority, server) = (Authority::new(), RawServer::bind().await);
+    let acceptor = authority.acceptor("server.invalid", &["http/1.1"]);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(authority.0.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let http = client()
+        .with_tls(Arc::new(config))
+        .with_address("server.invalid", server.address);
+    let scripted = async {
+        let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
+        connection.answer(FINE).await;
+        connection
+    };
+    let request = get("https://server.invalid/mcp");
+    let (answer, connection) = tokio::join!(http.send(request), scripted);
+    assert_eq!(answer.unwrap().status(), 200);
+    let chosen = connection.stream.get_ref().1.alpn_protocol();
+    assert_eq!(chosen, Some(&b"http/1.1"[..]));
+}
