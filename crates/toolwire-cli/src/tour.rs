@@ -1,156 +1,205 @@
-//! `toolwire demo`: starts the bundled server as a client would, and shows what both sides say.
+//! `toolwire demo`: the bundled server over HTTP, as a child process and in process, called in both eras.
 
-use std::io::{self, IsTerminal, Write};
-use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use toolwire::proto::features::VersionFeatures;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::types::{
+    CompletionArgument, ElicitResult, PromptReference, ReadResourceResult, SubscriptionFilter,
+};
+use toolwire::{
+    CallToolResult, Client, ClientBuilder, Error, ProtocolVersion, ResourceContents, ServerCommand,
+};
 
-/// One thing to show.
-struct Step {
-    title: &'static str,
-    messages: Vec<Value>,
-    /// The id whose answer ends the step.
-    until: i64,
-}
+use crate::demo;
+use crate::failure::{Exit, Failure, Phase};
+use crate::screen::Screen;
 
-/// Runs every step against a freshly started server.
-pub(crate) async fn run() -> io::Result<()> {
-    let mut server = Conversation::start()?;
-    for step in steps() {
-        server.show(&step).await?;
+/// Shows everything once.
+pub(crate) async fn run(screen: &Screen) -> Result<Exit, Failure> {
+    let tour = Tour { screen };
+    let listener = HttpListener::bind(demo::server(), "127.0.0.1:0", HttpOptions::new())
+        .await
+        .map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
+    let url = listener.url().to_string();
+    tokio::select! {
+        ended = listener.run() => {
+            ended.map_err(failed)?;
+            return Err(Failure::silent(Exit::Interrupted));
+        }
+        shown = tour.over_http(&url) => shown?,
     }
-    server.end().await?;
-    say(
-        "\nNow point your own client at it:\n\n    toolwire demo --stdio\n    toolwire demo --http\n",
-    )
+    tour.over_pipes().await?;
+    tour.in_process().await?;
+    screen.print(
+        "\nNow try it yourself:\n\n    \
+         toolwire tools -- toolwire demo --stdio\n    \
+         toolwire call add a=1 b=2 -- toolwire demo --stdio\n    \
+         toolwire demo --http\n",
+    )?;
+    Ok(Exit::Success)
 }
 
-fn steps() -> Vec<Step> {
-    let modern = |id: i64, method: &str, mut params: Value| {
-        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = newest().into();
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-    };
-    let countdown = json!({
-        "name": "countdown",
-        "arguments": {"from": 3, "delay_ms": 50},
-        "_meta": {"progressToken": "launch"},
-    });
-    let initialize = json!({
-        "protocolVersion": toolwire::ProtocolVersion::ALL[3].as_str(),
-        "capabilities": {},
-        "clientInfo": {"name": "tour", "version": "1.0.0"},
-    });
-    vec![
-        Step {
-            title: "What can you do? (stateless, the newest revision)",
-            messages: vec![modern(1, "server/discover", json!({}))],
-            until: 1,
-        },
-        Step {
-            title: "A tool call with a structured result",
-            messages: vec![modern(
-                2,
-                "tools/call",
-                json!({"name": "add", "arguments": {"a": 19, "b": 23}}),
-            )],
-            until: 2,
-        },
-        Step {
-            title: "Progress while it runs",
-            messages: vec![modern(3, "tools/call", countdown)],
-            until: 3,
-        },
-        Step {
-            title: "An older client on the same process",
-            messages: vec![
-                json!({"jsonrpc": "2.0", "id": 4, "method": "initialize", "params": initialize}),
-                json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-                json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
-                       "params": {"name": "echo", "arguments": {"text": "hello from the past"}}}),
-            ],
-            until: 5,
-        },
-    ]
+struct Tour<'a> {
+    screen: &'a Screen,
 }
 
-fn newest() -> &'static str {
-    toolwire::ProtocolVersion::LATEST.as_str()
-}
+impl Tour<'_> {
+    async fn over_http(&self, url: &str) -> Result<(), Failure> {
+        self.title("Over HTTP, as clients of today speak")?;
+        let client = builder().connect(url).await.map_err(cannot_connect)?;
+        self.connected(&client, url)?;
+        let (tools, resources) = (client.list_tools().await, client.list_resources().await);
+        let (tools, resources) = (
+            tools.map_err(failed)?.len(),
+            resources.map_err(failed)?.len(),
+        );
+        self.line(
+            "what is there",
+            &format!("{tools} tools, {resources} resources"),
+        )?;
+        self.call(&client, "add", json!({"a": 19, "b": 23})).await?;
+        self.count_down(&client).await?;
+        client.close().await;
 
-/// A server process and the two pipes to it.
-struct Conversation {
-    child: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-}
+        self.title("The same address, as clients of yesterday speak")?;
+        let legacy = ProtocolVersion::ALL
+            .into_iter()
+            .filter(|version| version.is_legacy());
+        let builder = builder().with_versions(legacy).on_elicitation(|_| async {
+            Ok(ElicitResult::accept().with_content([("confirmed", true)]))
+        });
+        let client = builder.connect(url).await.map_err(cannot_connect)?;
+        self.connected(&client, url)?;
+        self.call(&client, "echo", json!({"text": "hello from the past"}))
+            .await?;
+        self.call(&client, "confirm", json!({"question": "Really?"}))
+            .await?;
+        client.close().await;
+        Ok(())
+    }
 
-impl Conversation {
-    fn start() -> io::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(["demo", "--stdio"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("the demo server has no pipes"));
+    async fn over_pipes(&self) -> Result<(), Failure> {
+        self.title("A child process, over its standard input and output")?;
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
+        let command = ServerCommand::new(program).args(["demo", "--stdio"]);
+        let client = builder().spawn(command).await.map_err(cannot_connect)?;
+        self.connected(&client, "toolwire demo --stdio")?;
+        let note = client
+            .read_resource("demo://notes/first")
+            .await
+            .map_err(failed)?;
+        self.line("read demo://notes/first", &text_of(&note))?;
+        let argument = CompletionArgument::new("name", "A");
+        let names = client
+            .complete(PromptReference::new("greet"), argument)
+            .await;
+        let names = names.map_err(failed)?.completion.values;
+        self.line("complete greet name=A", &names.join(", "))?;
+        let prompt = client
+            .get_prompt("greet", [("name", "Ada")])
+            .await
+            .map_err(failed)?;
+        let said = prompt
+            .messages
+            .iter()
+            .filter_map(|message| message.content.as_text());
+        self.line("prompt greet name=Ada", &said.collect::<Vec<_>>().join(" "))?;
+        let filter = SubscriptionFilter::new().with_resource("demo://counter");
+        let mut changes = client.listen(filter).await.map_err(failed)?;
+        client.call_tool("bump", json!({})).await.map_err(failed)?;
+        let heard = match changes.next().await.map_err(failed)? {
+            Some(_) => "heard that it changed",
+            None => "heard nothing",
         };
-        Ok(Self {
-            child,
-            input,
-            output: BufReader::new(output).lines(),
-        })
+        self.line("listen demo://counter", heard)?;
+        drop(changes);
+        client.close().await;
+        Ok(())
     }
 
-    async fn show(&mut self, step: &Step) -> io::Result<()> {
-        say(&format!("\n{}\n", step.title))?;
-        for message in &step.messages {
-            say(&format!("  → {message}"))?;
-            self.input
-                .write_all(format!("{message}\n").as_bytes())
-                .await?;
-        }
-        while let Some(line) = self.output.next_line().await? {
-            say(&format!("  ← {}", shortened(&line)))?;
-            let answer: Value = serde_json::from_str(&line)?;
-            if answer["id"] == step.until {
-                return match answer.get("error") {
-                    Some(error) => Err(io::Error::other(format!(
-                        "the demo server answered {error}"
-                    ))),
-                    None => Ok(()),
-                };
-            }
-        }
-        Err(io::Error::other("the demo server hung up"))
+    async fn in_process(&self) -> Result<(), Failure> {
+        self.title("In the same process, without any transport")?;
+        let client = builder()
+            .in_process(&demo::server())
+            .await
+            .map_err(cannot_connect)?;
+        self.connected(&client, "a value of type Server")?;
+        self.call(&client, "fail", json!({"message": "as it was told to"}))
+            .await?;
+        client.close().await;
+        Ok(())
     }
 
-    async fn end(mut self) -> io::Result<()> {
-        drop(self.input);
-        let status = self.child.wait().await?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(io::Error::other(format!(
-                "the demo server ended with {status}"
-            )))
-        }
+    fn title(&self, title: &str) -> Result<(), Failure> {
+        let title = self.screen.look.paint.bold(title);
+        self.screen.print(&format!("\n{title}\n"))
+    }
+
+    fn connected(&self, client: &Client, place: &str) -> Result<(), Failure> {
+        let speaks = format!("{place}, speaking {}", client.version());
+        self.line("connected to", &speaks)
+    }
+
+    fn line(&self, what: &str, outcome: &str) -> Result<(), Failure> {
+        let what = self.screen.look.paint.cyan(&format!("{what:<24}"));
+        self.screen.print(&format!("  {what} {outcome}\n"))
+    }
+
+    async fn call(&self, client: &Client, tool: &str, arguments: Value) -> Result<(), Failure> {
+        let result = client.call_tool(tool, arguments).await.map_err(failed)?;
+        self.line(&format!("call {tool}"), &outcome(&result))
+    }
+
+    async fn count_down(&self, client: &Client) -> Result<(), Failure> {
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&steps);
+        let arguments = json!({"from": 3, "delay_ms": 20});
+        let call = client
+            .call_tool("countdown", arguments)
+            .on_progress(move |progress| {
+                let mut steps = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                steps.push(progress.message.unwrap_or_default());
+            });
+        let result = call.await.map_err(failed)?;
+        let steps = steps
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .join(", ");
+        self.line("call countdown", &format!("{steps}; {}", outcome(&result)))
     }
 }
 
-/// A line that fits a screen; nothing is cut when the output goes to a file or a program.
-fn shortened(line: &str) -> String {
-    const LONGEST: usize = 400;
-    if !io::stdout().is_terminal() || line.chars().count() <= LONGEST {
-        return line.to_owned();
-    }
-    let kept: String = line.chars().take(LONGEST).collect();
-    format!("{kept}…")
+fn builder() -> ClientBuilder {
+    Client::builder("toolwire", env!("CARGO_PKG_VERSION"))
 }
 
-fn say(text: &str) -> io::Result<()> {
-    writeln!(io::stdout(), "{text}")
+fn outcome(result: &CallToolResult) -> String {
+    let texts = result.content.iter().filter_map(|block| block.as_text());
+    let text = texts.collect::<Vec<_>>().join(" ");
+    match result.is_error {
+        Some(true) => format!("the tool failed: {text}"),
+        _ => text,
+    }
+}
+
+fn text_of(result: &ReadResourceResult) -> String {
+    let texts = result
+        .contents
+        .iter()
+        .filter_map(|contents| match contents {
+            ResourceContents::Text(contents) => Some(contents.text.as_str()),
+            _ => None,
+        });
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+fn cannot_connect(error: Error) -> Failure {
+    Failure::of(&error, Phase::Connecting)
+}
+
+fn failed(error: Error) -> Failure {
+    Failure::of(&error, Phase::Calling)
 }

@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStderr, Command};
 use crate::process::{toolwire, within};
 
 /// The running server.
-struct HttpDemo {
+pub(crate) struct HttpDemo {
     child: Child,
     errors: Lines<BufReader<ChildStderr>>,
     /// `127.0.0.1:3000`
@@ -17,7 +17,7 @@ struct HttpDemo {
 }
 
 impl HttpDemo {
-    async fn start(arguments: &[&str]) -> Self {
+    pub(crate) async fn start(arguments: &[&str]) -> Self {
         let mut command = toolwire(&["demo", "--http", "127.0.0.1:0"]);
         command.args(arguments);
         Self::start_command(command).await
@@ -47,6 +47,11 @@ impl HttpDemo {
             errors,
             address,
         }
+    }
+
+    /// Where clients go.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
     }
 
     async fn connect(&self) -> TcpStream {

@@ -3,6 +3,7 @@
 mod big;
 mod calls;
 mod cancelling;
+mod client;
 mod ending;
 mod framing;
 mod http;
@@ -10,3 +11,4 @@ mod load;
 mod process;
 mod subscribing;
 mod tour;
+mod transcripts;

@@ -11,9 +11,22 @@ async fn the_tour_reaches_its_end() {
     let output = within(command.output()).await.unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
-    assert!(text.contains(r#"{"sum":42}"#), "{text}");
-    assert!(text.contains("hello from the past"), "{text}");
-    assert!(text.contains("toolwire demo --stdio"), "{text}");
+    for part in [
+        r#"{"sum":42}"#,
+        "2 to go, 1 to go, 0 to go; counted down from 3",
+        "hello from the past",
+        "confirmed",
+        "This is the first note.",
+        "Ada, Alan",
+        "heard that it changed",
+        "the tool failed: as it was told to",
+        "toolwire demo --http",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let newest = "speaking 2026-07-28";
+    assert_eq!(text.matches(newest).count(), 3, "{text}");
+    assert_eq!(text.matches("speaking 2025-11-25").count(), 1, "{text}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 

@@ -1,0 +1,335 @@
+//! A form, field by field, and an address to visit.
+
+use serde_json::Value;
+use toolwire::proto::elicit_answer::read_schema;
+use toolwire::types::{
+    ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ElicitSchema,
+};
+
+use crate::asking::dialogue::Dialogue;
+use crate::asking::field::Field;
+use crate::show::plain_text;
+
+/// What the user does with a field.
+enum Reply {
+    Value(Value),
+    Skipped,
+    Declined,
+    Cancelled,
+}
+
+/// Fills in a form. Answers that were given beforehand are not asked for again.
+pub(super) fn fill_in(
+    form: &ElicitRequestFormParams,
+    given: &[(String, String)],
+    dialogue: &mut dyn Dialogue,
+) -> ElicitResult {
+    let schema = match read_schema(form) {
+        Ok(schema) => schema,
+        Err(error) => {
+            dialogue.say(&format!(
+                "the server asks with a form that cannot be shown: {error}"
+            ));
+            return ElicitResult::cancel();
+        }
+    };
+    match dialogue.is_live() {
+        true => ask(form, &schema, given, dialogue),
+        false => fill_in_alone(form, &schema, given, dialogue),
+    }
+}
+
+/// With nobody to ask: what was given, and the client adds defaults.
+fn fill_in_alone(
+    form: &ElicitRequestFormParams,
+    schema: &ElicitSchema,
+    given: &[(String, String)],
+    dialogue: &mut dyn Dialogue,
+) -> ElicitResult {
+    let mut content = Vec::new();
+    for field in fields(schema) {
+        match preset(&field, given) {
+            Some(Ok(value)) => content.push((field.name.to_owned(), value)),
+            None if !field.required || field.default.is_some() => {}
+            Some(Err(problem)) => {
+                dialogue.say(&format!("--answer {}: {problem}", field.name));
+                return ElicitResult::cancel();
+            }
+            None => {
+                dialogue.say(&format!(
+                    "the server asks {:?} and needs `{}` ({}); answer with --answer {}=…",
+                    plain_text(&form.message),
+                    field.name,
+                    field.hint(),
+                    field.name
+                ));
+                return ElicitResult::cancel();
+            }
+        }
+    }
+    ElicitResult::accept().with_content(content)
+}
+
+fn ask(
+    form: &ElicitRequestFormParams,
+    schema: &ElicitSchema,
+    given: &[(String, String)],
+    dialogue: &mut dyn Dialogue,
+) -> ElicitResult {
+    dialogue.say(&format!("\nThe server asks: {}", plain_text(&form.message)));
+    dialogue.say("(Enter takes what is in brackets; !d declines, !c cancels)");
+    let mut content: Vec<(String, Value)> = Vec::new();
+    let mut first = true;
+    loop {
+        let earlier = std::mem::take(&mut content);
+        for field in fields(schema) {
+            let name = field.name.to_owned();
+            if let Some(Ok(value)) = preset(&field, given).filter(|_| first) {
+                dialogue.say(&format!("  {}: {}", label(&field), Field::typed(&value)));
+                content.push((name, value));
+                continue;
+            }
+            let before = earlier.iter().find(|(known, _)| *known == name);
+            let suggestion = before
+                .map(|(_, value)| value.clone())
+                .or_else(|| field.default.clone());
+            match ask_field(&field, suggestion, dialogue) {
+                Reply::Value(value) => content.push((name, value)),
+                Reply::Skipped => {}
+                Reply::Declined => return ElicitResult::decline(),
+                Reply::Cancelled => return ElicitResult::cancel(),
+            }
+        }
+        first = false;
+        loop {
+            let reply = dialogue.ask("Send it? [Y]es, [e]dit, [d]ecline, [c]ancel: ");
+            match reply.as_deref().map(str::to_ascii_lowercase).as_deref() {
+                Some("" | "y" | "yes") => return ElicitResult::accept().with_content(content),
+                Some("e" | "edit") => break,
+                Some("d" | "decline" | "n" | "no" | "!d") => return ElicitResult::decline(),
+                Some("c" | "cancel" | "!c") | None => return ElicitResult::cancel(),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Dialogue) -> Reply {
+    if let Some(description) = field.description {
+        dialogue.say(&format!("  {}", plain_text(description)));
+    }
+    for (number, (word, name)) in (1..).zip(&field.choices) {
+        let (word, name) = (plain_text(word), plain_text(name));
+        match word == name {
+            true => dialogue.say(&format!("    {number}. {name}")),
+            false => dialogue.say(&format!("    {number}. {name} ({word})")),
+        }
+    }
+    let standing = match (&suggestion, field.required) {
+        (Some(value), _) => format!(" [{}]", plain_text(&Field::typed(value))),
+        (None, true) => String::new(),
+        (None, false) => " [nothing]".to_owned(),
+    };
+    let prompt = format!("  {} ({}){standing}: ", label(field), field.hint());
+    loop {
+        let Some(text) = dialogue.ask(&prompt) else {
+            return Reply::Cancelled;
+        };
+        match text.as_str() {
+            "!d" => return Reply::Declined,
+            "!c" => return Reply::Cancelled,
+            "" => match (&suggestion, field.required) {
+                (Some(value), _) => return Reply::Value(value.clone()),
+                (None, false) => return Reply::Skipped,
+                (None, true) => dialogue.say("    it must be filled in"),
+            },
+            text => match field.read(text) {
+                Ok(value) => return Reply::Value(value),
+                Err(problem) => dialogue.say(&format!("    {}", plain_text(&problem))),
+            },
+        }
+    }
+}
+
+/// Shows an address. It is opened by the user, or not at all.
+pub(super) fn visit(address: &ElicitRequestURLParams, dialogue: &mut dyn Dialogue) -> ElicitResult {
+    dialogue.say(&format!(
+        "\nThe server asks: {}",
+        plain_text(&address.message)
+    ));
+    dialogue.say("It wants you to open this address in a browser:");
+    dialogue.say(&format!("  {}", plain_text(&address.url)));
+    loop {
+        let reply = dialogue.ask("Will you? [y]es, [n]o, [c]ancel: ");
+        match reply.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            Some("y" | "yes") => return ElicitResult::accept(),
+            Some("n" | "no" | "d" | "decline" | "!d") => return ElicitResult::decline(),
+            Some("c" | "cancel" | "!c") | None => return ElicitResult::cancel(),
+            Some(_) => {}
+        }
+    }
+}
+
+fn fields(schema: &ElicitSchema) -> Vec<Field<'_>> {
+    let properties = schema.properties.iter();
+    properties
+        .map(|(name, field)| Field::new(name, field, schema.is_required(name)))
+        .collect()
+}
+
+fn preset(field: &Field<'_>, given: &[(String, String)]) -> Option<Result<Value, String>> {
+    let (_, text) = given.iter().find(|(name, _)| name == field.name)?;
+    Some(field.read(text))
+}
+
+fn label(field: &Field<'_>) -> String {
+    plain_text(field.title.unwrap_or(field.name)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire::types::ElicitAction;
+
+    use super::*;
+    use crate::asking::dialogue::Script;
+
+    fn form() -> ElicitRequestFormParams {
+        ElicitRequestFormParams::new(
+            "Book a table?",
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "title": "Your name", "minLength": 2},
+                    "guests": {"type": "integer", "minimum": 1, "maximum": 8, "default": 2},
+                    "inside": {"type": "boolean"},
+                    "menu": {"type": "string", "oneOf": [
+                        {"const": "m", "title": "Meat"}, {"const": "v", "title": "Vegetables"},
+                    ]},
+                    "extras": {"type": "array", "items": {"type": "string", "enum": ["cake", "tea"]}},
+                },
+                "required": ["name", "menu"],
+            }),
+        )
+    }
+
+    fn answered(answers: &[&'static str]) -> (ElicitResult, String) {
+        let mut person = Script::new(answers);
+        let result = fill_in(&form(), &[], &mut person);
+        (result, person.shown)
+    }
+
+    #[test]
+    fn a_form_is_filled_in_field_by_field() {
+        let (result, shown) = answered(&["Ada", "", "no", "2", "1, tea", "y"]);
+        assert_eq!(result.action, ElicitAction::Accept);
+        assert_eq!(
+            json!(result.content),
+            json!({"name": "Ada", "guests": 2, "inside": false, "menu": "v", "extras": ["cake", "tea"]}),
+        );
+        assert!(shown.contains("The server asks: Book a table?"), "{shown}");
+        assert!(shown.contains("Your name (text): Ada"), "{shown}");
+        assert!(
+            shown.contains("guests (integer from 1 to 8) [2]: "),
+            "{shown}"
+        );
+        assert!(shown.contains("    2. Vegetables (v)"), "{shown}");
+    }
+
+    #[test]
+    fn wrong_answers_are_asked_again() {
+        let (result, shown) = answered(&[
+            "", "A", "Ada", "nine", "9", "3", "maybe", "", "3", "meat", "", "e", "", "", "", "",
+            "", "",
+        ]);
+        assert_eq!(
+            json!(result.content),
+            json!({"name": "Ada", "guests": 3, "menu": "m"}),
+            "{shown}"
+        );
+        for part in [
+            "it must be filled in",
+            "fewer characters",
+            "type an integer",
+            "at most 8",
+            "answer yes or no",
+            "from 1 to 2",
+            "Your name (text) [Ada]: ",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_form_can_be_turned_down_at_any_time() {
+        fn check(answers: &[&'static str], action: ElicitAction) {
+            let (result, shown) = answered(answers);
+            assert_eq!(result.action, action, "{shown}");
+            assert_eq!(result.content, None);
+        }
+        check(&["!d"], ElicitAction::Decline);
+        check(&["Ada", "!c"], ElicitAction::Cancel);
+        check(
+            &["Ada", "", "", "1", "", "what", "d"],
+            ElicitAction::Decline,
+        );
+        check(&["Ada"], ElicitAction::Cancel);
+    }
+
+    #[test]
+    fn given_answers_are_not_asked_for() {
+        let given = [
+            ("name".to_owned(), "Ada".to_owned()),
+            ("menu".to_owned(), "v".to_owned()),
+        ];
+        let mut person = Script::new(&["", "", "", ""]);
+        let result = fill_in(&form(), &given, &mut person);
+        assert_eq!(
+            json!(result.content),
+            json!({"name": "Ada", "guests": 2, "menu": "v"}),
+            "{}",
+            person.shown
+        );
+    }
+
+    #[test]
+    fn with_nobody_there_only_given_answers_count() {
+        fn check(given: &[(&str, &str)], action: ElicitAction, part: &str) {
+            let given: Vec<_> = given
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            let mut nobody = Script::nobody();
+            let result = fill_in(&form(), &given, &mut nobody);
+            assert_eq!(result.action, action, "{given:?}");
+            assert!(nobody.shown.contains(part), "{}", nobody.shown);
+        }
+        check(&[("name", "Ada"), ("menu", "m")], ElicitAction::Accept, "");
+        check(&[("name", "Ada")], ElicitAction::Cancel, "--answer menu=…");
+        check(&[("name", "A")], ElicitAction::Cancel, "--answer name: ");
+    }
+
+    #[test]
+    fn an_address_is_shown_and_never_opened() {
+        fn check(answers: &[&'static str], action: ElicitAction) {
+            let address = ElicitRequestURLParams::new("Log in", "https://example.com/login?x=1");
+            let mut person = Script::new(answers);
+            assert_eq!(visit(&address, &mut person).action, action);
+            assert!(person.shown.contains("https://example.com/login?x=1"));
+        }
+        check(&["", "y"], ElicitAction::Accept);
+        check(&["n"], ElicitAction::Decline);
+        check(&["c"], ElicitAction::Cancel);
+        check(&[], ElicitAction::Cancel);
+    }
+
+    #[test]
+    fn a_form_that_cannot_be_read_is_cancelled() {
+        let form = ElicitRequestFormParams::new("?", json!({"type": "array"}));
+        let mut person = Script::new(&["y"]);
+        assert_eq!(
+            fill_in(&form, &[], &mut person).action,
+            ElicitAction::Cancel
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! What a server is, and whether it is there.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::commands::{Session, failed};
+use crate::connect::era_name;
+use crate::failure::{Exit, Failure};
+use crate::show;
+
+pub(crate) async fn discover(session: &Session) -> Result<Exit, Failure> {
+    let (client, screen) = (&session.client, &session.screen);
+    if !screen.json {
+        screen.print(&show::facts(client, screen.look))?;
+        return Ok(Exit::Success);
+    }
+    let mut found = json!({
+        "era": era_name(client.verdict()),
+        "protocolVersion": client.version(),
+    });
+    if let Some(facts) = client.server() {
+        found["supportedVersions"] = json!(facts.versions);
+        found["serverInfo"] = json!(facts.info);
+        found["capabilities"] = json!(facts.capabilities);
+        found["instructions"] = json!(facts.instructions);
+    }
+    screen.print_json(&found)?;
+    Ok(Exit::Success)
+}
+
+pub(crate) async fn ping(session: &Session) -> Result<Exit, Failure> {
+    let (client, screen) = (&session.client, &session.screen);
+    let start = Instant::now();
+    client.ping().await.map_err(failed)?;
+    let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+    if screen.json {
+        screen.print_json(&json!({
+            "protocolVersion": client.version(),
+            "milliseconds": milliseconds,
+        }))?;
+    } else {
+        let version = client.version();
+        screen.print(&format!(
+            "the server answered in {milliseconds:.1} ms ({version})\n"
+        ))?;
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,150 @@
+//! What each command does once there is a client.
+
+mod call;
+mod complete;
+mod discover;
+mod listen;
+mod prompts;
+mod resources;
+mod save;
+mod tools;
+
+use std::sync::Arc;
+
+use toolwire::types::{ErrorObject, code};
+use toolwire::{Client, Error};
+
+use crate::failure::{Failure, Phase};
+use crate::screen::Screen;
+
+pub(crate) use call::CallPlan;
+pub(crate) use complete::CompletePlan;
+pub(crate) use discover::{discover, ping};
+pub(crate) use listen::ListenPlan;
+pub(crate) use prompts::{PromptPlan, list_prompts};
+pub(crate) use resources::{ReadPlan, list_resources};
+pub(crate) use tools::list_tools;
+
+/// A connected client, and where its results go.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) screen: Arc<Screen>,
+}
+
+/// A call went wrong.
+fn failed(error: Error) -> Failure {
+    Failure::of(&error, Phase::Calling)
+}
+
+/// Whether the server does not know what it was asked.
+fn is_unknown_method(error: &Error) -> bool {
+    let is_unknown = |rpc: &ErrorObject| rpc.code == code::METHOD_NOT_FOUND;
+    error.rpc().is_some_and(is_unknown)
+}
+
+/// The only word, if there is one.
+pub(crate) fn at_most_one(words: Vec<String>, what: &str) -> Result<Option<String>, Failure> {
+    let mut words = words.into_iter();
+    let first = words.next();
+    match words.next() {
+        Some(extra) => Err(
+            Failure::usage(format!("`{extra}` is one word too many")).with_advice(
+                match what.is_empty() {
+                    true => "give only the server".to_owned(),
+                    false => format!("give one {what}; quote it for the shell if it has spaces"),
+                },
+            ),
+        ),
+        None => Ok(first),
+    }
+}
+
+/// No words but the server.
+pub(crate) fn nothing(mut words: Vec<String>) -> Result<(), Failure> {
+    words.insert(0, String::new());
+    at_most_one(words, "").map(drop)
+}
+
+/// The first word and the others.
+fn first_and_rest(
+    words: Vec<String>,
+    what: &str,
+    example: &str,
+) -> Result<(String, Vec<String>), Failure> {
+    let mut words = words.into_iter();
+    match words.next() {
+        Some(first) => Ok((first, words.collect())),
+        None => Err(Failure::usage(format!("no {what} is named")).with_advice(example)),
+    }
+}
+
+/// The names most like a name that is not there.
+fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    const NAMED: usize = 3;
+    let name = name.to_lowercase();
+    let mut close: Vec<_> = known
+        .into_iter()
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let distance = match lower.contains(&name) || name.contains(&lower) {
+                true => 1,
+                false => distance(&name, &lower),
+            };
+            (distance <= 2.max(name.len() / 4)).then_some((distance, candidate))
+        })
+        .collect();
+    close.sort();
+    close
+        .into_iter()
+        .take(NAMED)
+        .map(|(_, candidate)| candidate)
+        .collect()
+}
+
+/// How many letters have to be changed, added or removed.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, b) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similar_names_are_found() {
+        let known = ["add", "echo", "countdown", "change_list"];
+        assert_eq!(similar("ad", known), ["add"]);
+        assert_eq!(similar("ehco", known), ["echo"]);
+        assert_eq!(similar("count_down", known), ["countdown"]);
+        assert_eq!(similar("Echo", known), ["echo"]);
+        assert_eq!(similar("weather", known), [""; 0]);
+    }
+
+    #[test]
+    fn distances_count_letters() {
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn words_too_many_are_refused() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        assert_eq!(at_most_one(words(&[]), "tool").unwrap(), None);
+        assert!(at_most_one(words(&["a", "b"]), "tool").is_err());
+        assert!(nothing(words(&[])).is_ok());
+        assert!(nothing(words(&["a"])).is_err());
+    }
+}

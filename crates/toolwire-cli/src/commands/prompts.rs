@@ -1,0 +1,105 @@
+//! Prompts: what there is, and one of them filled in.
+
+use serde_json::{Map, Value, json};
+use toolwire::types::{GetPromptResult, Prompt};
+
+use crate::arguments;
+use crate::commands::call::misses;
+use crate::commands::{Session, failed, first_and_rest, is_unknown_method, similar};
+use crate::failure::{Exit, Failure};
+use crate::given::{Given, missing, strings};
+use crate::show::{self, Look};
+
+/// Lists prompts, or shows one of them.
+pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Result<Exit, Failure> {
+    let screen = &session.screen;
+    let prompts = session.client.list_prompts().await.map_err(failed)?;
+    match name {
+        None if screen.json => screen.print_json(&prompts)?,
+        None => screen.print(&show::prompts(&prompts, screen.look))?,
+        Some(name) => {
+            let prompt = prompts.iter().find(|prompt| prompt.name == name);
+            let prompt = prompt.ok_or_else(|| {
+                let message = format!("the server has no prompt `{name}`");
+                with_similar(Failure::new(Exit::Protocol, message), &name, &prompts)
+            })?;
+            match screen.json {
+                true => screen.print_json(prompt)?,
+                false => screen.print(&show::prompt(prompt, screen.look))?,
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Which prompt, and what goes into it.
+#[derive(Debug)]
+pub(crate) struct PromptPlan {
+    prompt: String,
+    given: Given,
+}
+
+impl PromptPlan {
+    pub(crate) fn new(prompt: &arguments::Prompt, words: Vec<String>) -> Result<Self, Failure> {
+        let example = "toolwire prompt SERVER PROMPT name=value";
+        let (name, rest) = first_and_rest(words, "prompt", example)?;
+        Ok(Self {
+            prompt: name,
+            given: Given::read(prompt.args.as_deref(), &rest)?,
+        })
+    }
+
+    pub(crate) async fn run(self, session: &Session) -> Result<Exit, Failure> {
+        let (client, screen) = (&session.client, &session.screen);
+        let prompts = match client.list_prompts().await {
+            Ok(prompts) => prompts,
+            Err(error) if is_unknown_method(&error) => Vec::new(),
+            Err(error) => return Err(failed(error)),
+        };
+        let known = prompts.iter().find(|prompt| prompt.name == self.prompt);
+        let arguments = self.arguments(known)?;
+        let params = json!({"name": self.prompt, "arguments": arguments});
+        let raw = client
+            .request("prompts/get", params)
+            .await
+            .map_err(|error| {
+                let failure = failed(error);
+                match known {
+                    Some(_) => failure,
+                    None => with_similar(failure, &self.prompt, &prompts),
+                }
+            })?;
+        let result: GetPromptResult = raw.parse().map_err(|error| {
+            Failure::new(Exit::Protocol, format!("the result is unreadable: {error}"))
+        })?;
+        match screen.json {
+            true => screen.print_raw(&raw)?,
+            false => screen.print(&show::prompt_result(&result, screen.look))?,
+        }
+        Ok(Exit::Success)
+    }
+
+    fn arguments(&self, known: Option<&Prompt>) -> Result<Map<String, Value>, Failure> {
+        if let Some(prompt) = known {
+            let usage = |failure: Failure| {
+                failure.with_details(format!("\n{}", show::prompt(prompt, Look::default())))
+            };
+            let arguments = prompt.arguments.iter().flatten();
+            let required = arguments.filter(|argument| argument.required == Some(true));
+            let missing = missing(&self.given, required.map(|argument| argument.name.as_str()));
+            if !missing.is_empty() {
+                return Err(usage(misses(&missing)));
+            }
+        }
+        let arguments = strings(&self.given)?.into_iter();
+        Ok(arguments.map(|(name, text)| (name, text.into())).collect())
+    }
+}
+
+fn with_similar(failure: Failure, name: &str, prompts: &[Prompt]) -> Failure {
+    let meant = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
+    match meant.is_empty() {
+        true => failure.with_advice("`toolwire prompts` lists what is there"),
+        false => failure.with_advice(meant.join(" or ")),
+    }
+}

@@ -1,0 +1,159 @@
+//! Resources: what there is, and what is in it.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use toolwire::proto::uri_template::{UriTemplate, Values};
+use toolwire::types::ReadResourceResult;
+
+use crate::arguments::Read;
+use crate::commands::save::save;
+use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
+use crate::failure::{Exit, Failure};
+use crate::given::{Given, missing, strings};
+use crate::show;
+
+/// Lists resources and templates.
+pub(crate) async fn list_resources(
+    session: &Session,
+    only_templates: bool,
+) -> Result<Exit, Failure> {
+    let (client, screen) = (&session.client, &session.screen);
+    let look = screen.look;
+    if !only_templates {
+        let resources = client.list_resources().await.map_err(failed)?;
+        match screen.json {
+            true => screen.print_json(&resources)?,
+            false => screen.print(&show::resources(&resources, look))?,
+        }
+        if screen.json {
+            return Ok(Exit::Success);
+        }
+    }
+    let templates = match client.list_resource_templates().await {
+        Ok(templates) => templates,
+        // Servers without templates need not know the question.
+        Err(error) if is_unknown_method(&error) && !only_templates => Vec::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    match screen.json {
+        true => screen.print_json(&templates)?,
+        false if only_templates => screen.print(&show::templates(&templates, look))?,
+        false if templates.is_empty() => {}
+        false => screen.print(&format!("\n{}", show::templates(&templates, look)))?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Which resource, and what becomes of it.
+#[derive(Debug)]
+pub(crate) struct ReadPlan {
+    uri: String,
+    output: Option<PathBuf>,
+}
+
+impl ReadPlan {
+    pub(crate) fn new(read: &Read, words: Vec<String>) -> Result<Self, Failure> {
+        let (uri, variables) =
+            first_and_rest(words, "resource", "toolwire read SERVER demo://notes/first")?;
+        Ok(Self {
+            uri: expanded(&uri, &variables)?,
+            output: read.output.clone(),
+        })
+    }
+
+    pub(crate) async fn run(self, session: &Session) -> Result<Exit, Failure> {
+        let screen = &session.screen;
+        let request = session
+            .client
+            .request("resources/read", json!({"uri": self.uri}));
+        let raw = request.await.map_err(failed)?;
+        let result: ReadResourceResult = raw.parse().map_err(|error| {
+            Failure::new(Exit::Protocol, format!("the result is unreadable: {error}"))
+        })?;
+        if let Some(path) = &self.output {
+            let contents: Vec<_> = result
+                .contents
+                .iter()
+                .filter_map(show::of_resource)
+                .collect();
+            if save(path, &contents, screen)? || !screen.json {
+                return Ok(Exit::Success);
+            }
+        }
+        match screen.json {
+            true => screen.print_raw(&raw)?,
+            false => screen.print(&show::contents(&result, screen.look))?,
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Puts the values of variables into a template.
+fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
+    let template = UriTemplate::parse(uri);
+    let variables = template
+        .as_ref()
+        .map(UriTemplate::variables)
+        .unwrap_or_default();
+    if words.is_empty() && variables.is_empty() {
+        return Ok(uri.to_owned());
+    }
+    let template = template
+        .as_ref()
+        .map_err(|error| Failure::usage(format!("`{uri}` is no template: {error}")))?;
+    let given = Given::read(None, words)?;
+    let missing = missing(&given, variables.iter().copied());
+    if let Some(name) = missing.first() {
+        return Err(
+            Failure::usage(format!("the template needs a value for `{name}`"))
+                .with_advice(format!("toolwire read SERVER '{uri}' {name}=value")),
+        );
+    }
+    let mut values = Values::new();
+    for (name, value) in strings(&given)? {
+        if !variables.contains(&name.as_str()) {
+            let failure = Failure::usage(format!("`{uri}` has no variable `{name}`"));
+            return Err(match variables.is_empty() {
+                true => failure.with_advice("leave it out"),
+                false => failure.with_advice(format!("one of {}", variables.join(", "))),
+            });
+        }
+        values.insert(name, value);
+    }
+    template
+        .expand(&values)
+        .map_err(|error| Failure::usage(format!("`{uri}` cannot be filled in: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_filled_in() {
+        fn check(uri: &str, words: &[&str], expected: Result<&str, &str>) {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            match (expanded(uri, &words), expected) {
+                (Ok(made), expected) => assert_eq!(Ok(made.as_str()), expected),
+                (Err(failure), Err(part)) => {
+                    assert!(failure.text().contains(part), "{}", failure.text());
+                }
+                (Err(failure), _) => panic!("{}", failure.text()),
+            }
+        }
+        check("demo://notes/first", &[], Ok("demo://notes/first"));
+        check(
+            "demo://notes/{name}",
+            &["name=a b"],
+            Ok("demo://notes/a%20b"),
+        );
+        check("demo://notes/{name}", &[], Err("a value for `name`"));
+        check(
+            "demo://notes/{name}",
+            &["name=a", "x=1"],
+            Err("no variable `x`"),
+        );
+        check("demo://notes", &["x=1"], Err("no variable `x`"));
+    }
+}

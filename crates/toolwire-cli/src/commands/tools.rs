@@ -1,0 +1,50 @@
+//! The tools of a server.
+
+use toolwire::{Client, Tool};
+
+use crate::commands::{Session, failed, is_unknown_method, similar};
+use crate::failure::{Exit, Failure};
+use crate::show;
+
+/// Lists tools, or shows one of them.
+pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Result<Exit, Failure> {
+    let screen = &session.screen;
+    let tools = session.client.list_tools().await.map_err(failed)?;
+    match name {
+        None if screen.json => screen.print_json(&tools)?,
+        None => screen.print(&show::tools(&tools, screen.look))?,
+        Some(name) => {
+            let tool = tools.iter().find(|tool| tool.name == name);
+            let tool = tool.ok_or_else(|| {
+                with_similar_tools(
+                    Failure::new(Exit::Protocol, format!("the server has no tool `{name}`")),
+                    &name,
+                    &tools,
+                )
+            })?;
+            match screen.json {
+                true => screen.print_json(tool)?,
+                false => screen.print(&show::tool(tool, screen.look))?,
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// All tools; none when the server does not list any.
+pub(super) async fn known_tools(client: &Client) -> Result<Vec<Tool>, Failure> {
+    match client.list_tools().await {
+        Ok(tools) => Ok(tools),
+        Err(error) if is_unknown_method(&error) => Ok(Vec::new()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Says which tools may have been meant.
+pub(super) fn with_similar_tools(failure: Failure, name: &str, tools: &[Tool]) -> Failure {
+    let meant = similar(name, tools.iter().map(|tool| tool.name.as_str()));
+    match meant.is_empty() {
+        true => failure.with_advice("`toolwire tools` lists what is there"),
+        false => failure.with_advice(meant.join(" or ")),
+    }
+}

@@ -1,0 +1,125 @@
+//! A client for the server that is meant, as the options want it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwire::proto::features::VersionFeatures;
+use toolwire::proto::negotiate::Verdict;
+use toolwire::types::{Implementation, Root};
+use toolwire::{Client, ClientBuilder, ClientLimits, ProtocolVersion, ServerCommand};
+
+use crate::arguments::{Era, Server};
+use crate::asking::Asking;
+use crate::failure::{Exit, Failure, Phase};
+use crate::screen::Screen;
+use crate::target::{ChildProcess, Target};
+
+/// Connects.
+pub(crate) async fn connect(
+    target: &Target,
+    server: &Server,
+    asking: Option<&Arc<Asking>>,
+    screen: &Arc<Screen>,
+) -> Result<Client, Failure> {
+    let mut builder = builder(server);
+    if let Some(asking) = asking {
+        builder = asking.register(builder);
+    }
+    // Legacy servers may send log messages that nobody asked for.
+    if server.log_level.is_some() {
+        let logs = Arc::clone(screen);
+        builder = builder.on_log(move |message| logs.log(&message));
+    }
+    let client = match target {
+        Target::Http(endpoint) => {
+            for (name, value) in &endpoint.headers {
+                builder = builder
+                    .with_header(name, value)
+                    .map_err(|error| Failure::usage(error.to_string()))?;
+            }
+            builder.connect(&endpoint.url).await
+        }
+        Target::Child(child) => builder.spawn(command(child)).await,
+    };
+    let client = client.map_err(|error| failed(&error, target))?;
+    if let Some(level) = server.log_level {
+        let set = client.set_log_level(Some(level)).await;
+        set.map_err(|error| Failure::of(&error, Phase::Calling))?;
+    }
+    Ok(client)
+}
+
+fn failed(error: &toolwire::Error, target: &Target) -> Failure {
+    let failure = Failure::of(error, Phase::Connecting);
+    let Target::Child(child) = target else {
+        return failure;
+    };
+    match failure.exit {
+        Exit::Timeout => failure.with_advice(format!(
+            "check that {} is an MCP server that speaks on its standard output; --verbose shows what it says",
+            child.program.display()
+        )),
+        _ => failure,
+    }
+}
+
+fn builder(server: &Server) -> ClientBuilder {
+    let info = Implementation::new("toolwire", env!("CARGO_PKG_VERSION"));
+    let mut builder = ClientBuilder::default()
+        .with_info(info)
+        .with_limits(limits(server.timeout));
+    if let Some(versions) = versions(server) {
+        builder = builder.with_versions(versions);
+    }
+    if !server.roots.is_empty() {
+        builder = builder.with_roots(server.roots.iter().map(Root::new));
+    }
+    builder
+}
+
+/// The revisions to speak; `None` means all of them.
+fn versions(server: &Server) -> Option<Vec<ProtocolVersion>> {
+    if let Some(version) = server.protocol_version {
+        return Some(vec![version]);
+    }
+    let legacy = match server.era {
+        Era::Auto => return None,
+        Era::Modern => false,
+        Era::Legacy => true,
+    };
+    let all = ProtocolVersion::ALL.into_iter();
+    Some(
+        all.filter(|version| version.is_legacy() == legacy)
+            .collect(),
+    )
+}
+
+fn limits(timeout: Option<Duration>) -> ClientLimits {
+    let mut limits = ClientLimits::default();
+    if let Some(timeout) = timeout {
+        limits.timeout = timeout;
+        limits.longest_timeout = limits.longest_timeout.max(timeout);
+        limits.connect_timeout = timeout;
+        limits.probe_timeout = limits.probe_timeout.min(timeout);
+    }
+    limits
+}
+
+fn command(child: &ChildProcess) -> ServerCommand {
+    let mut command = ServerCommand::new(&child.program).args(&child.arguments);
+    for (name, value) in &child.environment {
+        command = command.env(name, value);
+    }
+    if let Some(directory) = &child.directory {
+        command = command.current_dir(directory);
+    }
+    command
+}
+
+/// The era in one word.
+pub(crate) fn era_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Modern { .. } => "modern",
+        Verdict::Legacy { .. } => "legacy",
+    }
+}

@@ -1,0 +1,339 @@
+//! Why a command did not succeed: what went wrong at which step, what to try, and the exit code.
+
+use std::error::Error as StdError;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use toolwire::transport::http_client::{HttpFailure, HttpStep};
+use toolwire::{Error, ErrorObject};
+
+use crate::show::plain_text;
+
+/// The exit codes, as `--help` explains them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Success = 0,
+    /// The tool answered that it failed.
+    ToolFailed = 1,
+    Usage = 2,
+    NoConnection = 3,
+    /// The server answered with an error, or broke the protocol.
+    Protocol = 4,
+    Timeout = 5,
+    /// The credentials were refused.
+    Refused = 6,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    /// Where it happened: `DNS`, `TCP`, `HTTP`, …
+    step: Option<&'static str>,
+    message: String,
+    advice: Option<String>,
+    /// More lines, shown as they are: the usage of a tool, the last words of a server.
+    details: Option<String>,
+    rpc: Option<ErrorObject>,
+    status: Option<u16>,
+}
+
+/// What the client was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Connecting,
+    Calling,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            step: None,
+            message: message.into(),
+            advice: None,
+            details: None,
+            rpc: None,
+            status: None,
+        }
+    }
+
+    /// A mistake on the command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Nothing more to say: the reader of our output is gone, or the user wants us to end.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self::new(exit, "")
+    }
+
+    pub(crate) fn with_advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// Puts something before the message.
+    pub(crate) fn with_context(mut self, context: &str) -> Self {
+        self.message.insert_str(0, context);
+        self
+    }
+
+    pub(crate) fn with_details(mut self, details: impl Into<String>) -> Self {
+        self.details = Some(details.into());
+        self
+    }
+
+    /// What went wrong in the client.
+    pub(crate) fn of(error: &Error, phase: Phase) -> Self {
+        let mut failure = match http_failure(error) {
+            Some(failure) => Self::of_http(failure),
+            None => Self::of_client(error, phase),
+        };
+        failure.rpc = error.rpc().cloned();
+        failure.status = error.http_status();
+        failure
+    }
+
+    fn of_http(failure: &HttpFailure) -> Self {
+        let (step, exit) = match failure.step() {
+            HttpStep::Prepare => ("address", Exit::Usage),
+            HttpStep::Resolve => ("DNS", Exit::NoConnection),
+            HttpStep::Connect => ("TCP", Exit::NoConnection),
+            HttpStep::Proxy => ("proxy", Exit::NoConnection),
+            HttpStep::Tls => ("TLS", Exit::NoConnection),
+            HttpStep::Redirect => ("HTTP redirect", Exit::NoConnection),
+            _ => ("HTTP", Exit::NoConnection),
+        };
+        let mut message = failure.what().to_owned();
+        add_causes(&mut message, failure.source());
+        Self {
+            step: Some(step),
+            advice: failure.advice().map(str::to_owned),
+            ..Self::new(exit, message)
+        }
+    }
+
+    fn of_client(error: &Error, phase: Phase) -> Self {
+        let mut message = error.to_string();
+        add_causes(&mut message, error.source());
+        if let Some(status) = error.http_status() {
+            return Self::of_status(status, message);
+        }
+        if error.is_timeout() {
+            let doing = match phase {
+                Phase::Connecting => "the server did not answer in time while connecting",
+                Phase::Calling => "the server did not answer in time",
+            };
+            return Self {
+                step: Some("protocol"),
+                ..Self::new(Exit::Timeout, doing)
+            }
+            .with_advice("allow more time with --timeout, or watch the messages with --verbose");
+        }
+        if let Some(ended) = error.server_exit() {
+            let failure = Self {
+                step: Some("process"),
+                ..Self::new(Exit::NoConnection, message)
+            };
+            let last_words = ended.stderr.trim_end();
+            // A single line is in the message already.
+            return match last_words.lines().count() {
+                0 => failure.with_advice("run the command by itself to see why it ends"),
+                1 => failure,
+                _ => failure.with_details(format!("it said:\n{}", indented(last_words))),
+            };
+        }
+        if error.is_refused() {
+            return Self::usage(message);
+        }
+        let no_answer = error.is_closed() || (phase == Phase::Connecting && is_io(error));
+        if no_answer {
+            return Self {
+                step: Some("connection"),
+                ..Self::new(Exit::NoConnection, message)
+            };
+        }
+        Self {
+            step: Some("protocol"),
+            ..Self::new(Exit::Protocol, message)
+        }
+    }
+
+    fn of_status(status: u16, message: String) -> Self {
+        let (exit, advice) = match status {
+            401 => (
+                Exit::Refused,
+                Some(
+                    "pass a token with --bearer-env VARIABLE, or a header with --header 'Authorization: …'",
+                ),
+            ),
+            403 => (
+                Exit::Refused,
+                Some(
+                    "the server knows who you are, or does not care, and says no; ask for access or use other credentials",
+                ),
+            ),
+            404 | 405 => (
+                Exit::Protocol,
+                Some("check the path of the address; many servers listen at /mcp"),
+            ),
+            500.. => (
+                Exit::Protocol,
+                Some("the fault is the server's; its log may say more"),
+            ),
+            _ => (Exit::Protocol, None),
+        };
+        Self {
+            step: Some("HTTP"),
+            advice: advice.map(str::to_owned),
+            ..Self::new(exit, message)
+        }
+    }
+
+    /// The text for standard error; empty when there is nothing to say.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        if self.message.is_empty() {
+            return text;
+        }
+        let message = plain_text(&self.message);
+        let _ = match self.step {
+            Some(step) => writeln!(text, "toolwire: {step}: {message}"),
+            None => writeln!(text, "toolwire: {message}"),
+        };
+        if let Some(data) = self.rpc.as_ref().and_then(|rpc| rpc.data.as_ref()) {
+            let _ = writeln!(text, "  data: {}", plain_text(data.get()));
+        }
+        if let Some(advice) = &self.advice {
+            let _ = writeln!(text, "  try: {}", plain_text(advice));
+        }
+        if let Some(details) = &self.details {
+            let _ = writeln!(text, "{}", plain_text(details));
+        }
+        text
+    }
+
+    /// The same as one JSON object, for `--json`.
+    pub(crate) fn json(&self) -> Value {
+        let mut error = json!({"exit": self.exit as i32, "message": self.message});
+        if let Some(step) = self.step {
+            error["step"] = step.into();
+        }
+        if let Some(advice) = &self.advice {
+            error["advice"] = advice.as_str().into();
+        }
+        if let Some(details) = &self.details {
+            error["details"] = details.as_str().into();
+        }
+        if let Some(status) = self.status {
+            error["httpStatus"] = status.into();
+        }
+        if let Some(rpc) = &self.rpc {
+            error["rpc"] = json!(rpc);
+        }
+        json!({ "error": error })
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.message.is_empty()
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    /// Writing our own output failed.
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            // Whoever reads us has enough.
+            std::io::ErrorKind::BrokenPipe => Self::silent(Exit::Success),
+            _ => Self::new(
+                Exit::NoConnection,
+                format!("the output cannot be written: {error}"),
+            ),
+        }
+    }
+}
+
+fn http_failure(error: &Error) -> Option<&HttpFailure> {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        source = error.source();
+    }
+    None
+}
+
+fn is_io(error: &Error) -> bool {
+    error
+        .source()
+        .is_some_and(<dyn StdError>::is::<std::io::Error>)
+}
+
+/// Appends what is below an error, unless it was said already.
+fn add_causes(message: &mut String, mut source: Option<&(dyn StdError + 'static)>) {
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        // The number says nothing that the words do not, and is another one on every system.
+        let text = text.split(" (os error ").next().unwrap_or_default();
+        if !message.contains(text) {
+            let _ = write!(message, ": {text}");
+        }
+        source = cause.source();
+    }
+}
+
+fn indented(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("    {line}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_server_is_told_with_its_data() {
+        let mut rpc = ErrorObject::invalid_params("no such tool");
+        rpc.data = Some(json!({"name": "x"}).into());
+        let failure = Failure::of(&Error::from(rpc), Phase::Calling);
+        assert_eq!(failure.exit, Exit::Protocol);
+        assert_eq!(
+            failure.text(),
+            "toolwire: protocol: no such tool (-32602)\n  data: {\"name\":\"x\"}\n"
+        );
+        assert_eq!(failure.json()["error"]["rpc"]["code"], -32602);
+    }
+
+    #[test]
+    fn control_characters_of_a_server_do_not_reach_the_terminal() {
+        let rpc = ErrorObject::invalid_params("\u{1b}[2Jgone");
+        let text = Failure::of(&Error::from(rpc), Phase::Calling).text();
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+
+    #[test]
+    fn a_reader_that_has_enough_is_no_failure() {
+        let failure = Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert_eq!(failure.exit, Exit::Success);
+        assert!(failure.is_silent());
+    }
+
+    #[test]
+    fn refused_credentials_have_their_own_code() {
+        fn check(status: u16, exit: Exit) {
+            assert_eq!(
+                Failure::of_status(status, String::new()).exit,
+                exit,
+                "{status}"
+            );
+        }
+        check(401, Exit::Refused);
+        check(403, Exit::Refused);
+        check(404, Exit::Protocol);
+        check(503, Exit::Protocol);
+    }
+}

@@ -1,0 +1,370 @@
+//! What a JSON Schema says about the values it takes, as far as the command line needs it.
+//!
+//! The server checks everything; this decides only how a text is meant, and how to explain what is expected.
+
+use serde_json::Value;
+
+/// How many `$ref`s and alternatives are followed; a schema that refers to itself ends here.
+const DEEPEST: usize = 16;
+
+/// A place in a schema.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schema<'a> {
+    root: &'a Value,
+    node: &'a Value,
+}
+
+/// The kinds of JSON a schema takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Kinds {
+    pub(crate) string: bool,
+    pub(crate) integer: bool,
+    pub(crate) number: bool,
+    pub(crate) boolean: bool,
+    pub(crate) array: bool,
+    pub(crate) object: bool,
+    pub(crate) null: bool,
+}
+
+impl Kinds {
+    const ANY: Self = Self {
+        string: true,
+        integer: true,
+        number: true,
+        boolean: true,
+        array: true,
+        object: true,
+        null: true,
+    };
+
+    fn add(&mut self, name: &str) {
+        match name {
+            "string" => self.string = true,
+            "integer" => self.integer = true,
+            "number" => self.number = true,
+            "boolean" => self.boolean = true,
+            "array" => self.array = true,
+            "object" => self.object = true,
+            "null" => self.null = true,
+            _ => *self = Self::ANY,
+        }
+    }
+
+    fn add_value(&mut self, value: &Value) {
+        match value {
+            Value::String(_) => self.string = true,
+            Value::Number(number) if number.is_f64() => self.number = true,
+            Value::Number(_) => self.integer = true,
+            Value::Bool(_) => self.boolean = true,
+            Value::Array(_) => self.array = true,
+            Value::Object(_) => self.object = true,
+            Value::Null => self.null = true,
+        }
+    }
+
+    fn union(&mut self, other: Self) {
+        self.string |= other.string;
+        self.integer |= other.integer;
+        self.number |= other.number;
+        self.boolean |= other.boolean;
+        self.array |= other.array;
+        self.object |= other.object;
+        self.null |= other.null;
+    }
+
+    pub(crate) fn is_any(self) -> bool {
+        self == Self::ANY
+    }
+
+    /// The names of the kinds, as JSON Schema has them.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        let named = [
+            (self.string, "string"),
+            (self.integer, "integer"),
+            (self.number, "number"),
+            (self.boolean, "boolean"),
+            (self.array, "array"),
+            (self.object, "object"),
+            (self.null, "null"),
+        ];
+        let present = named.iter().filter(|(present, _)| *present);
+        present.map(|(_, name)| *name).collect()
+    }
+}
+
+impl<'a> Schema<'a> {
+    pub(crate) fn new(root: &'a Value) -> Self {
+        Self { root, node: root }
+    }
+
+    fn at(self, node: &'a Value) -> Self {
+        Self { node, ..self }
+    }
+
+    /// Follows `$ref` within the document.
+    fn resolved(self) -> Self {
+        let mut here = self;
+        for _ in 0..DEEPEST {
+            let Some(target) = here.node.get("$ref").and_then(Value::as_str) else {
+                break;
+            };
+            let Some(found) = target
+                .strip_prefix('#')
+                .and_then(|path| self.root.pointer(path))
+            else {
+                break;
+            };
+            here = here.at(found);
+        }
+        here
+    }
+
+    fn alternatives(self) -> impl Iterator<Item = Schema<'a>> {
+        let node = self.resolved().node;
+        ["anyOf", "oneOf", "allOf"]
+            .into_iter()
+            .filter_map(|word| node.get(word)?.as_array())
+            .flatten()
+            .map(move |node| self.at(node))
+    }
+
+    pub(crate) fn kinds(self) -> Kinds {
+        self.kinds_within(DEEPEST)
+    }
+
+    fn kinds_within(self, depth: usize) -> Kinds {
+        let node = self.resolved().node;
+        let mut kinds = Kinds::default();
+        match node.get("type") {
+            Some(Value::String(name)) => kinds.add(name),
+            Some(Value::Array(names)) => names
+                .iter()
+                .filter_map(Value::as_str)
+                .for_each(|name| kinds.add(name)),
+            _ => {}
+        }
+        if kinds != Kinds::default() {
+            return kinds;
+        }
+        if let Some(value) = node.get("const") {
+            kinds.add_value(value);
+            return kinds;
+        }
+        if let Some(values) = node.get("enum").and_then(Value::as_array) {
+            values.iter().for_each(|value| kinds.add_value(value));
+            return kinds;
+        }
+        if let Some(depth) = depth.checked_sub(1) {
+            for one in self.alternatives() {
+                let taken = one.kinds_within(depth);
+                // An alternative that says nothing, as a description in `allOf`, does not open everything.
+                if !taken.is_any() {
+                    kinds.union(taken);
+                }
+            }
+        }
+        if kinds != Kinds::default() {
+            return kinds;
+        }
+        if node.get("properties").is_some() {
+            kinds.object = true;
+        } else if node.get("items").is_some() {
+            kinds.array = true;
+        } else {
+            kinds = Kinds::ANY;
+        }
+        kinds
+    }
+
+    /// A member of an object, here or in an alternative.
+    pub(crate) fn property(self, name: &str) -> Option<Self> {
+        self.find(DEEPEST, &|schema| schema.node.get("properties")?.get(name))
+    }
+
+    /// What the elements of an array look like.
+    pub(crate) fn items(self) -> Option<Self> {
+        self.find(DEEPEST, &|schema| schema.node.get("items"))
+    }
+
+    fn find(self, depth: usize, here: &dyn Fn(Self) -> Option<&'a Value>) -> Option<Self> {
+        if let Some(node) = here(self.resolved()) {
+            return Some(self.at(node));
+        }
+        let depth = depth.checked_sub(1)?;
+        self.alternatives().find_map(|one| one.find(depth, here))
+    }
+
+    /// The members of an object, in the order of the schema.
+    pub(crate) fn properties(self) -> Vec<(&'a str, Self)> {
+        let members = self.resolved().node.get("properties");
+        let members = members.and_then(Value::as_object).into_iter().flatten();
+        members
+            .map(|(name, node)| (name.as_str(), self.at(node)))
+            .collect()
+    }
+
+    pub(crate) fn required(self) -> Vec<&'a str> {
+        let names = self.resolved().node.get("required");
+        let names = names.and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).collect()
+    }
+
+    /// Whether members without a schema of their own are refused.
+    pub(crate) fn is_closed(self) -> bool {
+        self.resolved().node.get("additionalProperties") == Some(&Value::Bool(false))
+    }
+
+    pub(crate) fn description(self) -> Option<&'a str> {
+        let own = self.node.get("description");
+        let own = own.or_else(|| self.resolved().node.get("description"));
+        own.and_then(Value::as_str)
+    }
+
+    pub(crate) fn default(self) -> Option<&'a Value> {
+        self.node.get("default")
+    }
+
+    /// The only values it takes, if they are listed.
+    pub(crate) fn choices(self) -> Vec<&'a Value> {
+        self.choices_within(DEEPEST)
+    }
+
+    fn choices_within(self, depth: usize) -> Vec<&'a Value> {
+        let node = self.resolved().node;
+        if let Some(values) = node.get("enum").and_then(Value::as_array) {
+            return values.iter().collect();
+        }
+        if let Some(value) = node.get("const") {
+            return vec![value];
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for one in self.alternatives() {
+            let choices = one.choices_within(depth);
+            let only_null = one.kinds().names() == ["null"];
+            if choices.is_empty() && !only_null {
+                return Vec::new();
+            }
+            all.extend(choices);
+        }
+        all
+    }
+
+    /// What it takes, in a few words.
+    pub(crate) fn summary(self) -> String {
+        let choices = self.choices();
+        if !choices.is_empty() {
+            let words: Vec<_> = choices.iter().map(|choice| word(choice)).collect();
+            return words.join("|");
+        }
+        let kinds = self.kinds();
+        if kinds.is_any() {
+            return "any".to_owned();
+        }
+        let names = kinds
+            .names()
+            .into_iter()
+            .map(|name| match (name, self.items()) {
+                ("array", Some(items)) => format!("{}…", items.summary()),
+                _ => name.to_owned(),
+            });
+        names.collect::<Vec<_>>().join("|")
+    }
+
+    /// An example of giving it, as it would be typed.
+    pub(crate) fn example(self, key: &str) -> String {
+        if let Some(choice) = self.choices().first() {
+            return format!("{key}={}", word(choice));
+        }
+        let kinds = self.kinds();
+        match () {
+            () if kinds.string => format!("{key}=text"),
+            () if kinds.integer => format!("{key}=1"),
+            () if kinds.number => format!("{key}=1.5"),
+            () if kinds.boolean => format!("{key}=true"),
+            () if kinds.array => match self.items() {
+                Some(items) if !items.kinds().object && !items.kinds().array => {
+                    let one = items.example(key);
+                    format!("{one} {one}")
+                }
+                _ => format!("{key}:='[…]'"),
+            },
+            () if kinds.object => match self.properties().first() {
+                Some((name, member)) => member.example(&format!("{key}.{name}")),
+                None => format!("{key}:='{{…}}'"),
+            },
+            () => format!("{key}:=null"),
+        }
+    }
+}
+
+/// A value as it would be typed.
+pub(crate) fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_are_summed_up() {
+        fn check(schema: Value, expected: &str) {
+            assert_eq!(Schema::new(&schema).summary(), expected, "{schema}");
+        }
+        check(json!({"type": "integer"}), "integer");
+        check(json!({"type": ["string", "null"]}), "string|null");
+        check(json!({"enum": ["a", "b"]}), "a|b");
+        check(json!({"oneOf": [{"const": "a"}, {"const": "b"}]}), "a|b");
+        check(
+            json!({"anyOf": [{"$ref": "#/$defs/L"}, {"type": "null"}], "$defs": {"L": {"enum": ["x"]}}}),
+            "x",
+        );
+        check(
+            json!({"type": "array", "items": {"type": "integer"}}),
+            "integer…",
+        );
+        check(json!({"type": "array"}), "array");
+        check(json!({"properties": {}}), "object");
+        check(
+            json!({"allOf": [{"description": "a"}, {"type": "number"}]}),
+            "number",
+        );
+        check(json!({}), "any");
+        check(json!(true), "any");
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let schema = json!({"$ref": "#"});
+        assert!(Schema::new(&schema).kinds().is_any());
+        let schema = json!({"anyOf": [{"$ref": "#"}]});
+        assert_eq!(Schema::new(&schema).summary(), "any");
+        assert!(Schema::new(&schema).property("a").is_none());
+    }
+
+    #[test]
+    fn examples_can_be_typed() {
+        fn check(schema: Value, expected: &str) {
+            assert_eq!(Schema::new(&schema).example("x"), expected, "{schema}");
+        }
+        check(json!({"type": "integer"}), "x=1");
+        check(json!({"enum": ["red"]}), "x=red");
+        check(
+            json!({"type": "array", "items": {"type": "boolean"}}),
+            "x=true x=true",
+        );
+        check(json!({"type": "array"}), "x:='[…]'");
+        check(
+            json!({"type": "object", "properties": {"a": {"type": "number"}}}),
+            "x.a=1.5",
+        );
+    }
+}

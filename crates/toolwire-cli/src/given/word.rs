@@ -1,0 +1,193 @@
+//! One word of the command line: `name=value`, `name:=json`, `@file` or `-`.
+
+use std::io::Read;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Everything that was given.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// All arguments at once, from `--args`, a file or standard input.
+    pub(crate) whole: Option<serde_json::Map<String, Value>>,
+    pub(crate) assignments: Vec<Assignment>,
+}
+
+/// A value for one argument.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Assignment {
+    /// The name, with dots for members of objects.
+    pub(crate) key: String,
+    pub(crate) value: GivenValue,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum GivenValue {
+    /// Converted to what the schema wants.
+    Text(String),
+    /// JSON as it is.
+    Json(Value),
+}
+
+impl Given {
+    /// Reads the words, and the files they name.
+    pub(crate) fn read(args: Option<&str>, words: &[String]) -> Result<Self, Failure> {
+        let mut given = Self::default();
+        if let Some(args) = args {
+            given.whole = Some(object(args, "--args")?);
+        }
+        for word in words {
+            let whole = match word.as_str() {
+                "-" => Some(content("-")?),
+                _ => word.strip_prefix('@').map(content).transpose()?,
+            };
+            match whole {
+                None => given.assignments.push(Assignment::parse(word)?),
+                Some(_) if given.whole.is_some() => {
+                    return Err(Failure::usage(format!(
+                        "`{word}` gives all arguments a second time"
+                    ))
+                    .with_advice(
+                        "use only one of --args, @FILE and -, and name=value for the rest",
+                    ));
+                }
+                Some(text) => given.whole = Some(object(&text, word)?),
+            }
+        }
+        Ok(given)
+    }
+}
+
+impl Assignment {
+    /// Reads `name=value` or `name:=json`, with the content of a file where one is named.
+    pub(crate) fn parse(word: &str) -> Result<Self, Failure> {
+        let Some((key, text)) = word.split_once('=') else {
+            return Err(Failure::usage(format!("`{word}` is no argument"))
+                .with_advice(format!("write it as name=value, for example {word}=1")));
+        };
+        let (key, json) = match key.strip_suffix(':') {
+            Some(key) => (key, true),
+            None => (key, false),
+        };
+        if key.is_empty() {
+            return Err(
+                Failure::usage(format!("`{word}` has no name before the `=`"))
+                    .with_advice("write it as name=value"),
+            );
+        }
+        let text = match text.strip_prefix('@') {
+            Some(escaped) if escaped.starts_with('@') => escaped.to_owned(),
+            Some(path) => content(path).map_err(|failure| failure.about(key))?,
+            None => text.to_owned(),
+        };
+        let value = match json {
+            false => GivenValue::Text(text),
+            true => GivenValue::Json(serde_json::from_str(&text).map_err(|error| {
+                Failure::usage(format!("`{key}` is not JSON: {error}")).with_advice(format!(
+                    "quote it for the shell, for example {key}:='[1, \"two\"]'; {key}=value needs no JSON"
+                ))
+            })?),
+        };
+        Ok(Self {
+            key: key.to_owned(),
+            value,
+        })
+    }
+}
+
+impl Failure {
+    /// Says which argument it is about.
+    fn about(self, key: &str) -> Self {
+        self.with_context(&format!("`{key}`: "))
+    }
+}
+
+fn object(text: &str, source: &str) -> Result<serde_json::Map<String, Value>, Failure> {
+    let advice = "give a JSON object, for example '{\"name\": \"value\"}'";
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => {
+            Err(Failure::usage(format!("`{source}` is JSON, but no object")).with_advice(advice))
+        }
+        Err(error) => {
+            Err(Failure::usage(format!("`{source}` is not JSON: {error}")).with_advice(advice))
+        }
+    }
+}
+
+/// The content of a file, or of standard input.
+fn content(path: &str) -> Result<String, Failure> {
+    let (name, outcome) = match path {
+        "-" => {
+            let mut text = String::new();
+            let outcome = std::io::stdin().read_to_string(&mut text);
+            ("standard input", outcome.map(|_| text))
+        }
+        _ => (path, std::fs::read_to_string(path)),
+    };
+    outcome.map_err(|error| {
+        let advice = match error.kind() {
+            std::io::ErrorKind::InvalidData => "only text in UTF-8 can be an argument",
+            _ => "check the path; for a text that begins with @, write @@",
+        };
+        Failure::usage(format!("{name} cannot be read: {error}")).with_advice(advice)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(key: &str, value: &str) -> Assignment {
+        Assignment {
+            key: key.to_owned(),
+            value: GivenValue::Text(value.to_owned()),
+        }
+    }
+
+    #[test]
+    fn words_are_told_apart() {
+        fn check(word: &str, expected: Assignment) {
+            assert_eq!(Assignment::parse(word).unwrap(), expected, "{word}");
+        }
+        check("a=1", text("a", "1"));
+        check("a=", text("a", ""));
+        check("url=http://x/?q=1", text("url", "http://x/?q=1"));
+        check("a=@@home", text("a", "@home"));
+        check(
+            "a:=[1]",
+            Assignment {
+                key: "a".to_owned(),
+                value: GivenValue::Json(json!([1])),
+            },
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        fn check(word: &str, part: &str) {
+            let text = Assignment::parse(word).unwrap_err().text();
+            assert!(text.contains(part), "{word}: {text}");
+        }
+        check("count", "`count` is no argument");
+        check("=1", "no name");
+        check(":=1", "no name");
+        check("a:=oops", "`a` is not JSON");
+        check("a=@/no/such/file", "`a`: /no/such/file cannot be read");
+    }
+
+    #[test]
+    fn all_arguments_are_given_once() {
+        let words = ["@x".to_owned()];
+        assert!(Given::read(Some("[]"), &[]).is_err());
+        assert!(Given::read(Some("{"), &[]).is_err());
+        let twice = Given::read(Some("{}"), &words).unwrap_err().text();
+        assert!(twice.contains("x cannot be read"), "{twice}");
+        let given = Given::read(Some(r#"{"a": 1}"#), &["b=2".to_owned()]).unwrap();
+        assert_eq!(given.whole.unwrap()["a"], 1);
+        assert_eq!(given.assignments, [text("b", "2")]);
+    }
+}

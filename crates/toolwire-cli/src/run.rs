@@ -1,0 +1,176 @@
+//! From the command line to an exit code.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::CommandFactory;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+
+use crate::arguments::{Answers, Arguments, Colour, Command, Demo, Server};
+use crate::asking::Asking;
+use crate::commands::{self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, Session};
+use crate::connect::connect;
+use crate::failure::{Exit, Failure};
+use crate::screen::Screen;
+use crate::{demo, target, tour};
+
+/// How long saying goodbye may take: a child process gets its time to end, a session on HTTP is deleted.
+const GOODBYE: Duration = Duration::from_secs(10);
+
+/// Runs a command and tells of its failure.
+pub(crate) async fn run(command: Command) -> Exit {
+    let screen = Arc::new(match command.server() {
+        Some(server) => Screen::new(server.json, server.color),
+        None => Screen::new(false, Colour::Auto),
+    });
+    match dispatch(command, &screen).await {
+        Ok(exit) => {
+            screen.clear();
+            exit
+        }
+        Err(failure) => {
+            screen.fail(&failure);
+            failure.exit
+        }
+    }
+}
+
+async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    use commands::{at_most_one, nothing};
+    match command {
+        Command::Discover(plain) => {
+            let run = async |session: &Session, ()| commands::discover(session).await;
+            with_client(&plain.server, None, screen, nothing, run).await
+        }
+        Command::Ping(plain) => {
+            let run = async |session: &Session, ()| commands::ping(session).await;
+            with_client(&plain.server, None, screen, nothing, run).await
+        }
+        Command::Tools(plain) => {
+            let plan = |words| at_most_one(words, "tool");
+            with_client(&plain.server, None, screen, plan, commands::list_tools).await
+        }
+        Command::Prompts(plain) => {
+            let plan = |words| at_most_one(words, "prompt");
+            with_client(&plain.server, None, screen, plan, commands::list_prompts).await
+        }
+        Command::Resources(resources) => {
+            let only_templates = resources.templates;
+            let run = async |session: &Session, ()| {
+                commands::list_resources(session, only_templates).await
+            };
+            with_client(&resources.server, None, screen, nothing, run).await
+        }
+        Command::Call(call) => {
+            let plan = |words| CallPlan::new(&call, words);
+            let run = async |session: &Session, plan: CallPlan| plan.run(session).await;
+            with_client(&call.server, Some(&call.answers), screen, plan, run).await
+        }
+        Command::Read(read) => {
+            let plan = |words| ReadPlan::new(&read, words);
+            let run = async |session: &Session, plan: ReadPlan| plan.run(session).await;
+            with_client(&read.server, Some(&read.answers), screen, plan, run).await
+        }
+        Command::Prompt(prompt) => {
+            let plan = |words| PromptPlan::new(&prompt, words);
+            let run = async |session: &Session, plan: PromptPlan| plan.run(session).await;
+            with_client(&prompt.server, Some(&prompt.answers), screen, plan, run).await
+        }
+        Command::Complete(complete) => {
+            let plan = |words| CompletePlan::new(&complete, words);
+            let run = async |session: &Session, plan: CompletePlan| plan.run(session).await;
+            with_client(&complete.server, None, screen, plan, run).await
+        }
+        Command::Listen(listen) => {
+            let plan = |words| Ok(ListenPlan::new(&listen, words));
+            let run = async |session: &Session, plan: ListenPlan| plan.run(session).await;
+            with_client(&listen.server, None, screen, plan, run).await
+        }
+        Command::Demo(demo) => serve(demo, screen).await,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "toolwire", &mut script);
+            screen.print(&String::from_utf8_lossy(&script))?;
+            Ok(Exit::Success)
+        }
+    }
+}
+
+/// Reads the words, connects, runs, and says goodbye however it went. An interrupt takes back what is under way.
+async fn with_client<P>(
+    server: &Server,
+    answers: Option<&Answers>,
+    screen: &Arc<Screen>,
+    plan: impl FnOnce(Vec<String>) -> Result<P, Failure>,
+    run: impl AsyncFnOnce(&Session, P) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let (target, words) = target::find(server)?;
+    let plan = plan(words)?;
+    let asking = match answers {
+        Some(answers) => Asking::new(answers, screen)?,
+        None => None,
+    };
+    let connecting = connect(&target, server, asking.as_ref(), screen);
+    let client = unless_interrupted(connecting).await?;
+    let session = Session {
+        client,
+        screen: Arc::clone(screen),
+    };
+    let outcome = unless_interrupted(run(&session, plan)).await;
+    let goodbye = tokio::time::timeout(GOODBYE, session.client.close());
+    tokio::select! {
+        _ = goodbye => {}
+        // Whoever interrupts twice does not want to wait.
+        exit = interrupted() => return Err(Failure::silent(exit)),
+    }
+    outcome
+}
+
+async fn unless_interrupted<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        outcome = work => outcome,
+        exit = interrupted() => Err(Failure::silent(exit)),
+    }
+}
+
+/// Waits for the user, or the system, to want an end.
+async fn interrupted() -> Exit {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            return tokio::select! {
+                _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+                _ = terminate.recv() => Exit::Terminated,
+            };
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+    Exit::Interrupted
+}
+
+async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    if arguments.stdio {
+        let served = demo::server().serve_stdio().await;
+        served.map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
+        return Ok(Exit::Success);
+    }
+    let Some(address) = arguments.http else {
+        return tour::run(screen).await;
+    };
+    let mut options = HttpOptions::new().with_public_hosts(arguments.public_host);
+    if arguments.sse {
+        options = options.with_http_with_sse();
+    }
+    let cannot = |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
+    let listener = HttpListener::bind(demo::server(), &address, options)
+        .await
+        .map_err(cannot)?;
+    // With nobody to read it, serving still makes sense.
+    let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
+    listener.run().await.map_err(cannot)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,269 @@
+//! Where output goes: results to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::Value;
+use toolwire::RawJson;
+use toolwire::types::{LoggingMessageNotificationParams, ProgressNotificationParams};
+
+use crate::arguments::Colour;
+use crate::failure::Failure;
+use crate::show::{Look, Paint, level_name, plain_text};
+
+/// How often the bar is drawn at most.
+const REDRAW: Duration = Duration::from_millis(50);
+
+const BAR: usize = 20;
+
+/// The two outputs.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    pub(crate) json: bool,
+    /// How results look.
+    pub(crate) look: Look,
+    /// How everything else looks.
+    errors: Look,
+    bar: Mutex<Bar>,
+}
+
+#[derive(Debug, Default)]
+struct Bar {
+    /// What stands in the last line now.
+    shown: Option<String>,
+    drawn: Option<Instant>,
+    /// Somebody is asked something: no bar meanwhile.
+    hidden: bool,
+}
+
+impl Screen {
+    pub(crate) fn new(json: bool, colour: Colour) -> Self {
+        Self {
+            json,
+            look: look(&io::stdout(), colour),
+            errors: look(&io::stderr(), colour),
+            bar: Mutex::default(),
+        }
+    }
+
+    /// Whether somebody can be asked.
+    pub(crate) fn is_interactive() -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Writes a text to standard output.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        self.clear();
+        let mut output = io::stdout().lock();
+        output.write_all(text.as_bytes())?;
+        Ok(output.flush()?)
+    }
+
+    /// Writes a result as the protocol has it; with indentation for people.
+    pub(crate) fn print_raw(&self, raw: &RawJson) -> Result<(), Failure> {
+        match (self.look.width, raw.to_value()) {
+            (Some(_), Ok(value)) => self.print(&format!("{}\n", self.look.json(&value))),
+            _ => self.print(&format!("{}\n", one_line(raw))),
+        }
+    }
+
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
+        self.print_raw(&RawJson::from_value(&value))
+    }
+
+    /// Writes a line to standard error, above the bar.
+    pub(crate) fn say(&self, text: &str) {
+        let mut bar = self.bar();
+        erase(&mut bar);
+        // With nobody to read it, there is nobody to miss it.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// Shows a log message of the server.
+    pub(crate) fn log(&self, message: &LoggingMessageNotificationParams) {
+        let paint = self.errors.paint;
+        let level = match message.level {
+            level if level >= toolwire::LoggingLevel::Error => paint.red(level_name(level)),
+            level if level >= toolwire::LoggingLevel::Warning => paint.yellow(level_name(level)),
+            level => paint.dim(level_name(level)),
+        };
+        let data = match message.data.to_value() {
+            Ok(Value::String(text)) => text,
+            _ => message.data.get().to_owned(),
+        };
+        let logger = message.logger.as_deref().map(|name| format!("{name}: "));
+        let text = format!("{}{data}", logger.unwrap_or_default());
+        self.say(&format!("{level} {}", plain_text(&text)));
+    }
+
+    /// Shows how far a call is, in a terminal.
+    pub(crate) fn progress(&self, progress: &ProgressNotificationParams) {
+        let Some(width) = self.errors.width else {
+            return;
+        };
+        let mut bar = self.bar();
+        let now = Instant::now();
+        let too_soon = bar
+            .drawn
+            .is_some_and(|drawn| now.duration_since(drawn) < REDRAW);
+        let is_complete = progress
+            .total
+            .is_some_and(|total| progress.progress >= total);
+        if bar.hidden || (too_soon && !is_complete) {
+            return;
+        }
+        erase(&mut bar);
+        let line: String = bar_text(progress)
+            .chars()
+            .take(width.saturating_sub(1))
+            .collect();
+        let mut output = io::stderr();
+        let _ = write!(output, "{line}").and_then(|()| output.flush());
+        bar.shown = Some(line);
+        bar.drawn = Some(now);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        erase(&mut self.bar());
+    }
+
+    /// Takes the bar away while somebody is asked something.
+    pub(crate) fn hide_bar(&self, hidden: bool) {
+        let mut bar = self.bar();
+        bar.hidden = hidden;
+        erase(&mut bar);
+    }
+
+    /// Tells of a failure.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        if failure.is_silent() {
+            return self.clear();
+        }
+        match self.json {
+            true => self.say(&failure.json().to_string()),
+            false => self.say(failure.text().trim_end()),
+        }
+    }
+
+    fn bar(&self) -> MutexGuard<'_, Bar> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn erase(bar: &mut Bar) {
+    if bar.shown.take().is_some() {
+        let mut output = io::stderr();
+        let _ = write!(output, "\r\u{1b}[K").and_then(|()| output.flush());
+    }
+}
+
+fn bar_text(progress: &ProgressNotificationParams) -> String {
+    let message = progress
+        .message
+        .as_deref()
+        .map(plain_text)
+        .unwrap_or_default();
+    // A message of several lines would break the bar.
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    match progress.total.filter(|total| *total > 0.0) {
+        Some(total) => {
+            let part = (progress.progress / total).clamp(0.0, 1.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::cast_precision_loss,
+                reason = "it is between 0 and BAR"
+            )]
+            let full = (part * BAR as f64) as usize;
+            let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
+            format!("{bar} {}/{total} {message}", progress.progress)
+        }
+        None => format!("… {} {message}", progress.progress),
+    }
+}
+
+/// JSON without line breaks, so that a line is a value.
+fn one_line(raw: &RawJson) -> String {
+    match raw.get().contains(['\n', '\r']) {
+        // Between tokens only: within strings they are escaped.
+        true => raw.get().replace(['\n', '\r'], " "),
+        false => raw.get().to_owned(),
+    }
+}
+
+fn look(output: &impl Terminal, colour: Colour) -> Look {
+    let is_terminal = output.is_terminal();
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let colours = match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => is_terminal && !no_colour && !is_dumb,
+    };
+    Look {
+        paint: Paint { colours },
+        width: is_terminal.then(|| output.width().unwrap_or(80)),
+    }
+}
+
+/// What may be a terminal, and how wide it is.
+trait Terminal: IsTerminal {
+    fn width(&self) -> Option<usize>;
+}
+
+#[cfg(unix)]
+impl<T: IsTerminal + std::os::fd::AsFd> Terminal for T {
+    fn width(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(self).ok()?;
+        Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+    }
+}
+
+#[cfg(not(unix))]
+impl<T: IsTerminal> Terminal for T {
+    fn width(&self) -> Option<usize> {
+        std::env::var("COLUMNS").ok()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_how_far_it_is() {
+        fn check(progress: ProgressNotificationParams, expected: &str) {
+            assert_eq!(bar_text(&progress), expected);
+        }
+        let progress = |done, total, message: Option<&str>| {
+            let mut progress = ProgressNotificationParams::new(1, done);
+            progress.total = total;
+            progress.message = message.map(str::to_owned);
+            progress
+        };
+        check(
+            progress(5.0, Some(10.0), Some("half\nway")),
+            "██████████░░░░░░░░░░ 5/10 half way",
+        );
+        check(
+            progress(12.0, Some(10.0), None),
+            "████████████████████ 12/10 ",
+        );
+        check(progress(3.0, None, Some("steps")), "… 3 steps");
+        check(progress(3.0, Some(0.0), None), "… 3 ");
+        check(
+            progress(-1.0, Some(4.0), None),
+            "░░░░░░░░░░░░░░░░░░░░ -1/4 ",
+        );
+    }
+
+    #[test]
+    fn json_is_one_line() {
+        let raw = RawJson::from_string("{\n \"a\": \"b\\nc\"\n}".to_owned()).unwrap();
+        assert_eq!(one_line(&raw), "{  \"a\": \"b\\nc\" }");
+    }
+}

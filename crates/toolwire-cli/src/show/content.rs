@@ -1,0 +1,206 @@
+//! Results: texts as they are, bytes summed up.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolwire::types::{CallToolResult, GetPromptResult, ReadResourceResult, Role};
+use toolwire::{ContentBlock, ResourceContents};
+
+use crate::show::{Look, size};
+
+/// Something that can be saved.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Attachment<'a> {
+    Text(&'a str),
+    /// Base64.
+    Bytes(&'a str),
+}
+
+/// The result of a tool. Structured content is shown once, even if a text repeats it.
+pub(crate) fn call_result(result: &CallToolResult, look: Look) -> String {
+    let mut text = String::new();
+    let data = result
+        .structured_content
+        .as_ref()
+        .and_then(|data| data.to_value().ok());
+    for content in &result.content {
+        let repeats = |shown: &str| {
+            let value: Option<Value> = serde_json::from_str(shown).ok();
+            value.is_some() && value == data
+        };
+        if content.as_text().is_some_and(repeats) {
+            continue;
+        }
+        match result.is_error {
+            Some(true) => line(&mut text, &look.paint.red(&block(content, look))),
+            _ => line(&mut text, &block(content, look)),
+        }
+    }
+    if let Some(data) = data {
+        line(&mut text, &look.json(&data));
+    }
+    text
+}
+
+pub(crate) fn contents(result: &ReadResourceResult, look: Look) -> String {
+    let mut text = String::new();
+    let several = result.contents.len() > 1;
+    for contents in &result.contents {
+        if several {
+            let uri = match contents {
+                ResourceContents::Text(contents) => contents.uri.as_str(),
+                ResourceContents::Blob(contents) => contents.uri.as_str(),
+                _ => "",
+            };
+            line(
+                &mut text,
+                &look.paint.dim(&format!("── {}", look.text(uri))),
+            );
+        }
+        line(&mut text, &resource(contents, look));
+    }
+    text
+}
+
+pub(crate) fn prompt_result(result: &GetPromptResult, look: Look) -> String {
+    let mut text = String::new();
+    for message in &result.messages {
+        let role = match message.role {
+            Role::User => look.paint.cyan("user"),
+            _ => look.paint.green("assistant"),
+        };
+        let _ = writeln!(text, "{role}: {}", block(&message.content, look));
+    }
+    text
+}
+
+/// What of these blocks can be saved as bytes.
+pub(crate) fn attachments(content: &[ContentBlock]) -> Vec<Attachment<'_>> {
+    content
+        .iter()
+        .filter_map(|content| match content {
+            ContentBlock::Image(image) => Some(Attachment::Bytes(&image.data)),
+            ContentBlock::Audio(audio) => Some(Attachment::Bytes(&audio.data)),
+            ContentBlock::Resource(embedded) => of_resource(&embedded.resource),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(crate) fn of_resource(contents: &ResourceContents) -> Option<Attachment<'_>> {
+    match contents {
+        ResourceContents::Text(contents) => Some(Attachment::Text(&contents.text)),
+        ResourceContents::Blob(contents) => Some(Attachment::Bytes(&contents.blob)),
+        _ => None,
+    }
+}
+
+fn block(content: &ContentBlock, look: Look) -> String {
+    match content {
+        ContentBlock::Text(content) => look.text(&content.text).into_owned(),
+        ContentBlock::Image(image) => bytes("image", Some(&image.mime_type), &image.data, look),
+        ContentBlock::Audio(audio) => bytes("sound", Some(&audio.mime_type), &audio.data, look),
+        ContentBlock::ResourceLink(link) => {
+            let name = link.title.as_deref().unwrap_or(&link.name);
+            let text = format!("[{name}: {}; `toolwire read` shows it]", link.uri);
+            look.paint.dim(&look.text(&text))
+        }
+        ContentBlock::Resource(embedded) => resource(&embedded.resource, look),
+        ContentBlock::Unknown(raw) => look.json(&raw.to_value().unwrap_or_default()),
+        _ => String::new(),
+    }
+}
+
+fn resource(contents: &ResourceContents, look: Look) -> String {
+    match contents {
+        ResourceContents::Text(contents) => look.text(&contents.text).into_owned(),
+        ResourceContents::Blob(contents) => {
+            bytes("bytes", contents.mime_type.as_deref(), &contents.blob, look)
+        }
+        _ => String::new(),
+    }
+}
+
+fn bytes(what: &str, mime_type: Option<&str>, base64: &str, look: Look) -> String {
+    let padding = base64
+        .bytes()
+        .rev()
+        .take_while(|byte| *byte == b'=')
+        .count();
+    let length = size((base64.len() / 4 * 3).saturating_sub(padding));
+    let mime_type = mime_type
+        .map(|kind| format!(" {kind},"))
+        .unwrap_or_default();
+    let text = format!("[{what}:{mime_type} {length}; --output FILE saves it]");
+    look.paint.dim(&look.text(&text))
+}
+
+fn line(text: &mut String, content: &str) {
+    text.push_str(content);
+    if !content.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(result: Value) -> String {
+        call_result(&serde_json::from_value(result).unwrap(), Look::default())
+    }
+
+    #[test]
+    fn data_is_shown_once() {
+        let result = json!({
+            "content": [{"type": "text", "text": "{\"sum\":3}"}, {"type": "text", "text": "three"}],
+            "structuredContent": {"sum": 3},
+        });
+        assert_eq!(shown(result), "three\n{\n  \"sum\": 3\n}\n");
+    }
+
+    #[test]
+    fn bytes_are_summed_up() {
+        let result = json!({"content": [
+            {"type": "image", "mimeType": "image/png", "data": "AAAAAA=="},
+            {"type": "resource_link", "uri": "demo://a", "name": "a"},
+            {"type": "resource", "resource": {"uri": "demo://b", "blob": "AAAA"}},
+            {"type": "resource", "resource": {"uri": "demo://c", "text": "inside"}},
+            {"type": "later", "x": 1},
+        ]});
+        assert_eq!(
+            shown(result),
+            "[image: image/png, 4 bytes; --output FILE saves it]\n\
+             [a: demo://a; `toolwire read` shows it]\n\
+             [bytes: 3 bytes; --output FILE saves it]\n\
+             inside\n\
+             {\n  \"type\": \"later\",\n  \"x\": 1\n}\n"
+        );
+    }
+
+    #[test]
+    fn texts_cannot_control_a_terminal() {
+        let look = Look {
+            width: Some(80),
+            ..Look::default()
+        };
+        let result = CallToolResult::text("\u{1b}]0;owned\u{7}");
+        assert!(!call_result(&result, look).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn what_can_be_saved_is_found() {
+        let result: CallToolResult = serde_json::from_value(json!({"content": [
+            {"type": "text", "text": "no"},
+            {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+            {"type": "resource", "resource": {"uri": "demo://c", "text": "yes"}},
+        ]}))
+        .unwrap();
+        assert_eq!(
+            attachments(&result.content),
+            [Attachment::Bytes("AAAA"), Attachment::Text("yes")]
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! Servers, and what they offer.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolwire::types::{Prompt, Resource, ResourceTemplate};
+use toolwire::{Client, Tool};
+
+use crate::given::Schema;
+use crate::show::{Look, Table, size};
+
+/// What is known of a server, as lines of `name: value`.
+pub(crate) fn facts(client: &Client, look: Look) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let label = format!("{name:<13}");
+        let _ = writeln!(text, "{} {}", look.paint.dim(&label), look.text(value));
+    };
+    let facts = client.server();
+    if let Some(info) = facts.as_ref().and_then(|facts| facts.info.as_ref()) {
+        let title = info.title.as_deref().filter(|title| *title != info.name);
+        let name = format!("{} {}", info.name, info.version);
+        match title {
+            Some(title) => line("server", &format!("{title} ({name})")),
+            None => line("server", &name),
+        }
+    }
+    let era = crate::connect::era_name(client.verdict());
+    line("speaks", &format!("{} ({era})", client.version()));
+    let Some(facts) = facts else {
+        return text;
+    };
+    if facts.versions.len() > 1 {
+        line("understands", &facts.versions.join(", "));
+    }
+    let capabilities = serde_json::to_value(&facts.capabilities).unwrap_or_default();
+    let offers = capability_names(&capabilities);
+    if !offers.is_empty() {
+        line("offers", &offers.join(", "));
+    }
+    if let Some(instructions) = &facts.instructions {
+        line("instructions", instructions);
+    }
+    text
+}
+
+/// `tools`, `resources (subscribe)`, …
+fn capability_names(capabilities: &Value) -> Vec<String> {
+    let members = capabilities.as_object().into_iter().flatten();
+    members
+        .map(|(name, value)| {
+            let details = value.as_object().into_iter().flatten();
+            let details: Vec<_> = details
+                .filter(|(_, value)| **value != Value::Bool(false))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            match details.is_empty() {
+                true => name.clone(),
+                false => format!("{name} ({})", details.join(", ")),
+            }
+        })
+        .collect()
+}
+
+pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
+    let mut table = Table::new(&["TOOL", "ARGUMENTS", "DESCRIPTION"]);
+    for tool in tools {
+        let schema = tool.input_schema.to_value().unwrap_or_default();
+        let schema = Schema::new(&schema);
+        let required = schema.required();
+        let arguments =
+            schema
+                .properties()
+                .into_iter()
+                .map(|(name, _)| match required.contains(&name) {
+                    true => name.to_owned(),
+                    false => format!("[{name}]"),
+                });
+        let arguments = arguments.collect::<Vec<_>>().join(" ");
+        let description = tool.description.as_deref().or(tool.title.as_deref());
+        table.row([&tool.name, &arguments, first_paragraph(description)]);
+    }
+    or_nothing(&table, "no tools", look)
+}
+
+/// One tool in detail.
+pub(crate) fn tool(tool: &Tool, look: Look) -> String {
+    let mut text = look.paint.bold(&look.text(&tool.name));
+    if let Some(title) = &tool.title {
+        let _ = write!(text, " ({})", look.text(title));
+    }
+    text.push('\n');
+    if let Some(description) = &tool.description {
+        let _ = writeln!(text, "{}", look.text(description.trim_end()));
+    }
+    let schema = tool.input_schema.to_value().unwrap_or_default();
+    let _ = write!(text, "\n{}", usage(&tool.name, Schema::new(&schema), look));
+    let hints = hints(tool);
+    if !hints.is_empty() {
+        let _ = writeln!(text, "\nhints: {}", hints.join(", "));
+    }
+    if let Some(output) = &tool.output_schema {
+        let output = output.to_value().unwrap_or_default();
+        let _ = writeln!(text, "\nresult: {}", result_summary(Schema::new(&output)));
+    }
+    text
+}
+
+fn hints(tool: &Tool) -> Vec<&'static str> {
+    let Some(annotations) = &tool.annotations else {
+        return Vec::new();
+    };
+    let named = [
+        (annotations.read_only_hint, "read-only", "changes something"),
+        (annotations.destructive_hint, "destructive", "only adds"),
+        (annotations.idempotent_hint, "idempotent", "not idempotent"),
+        (annotations.open_world_hint, "open world", "closed world"),
+    ];
+    named
+        .iter()
+        .filter_map(|(hint, yes, no)| hint.map(|hint| if hint { *yes } else { *no }))
+        .collect()
+}
+
+fn result_summary(schema: Schema<'_>) -> String {
+    let members = schema.properties();
+    if members.is_empty() {
+        return schema.summary();
+    }
+    let members = members
+        .into_iter()
+        .map(|(name, member)| format!("{name}: {}", member.summary()));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+}
+
+/// How to give the arguments of a tool.
+pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
+    let required = schema.required();
+    let mut text = format!("usage: {}", look.text(name));
+    let mut table = Table::new(&["ARGUMENT", "TYPE", "", "DESCRIPTION"]);
+    for (argument, member) in schema.properties() {
+        let summary = member.summary();
+        let given = format!("{argument}={}", placeholder(&summary));
+        let need = match required.contains(&argument) {
+            true => {
+                let _ = write!(text, " {}", look.text(&given));
+                "required".to_owned()
+            }
+            false => {
+                let _ = write!(text, " [{}]", look.text(&given));
+                match member.default() {
+                    Some(default) => format!("default {default}"),
+                    None => "optional".to_owned(),
+                }
+            }
+        };
+        let description = first_paragraph(member.description());
+        table.row([argument, &summary, &need, description]);
+    }
+    text.push('\n');
+    if !table.is_empty() {
+        let _ = write!(text, "\n{}", table.render(look));
+    }
+    text
+}
+
+/// Kinds are placeholders, choices are words to type.
+fn placeholder(summary: &str) -> String {
+    const KINDS: [&str; 8] = [
+        "any", "string", "integer", "number", "boolean", "array", "object", "null",
+    ];
+    let mut parts = summary.split('|');
+    match parts.all(|part| KINDS.contains(&part.trim_end_matches('…'))) {
+        true => summary.to_uppercase(),
+        false => summary.to_owned(),
+    }
+}
+
+pub(crate) fn resources(resources: &[Resource], look: Look) -> String {
+    let mut table = Table::new(&["RESOURCE", "NAME", "TYPE", "SIZE", "DESCRIPTION"]);
+    for resource in resources {
+        let bytes = resource.size.and_then(|bytes| usize::try_from(bytes).ok());
+        let description = resource
+            .description
+            .as_deref()
+            .or(resource.title.as_deref());
+        table.row([
+            &resource.uri,
+            &resource.name,
+            resource.mime_type.as_deref().unwrap_or(""),
+            &bytes.map(size).unwrap_or_default(),
+            first_paragraph(description),
+        ]);
+    }
+    or_nothing(&table, "no resources", look)
+}
+
+pub(crate) fn templates(templates: &[ResourceTemplate], look: Look) -> String {
+    let mut table = Table::new(&["TEMPLATE", "NAME", "TYPE", "DESCRIPTION"]);
+    for template in templates {
+        let description = template
+            .description
+            .as_deref()
+            .or(template.title.as_deref());
+        table.row([
+            &template.uri_template,
+            &template.name,
+            template.mime_type.as_deref().unwrap_or(""),
+            first_paragraph(description),
+        ]);
+    }
+    or_nothing(&table, "no templates", look)
+}
+
+pub(crate) fn prompts(prompts: &[Prompt], look: Look) -> String {
+    let mut table = Table::new(&["PROMPT", "ARGUMENTS", "DESCRIPTION"]);
+    for prompt in prompts {
+        let arguments = prompt.arguments.iter().flatten();
+        let arguments = arguments.map(|argument| match argument.required {
+            Some(true) => argument.name.clone(),
+            _ => format!("[{}]", argument.name),
+        });
+        let arguments = arguments.collect::<Vec<_>>().join(" ");
+        let description = prompt.description.as_deref().or(prompt.title.as_deref());
+        table.row([&prompt.name, &arguments, first_paragraph(description)]);
+    }
+    or_nothing(&table, "no prompts", look)
+}
+
+/// One prompt in detail.
+pub(crate) fn prompt(prompt: &Prompt, look: Look) -> String {
+    let mut text = look.paint.bold(&look.text(&prompt.name));
+    if let Some(title) = &prompt.title {
+        let _ = write!(text, " ({})", look.text(title));
+    }
+    text.push('\n');
+    if let Some(description) = &prompt.description {
+        let _ = writeln!(text, "{}", look.text(description.trim_end()));
+    }
+    let _ = write!(text, "\nusage: {}", look.text(&prompt.name));
+    let mut table = Table::new(&["ARGUMENT", "", "DESCRIPTION"]);
+    for argument in prompt.arguments.iter().flatten() {
+        let name = look.text(&argument.name);
+        let need = match argument.required {
+            Some(true) => {
+                let _ = write!(text, " {name}=TEXT");
+                "required"
+            }
+            _ => {
+                let _ = write!(text, " [{name}=TEXT]");
+                "optional"
+            }
+        };
+        let description = argument
+            .description
+            .as_deref()
+            .or(argument.title.as_deref());
+        table.row([&argument.name, need, first_paragraph(description)]);
+    }
+    text.push('\n');
+    if !table.is_empty() {
+        let _ = write!(text, "\n{}", table.render(look));
+    }
+    text
+}
+
+fn or_nothing(table: &Table, nothing: &str, look: Look) -> String {
+    match table.is_empty() {
+        true => format!("{}\n", look.paint.dim(nothing)),
+        false => table.render(look),
+    }
+}
+
+/// Enough to know what it is.
+fn first_paragraph(text: Option<&str>) -> &str {
+    let text = text.unwrap_or_default().trim();
+    text.split("\n\n").next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_shows_how_to_call_it() {
+        let countdown = Tool::new(
+            "countdown",
+            json!({
+                "type": "object",
+                "properties": {
+                    "from": {"type": "integer", "description": "Where to begin."},
+                    "unit": {"enum": ["s", "ms"], "default": "s"},
+                },
+                "required": ["from"],
+            }),
+        )
+        .with_description("Counts down.\n\nMore words.");
+        let text = tool(&countdown, Look::default());
+        assert_eq!(
+            text,
+            "countdown\n\
+             Counts down.\n\n\
+             More words.\n\n\
+             usage: countdown from=INTEGER [unit=s|ms]\n\n\
+             ARGUMENT  TYPE                  DESCRIPTION\n\
+             from      integer  required     Where to begin.\n\
+             unit      s|ms     default \"s\"\n"
+        );
+        let list = tools(&[countdown], Look::default());
+        assert_eq!(
+            list,
+            "TOOL       ARGUMENTS    DESCRIPTION\n\
+             countdown  from [unit]  Counts down.\n"
+        );
+    }
+
+    #[test]
+    fn empty_lists_say_so() {
+        assert_eq!(tools(&[], Look::default()), "no tools\n");
+    }
+
+    #[test]
+    fn capabilities_are_named_with_what_they_include() {
+        let capabilities = json!({"tools": {"listChanged": true}, "logging": {}, "resources": {"subscribe": false}});
+        assert_eq!(
+            capability_names(&capabilities),
+            ["tools (listChanged)", "logging", "resources"]
+        );
+    }
+}

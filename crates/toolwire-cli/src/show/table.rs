@@ -1,0 +1,160 @@
+//! Rows in columns.
+
+use crate::show::Look;
+
+/// The last column is never narrower than this, even if the line gets too long.
+const NARROWEST: usize = 24;
+
+const GAP: &str = "  ";
+
+/// A table whose last column is wrapped where the terminal ends.
+#[derive(Debug)]
+pub(crate) struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(head: &[&'static str]) -> Self {
+        Self {
+            head: head.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row. Cells are one line each, whatever the server sent.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
+        let one_line = |cell: &str| cell.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.rows.push(cells.into_iter().map(one_line).collect());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(crate) fn render(&self, look: Look) -> String {
+        let last = self.head.len().saturating_sub(1);
+        let widths: Vec<usize> = (0..last)
+            .map(|column| {
+                let cells = self.rows.iter().map(|row| width(&row[column]));
+                cells.chain([width(self.head[column])]).max().unwrap_or(0)
+            })
+            .collect();
+        let before: usize = widths.iter().map(|width| width + GAP.len()).sum();
+        let room = look
+            .width
+            .map(|width| width.saturating_sub(before).max(NARROWEST));
+        let mut text = String::new();
+        let head: Vec<String> = self.head.iter().map(|name| (*name).to_owned()).collect();
+        line(&mut text, &head, &widths, |_, cell| look.paint.dim(cell));
+        for row in &self.rows {
+            let mut pieces = wrapped(&look.text(&row[last]), room).into_iter();
+            let mut first = row.clone();
+            first[last] = pieces.next().unwrap_or_default();
+            line(&mut text, &first, &widths, |column, cell| match column {
+                0 => look.paint.cyan(&look.text(cell)),
+                _ => look.text(cell).into_owned(),
+            });
+            for piece in pieces {
+                text.push_str(&" ".repeat(before));
+                text.push_str(&piece);
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+fn line(
+    text: &mut String,
+    cells: &[String],
+    widths: &[usize],
+    paint: impl Fn(usize, &str) -> String,
+) {
+    let start = text.len();
+    for (column, cell) in cells.iter().enumerate() {
+        text.push_str(&paint(column, cell));
+        if let Some(wanted) = widths.get(column) {
+            text.push_str(&" ".repeat(wanted.saturating_sub(width(cell))));
+            text.push_str(GAP);
+        }
+    }
+    let end = text.trim_end_matches(' ').len().max(start);
+    text.truncate(end);
+    text.push('\n');
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A text in pieces that fit, broken between words.
+fn wrapped(text: &str, room: Option<usize>) -> Vec<String> {
+    let Some(room) = room else {
+        return vec![text.to_owned()];
+    };
+    let mut pieces = vec![String::new()];
+    for word in text.split(' ') {
+        let piece = pieces.last_mut().expect("there is always a piece");
+        if piece.is_empty() {
+            piece.push_str(word);
+        } else if width(piece) + 1 + width(word) <= room {
+            piece.push(' ');
+            piece.push_str(word);
+        } else {
+            pieces.push(word.to_owned());
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::Paint;
+
+    fn table() -> Table {
+        let mut table = Table::new(&["NAME", "DESCRIPTION"]);
+        table.row(["add", "Adds two\nintegers and returns the sum of them."]);
+        table.row(["countdown", ""]);
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let text = table().render(Look::default());
+        assert_eq!(
+            text,
+            "NAME       DESCRIPTION\n\
+             add        Adds two integers and returns the sum of them.\n\
+             countdown\n"
+        );
+    }
+
+    #[test]
+    fn the_last_column_wraps_in_a_terminal() {
+        let look = Look {
+            paint: Paint::default(),
+            width: Some(40),
+        };
+        assert_eq!(
+            table().render(look),
+            "NAME       DESCRIPTION\n\
+             add        Adds two integers and returns\n           the sum of them.\n\
+             countdown\n"
+        );
+    }
+
+    #[test]
+    fn colours_do_not_disturb_the_columns() {
+        let look = Look {
+            paint: Paint { colours: true },
+            width: None,
+        };
+        let text = table().render(look);
+        assert!(
+            text.contains("\u{1b}[36madd\u{1b}[0m        Adds"),
+            "{text:?}"
+        );
+    }
+}

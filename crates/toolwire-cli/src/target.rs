@@ -1,0 +1,133 @@
+//! Which server is meant.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::arguments::Server;
+use crate::config_file;
+use crate::failure::Failure;
+
+/// A server that can be connected to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Target {
+    Http(Endpoint),
+    Child(ChildProcess),
+}
+
+/// An address, and what goes with every request to it.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Endpoint {
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Headers may be secrets.
+        f.debug_struct("Endpoint")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A command that starts a server on its standard input and output.
+#[derive(Clone, PartialEq)]
+pub(crate) struct ChildProcess {
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) directory: Option<PathBuf>,
+}
+
+impl ChildProcess {
+    pub(crate) fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for ChildProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The environment may have secrets in it.
+        f.debug_struct("ChildProcess")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments)
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Finds out which server is meant, and what the other words are.
+pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
+    let mut words = server.words.clone();
+    let mut target = match server.command.split_first() {
+        Some((program, arguments)) => {
+            let mut child = ChildProcess::new(program.clone());
+            child.arguments = arguments.to_vec();
+            Target::Child(child)
+        }
+        None => {
+            if words.is_empty() {
+                return Err(Failure::usage("no server is given").with_advice(
+                    "name one: an address (https://…), a name from mcp.json, or a command after --",
+                ));
+            }
+            named(&words.remove(0), server)?
+        }
+    };
+    let token = match &server.bearer_env {
+        Some(variable) => Some(bearer(variable)?),
+        None => None,
+    };
+    match &mut target {
+        Target::Http(endpoint) => {
+            endpoint.headers.extend(server.headers.iter().cloned());
+            endpoint.headers.extend(token);
+        }
+        Target::Child(_) if token.is_some() || !server.headers.is_empty() => {
+            return Err(Failure::usage(
+                "a command has no HTTP headers, so --header and --bearer-env do not go with it",
+            )
+            .with_advice("pass secrets to a command in its environment"));
+        }
+        Target::Child(_) => {}
+    }
+    Ok((target, words))
+}
+
+fn named(name: &str, server: &Server) -> Result<Target, Failure> {
+    let is_address = ["http://", "https://"].iter().any(|scheme| {
+        name.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    });
+    match is_address {
+        true => Ok(Target::Http(Endpoint::new(name))),
+        false => config_file::look_up(name, server.config.as_deref()),
+    }
+}
+
+fn bearer(variable: &str) -> Result<(String, String), Failure> {
+    match std::env::var(variable) {
+        Ok(token) if !token.trim().is_empty() => Ok((
+            "Authorization".to_owned(),
+            format!("Bearer {}", token.trim()),
+        )),
+        _ => Err(
+            Failure::usage(format!("the environment variable {variable} has no token"))
+                .with_advice(format!("set it: {variable}=… toolwire …")),
+        ),
+    }
+}

@@ -1,0 +1,110 @@
+//! Every way to give an argument, against a real tool.
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+
+use crate::client::{Scratch, demo_command, run_demo};
+use crate::process::within;
+
+#[tokio::test]
+async fn values_are_converted_by_the_schema_of_the_tool() {
+    let sum = run_demo(&["call", "--json", "add", "a=19", "b=23"])
+        .await
+        .json();
+    assert_eq!(sum["structuredContent"], json!({"sum": 42}));
+    let text = run_demo(&["call", "echo", "text=42"]).await.ok();
+    assert_eq!(text, "42\n");
+}
+
+#[tokio::test]
+async fn json_is_taken_as_it_is() {
+    let sum = run_demo(&["call", "add", "a:=1", "b:=2"]).await.ok();
+    assert_eq!(sum, "{\n  \"sum\": 3\n}\n");
+    let sum = run_demo(&["call", "add", "--args", r#"{"a": 1, "b": 2}"#, "b=5"])
+        .await
+        .ok();
+    assert_eq!(sum, "{\n  \"sum\": 6\n}\n");
+}
+
+#[tokio::test]
+async fn files_are_read() {
+    let scratch = Scratch::new("files");
+    let text = format!("text=@{}", scratch.write("text.txt", "from a file"));
+    assert_eq!(
+        run_demo(&["call", "echo", &text]).await.ok(),
+        "from a file\n"
+    );
+    assert_eq!(
+        run_demo(&["call", "echo", "text=@@home"]).await.ok(),
+        "@home\n"
+    );
+    let all = format!("@{}", scratch.write("all.json", r#"{"a": 20, "b": 22}"#));
+    assert_eq!(
+        run_demo(&["call", "add", &all]).await.ok(),
+        "{\n  \"sum\": 42\n}\n"
+    );
+}
+
+#[tokio::test]
+async fn standard_input_is_read() {
+    let mut command = demo_command(&["call", "echo", "-"]);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input
+        .write_all(br#"{"text": "from a pipe"}"#)
+        .await
+        .unwrap();
+    drop(input);
+    let output = within(child.wait_with_output()).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "from a pipe\n");
+}
+
+#[tokio::test]
+async fn missing_arguments_are_answered_with_the_usage() {
+    let text = run_demo(&["call", "add", "a=1"]).await.failed(2);
+    for part in [
+        "`b` is missing",
+        "Adds two integers.",
+        "usage: add a=INTEGER b=INTEGER",
+        "The second number.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = run_demo(&["prompt", "greet"]).await.failed(2);
+    assert!(text.contains("`name` is missing"), "{text}");
+    assert!(text.contains("usage: greet name=TEXT"), "{text}");
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_explained() {
+    let text = run_demo(&["call", "add", "a=one", "b=2"]).await.failed(2);
+    assert!(
+        text.contains("`a` must be an integer, not \"one\""),
+        "{text}"
+    );
+    assert!(text.contains("try: a=1"), "{text}");
+    let text = run_demo(&["call", "change_list", "list=all"])
+        .await
+        .failed(2);
+    assert!(text.contains("one of tools, prompts, resources"), "{text}");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_there_is_answered_with_similar_ones() {
+    let text = run_demo(&["call", "ad", "a=1"]).await.failed(4);
+    assert!(text.contains("try: add"), "{text}");
+    let text = run_demo(&["tools", "counter"]).await.failed(4);
+    assert!(text.contains("the server has no tool `counter`"), "{text}");
+}
+
+#[tokio::test]
+async fn templates_take_the_values_of_their_variables() {
+    let text = run_demo(&["read", "demo://notes/{name}", "name=first"])
+        .await
+        .ok();
+    assert_eq!(text, "This is the first note.\n");
+}

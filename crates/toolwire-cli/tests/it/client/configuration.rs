@@ -1,0 +1,79 @@
+//! Servers by name, from `mcp.json`.
+
+use serde_json::json;
+
+use crate::client::{Scratch, run, run_command};
+use crate::http::HttpDemo;
+use crate::process::toolwire;
+
+#[tokio::test]
+async fn names_are_looked_up_in_a_file() {
+    let demo = HttpDemo::start(&[]).await;
+    let scratch = Scratch::new("config");
+    let config = scratch.write(
+        "servers.json",
+        &json!({"mcpServers": {
+            "child": {"command": "${TOOLWIRE_TEST_PROGRAM}", "args": ["demo", "${MODE:---stdio}"]},
+            "web": {"type": "http", "url": demo.url(), "headers": {"X-Team": "${TEAM:-blue}"}},
+            "unset": {"url": "http://localhost/${TOOLWIRE_NOT_SET}"},
+        }})
+        .to_string(),
+    );
+    for name in ["child", "web"] {
+        let mut command = toolwire(&["call", name, "echo", "text=hi", "--config", &config]);
+        command.env("TOOLWIRE_TEST_PROGRAM", env!("CARGO_BIN_EXE_toolwire"));
+        assert_eq!(run_command(command).await.ok(), "hi\n", "{name}");
+    }
+    let text = run(&["tools", "unset", "--config", &config])
+        .await
+        .failed(2);
+    assert!(text.contains("`unset` in "), "{text}");
+    assert!(text.contains("TOOLWIRE_NOT_SET is not set"), "{text}");
+    let text = run(&["tools", "wbe", "--config", &config]).await.failed(2);
+    assert!(text.contains("one of child, unset, web"), "{text}");
+}
+
+#[tokio::test]
+async fn files_are_found_where_they_usually_are() {
+    let program = env!("CARGO_BIN_EXE_toolwire");
+    let scratch = Scratch::new("places");
+    for (number, (path, key)) in [
+        ("mcp.json", "mcpServers"),
+        (".mcp.json", "mcpServers"),
+        (".vscode/mcp.json", "servers"),
+        ("config/toolwire/mcp.json", "mcpServers"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("server{number}");
+        // The second one has the first name, too, and loses.
+        let file = json!({ key: {
+            &name: {"command": program, "args": ["demo", "--stdio"]},
+            "server0": {"command": if number == 0 { program } else { "false" }, "args": ["demo", "--stdio"]},
+        }});
+        scratch.write(path, &file.to_string());
+    }
+    for number in 0..4 {
+        let mut command = toolwire(&["call", &format!("server{number}"), "echo", "text=hi"]);
+        command
+            .current_dir(&scratch.0)
+            .env("XDG_CONFIG_HOME", scratch.0.join("config"));
+        assert_eq!(run_command(command).await.ok(), "hi\n", "{number}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_are_named() {
+    let scratch = Scratch::new("broken");
+    let config = scratch.write("broken.json", "{\"mcpServers\": 1}");
+    let text = run(&["tools", "x", "--config", &config]).await.failed(2);
+    assert!(
+        text.contains("broken.json is no configuration of servers"),
+        "{text}"
+    );
+    let text = run(&["tools", "x", "--config", "nowhere.json"])
+        .await
+        .failed(2);
+    assert!(text.contains("nowhere.json cannot be read"), "{text}");
+}

@@ -1,0 +1,88 @@
+//! Ctrl-C: the call is taken back, the server ends, and the exit code says so.
+#![cfg(unix)]
+
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+
+use crate::client::{demo_command, run};
+use crate::http::HttpDemo;
+use crate::process::{toolwire, within};
+
+fn signal(child: &Child, signal: Signal) {
+    let id = child.id().expect("nobody has waited for it yet");
+    let process = Pid::from_raw(id.cast_signed()).expect("not zero");
+    kill_process(process, signal).expect("it still runs");
+}
+
+#[tokio::test]
+async fn an_interrupted_call_is_cancelled_at_the_server() {
+    let demo = HttpDemo::start(&[]).await;
+    for (era, sent, code) in [("modern", Signal::INT, 130), ("legacy", Signal::TERM, 143)] {
+        let url = demo.url();
+        let mut command = toolwire(&[
+            "call",
+            &url,
+            "countdown",
+            "from=100000",
+            "delay_ms=20",
+            "--era",
+            era,
+            "-v",
+        ]);
+        command
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Once it reports progress, it certainly runs.
+        while let Some(line) = within(errors.next_line()).await.unwrap() {
+            if line.contains("notifications/progress") {
+                break;
+            }
+        }
+        signal(&child, sent);
+        // Its standard error must be read, or it cannot end.
+        while within(errors.next_line()).await.unwrap().is_some() {}
+        let status = within(child.wait()).await.unwrap();
+        assert_eq!(status.code(), Some(code), "{era}");
+        // The server hears of it in its own time.
+        let mut running = String::new();
+        for _ in 0..100 {
+            running = run(&["call", &url, "active"]).await.ok();
+            if running == "0\n" {
+                break;
+            }
+        }
+        assert_eq!(running, "0\n", "{era}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_command_takes_its_server_along() {
+    let mut command = demo_command(&["listen", "demo://counter"]);
+    command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = within(errors.next_line()).await.unwrap().unwrap();
+    assert!(line.starts_with("listening"), "{line}");
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id().unwrap()));
+    signal(&child, Signal::INT);
+    let status = within(child.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(130));
+    // Only Linux tells who the children were.
+    if let Ok(children) = children {
+        for id in children.split_whitespace() {
+            let id = id.parse().unwrap();
+            let gone = kill_process(Pid::from_raw(id).unwrap(), Signal::CONT);
+            assert!(gone.is_err(), "{id} still runs");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `toolwire` as a client: real processes on both sides.
+
+mod arguments;
+mod configuration;
+mod exits;
+mod fake_http;
+mod interrupting;
+mod listening;
+mod output;
+mod questions;
+
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::process::{quiet, toolwire, within};
+
+/// How a command ended.
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    /// Its output, after checking that it succeeded.
+    fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.out
+    }
+
+    /// Its output as JSON, after checking that it is one line and that nothing else was said.
+    fn json(self) -> Value {
+        assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{self:?}");
+        assert_eq!(self.out.matches('\n').count(), 1, "{self:?}");
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// What it complained about, after checking the exit code.
+    fn failed(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self.err
+    }
+}
+
+async fn run_command(mut command: Command) -> Ran {
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    quiet(&mut command);
+    let output = within(command.output())
+        .await
+        .expect("the program under test starts");
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("texts are UTF-8"),
+        err: String::from_utf8(output.stderr).expect("texts are UTF-8"),
+    }
+}
+
+/// `toolwire` with these arguments.
+async fn run(arguments: &[&str]) -> Ran {
+    run_command(toolwire(arguments)).await
+}
+
+/// `toolwire` with these arguments against the demo server behind pipes.
+async fn run_demo(arguments: &[&str]) -> Ran {
+    run_command(demo_command(arguments)).await
+}
+
+fn demo_command(arguments: &[&str]) -> Command {
+    let mut command = toolwire(arguments);
+    command.args(["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"]);
+    command
+}
+
+/// A directory of its own, gone when the test is over.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let unique = format!("toolwire-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(unique);
+        std::fs::create_dir_all(&path).expect("the directory for temporary files is writable");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, content: &str) -> String {
+        let path = self.0.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).expect("it is ours");
+        }
+        std::fs::write(&path, content).expect("it is ours");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

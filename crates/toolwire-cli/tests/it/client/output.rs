@@ -1,0 +1,185 @@
+//! What is printed: for people, and for programs.
+
+use serde_json::json;
+
+use crate::client::{Scratch, run, run_demo};
+use crate::http::HttpDemo;
+
+#[tokio::test]
+async fn json_is_what_the_protocol_has() {
+    let result = run_demo(&["call", "--json", "--era", "legacy", "echo", "text=hi"])
+        .await
+        .json();
+    assert_eq!(result, json!({"content": [{"type": "text", "text": "hi"}]}));
+    let contents = run_demo(&["read", "--json", "--era", "legacy", "demo://notes/first"])
+        .await
+        .json();
+    assert_eq!(
+        contents,
+        json!({"contents": [{
+            "uri": "demo://notes/first", "mimeType": "text/plain", "text": "This is the first note.",
+        }]}),
+    );
+    let prompt = run_demo(&["prompt", "--json", "greet", "name=Ada"])
+        .await
+        .json();
+    assert_eq!(
+        prompt["messages"][0]["content"]["text"],
+        "Greet Ada warmly, in one sentence."
+    );
+    let completion = run_demo(&["complete", "--json", "greet", "name=A"])
+        .await
+        .json();
+    assert_eq!(completion["completion"]["values"], json!(["Ada", "Alan"]));
+}
+
+#[tokio::test]
+async fn lists_are_arrays() {
+    let tools = run_demo(&["tools", "--json"]).await.json();
+    let names: Vec<_> = tools
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
+    assert!(names.contains(&&json!("add")), "{names:?}");
+    let tool = run_demo(&["tools", "--json", "add"]).await.json();
+    assert_eq!(tool["inputSchema"]["required"], json!(["a", "b"]));
+    let prompts = run_demo(&["prompts", "--json"]).await.json();
+    assert_eq!(prompts[0]["name"], "greet");
+    let resources = run_demo(&["resources", "--json"]).await.json();
+    assert!(resources.as_array().unwrap().len() > 3, "{resources}");
+    let templates = run_demo(&["resources", "--templates", "--json"])
+        .await
+        .json();
+    assert_eq!(templates[0]["uriTemplate"], "demo://notes/{name}");
+}
+
+#[tokio::test]
+async fn a_server_says_what_it_is_in_both_eras() {
+    let demo = HttpDemo::start(&[]).await;
+    for (era, version) in [("modern", "2026-07-28"), ("legacy", "2025-11-25")] {
+        let found = run(&["discover", "--json", "--era", era, &demo.url()])
+            .await
+            .json();
+        assert_eq!(found["era"], era);
+        assert_eq!(found["protocolVersion"], version);
+        assert_eq!(found["serverInfo"]["name"], "toolwire-demo");
+        assert!(found["capabilities"]["tools"].is_object(), "{found}");
+        let text = run(&["discover", "--era", era, &demo.url()]).await.ok();
+        assert!(text.contains(&format!("{version} ({era})")), "{text}");
+        let pong = run(&["ping", "--json", "--era", era, &demo.url()])
+            .await
+            .json();
+        assert_eq!(pong["protocolVersion"], version);
+        assert!(pong["milliseconds"].is_f64(), "{pong}");
+        let text = run(&["ping", "--era", era, &demo.url()]).await.ok();
+        assert!(text.contains(version), "{text}");
+    }
+    let old = run(&[
+        "discover",
+        "--json",
+        "--protocol-version",
+        "2025-03-26",
+        &demo.url(),
+    ])
+    .await;
+    assert_eq!(old.json()["protocolVersion"], "2025-03-26");
+}
+
+#[tokio::test]
+async fn lists_are_tables_for_people() {
+    let tools = run_demo(&["tools"]).await.ok();
+    assert!(tools.starts_with("TOOL "), "{tools}");
+    assert!(
+        tools.contains("\nadd          a b               Adds two integers.\n"),
+        "{tools}"
+    );
+    let resources = run_demo(&["resources"]).await.ok();
+    assert!(resources.contains("demo://clock"), "{resources}");
+    assert!(resources.contains("\nTEMPLATE"), "{resources}");
+    let prompts = run_demo(&["prompts"]).await.ok();
+    assert!(
+        prompts.contains("greet   name       Greets somebody."),
+        "{prompts}"
+    );
+    let tool = run_demo(&["tools", "countdown"]).await.ok();
+    assert!(
+        tool.contains("usage: countdown from=INTEGER [delay_ms=INTEGER]"),
+        "{tool}"
+    );
+    let prompt = run_demo(&["prompt", "greet", "name=Ada"]).await.ok();
+    assert_eq!(prompt, "user: Greet Ada warmly, in one sentence.\n");
+    let completion = run_demo(&["complete", "demo://notes/{name}", "name=f"])
+        .await
+        .ok();
+    assert_eq!(completion, "first\n");
+}
+
+#[tokio::test]
+async fn colours_come_when_they_are_wanted() {
+    let plain = run_demo(&["prompts"]).await.ok();
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    let painted = run_demo(&["prompts", "--color", "always"]).await.ok();
+    assert!(painted.contains("\u{1b}[36mgreet\u{1b}[0m"), "{painted:?}");
+}
+
+#[tokio::test]
+async fn log_messages_go_to_standard_error() {
+    for era in ["modern", "legacy"] {
+        let arguments = [
+            "call",
+            "log",
+            "level=warning",
+            "message=careful",
+            "--era",
+            era,
+        ];
+        let silent = run_demo(&arguments).await;
+        assert_eq!((silent.out.as_str(), silent.err.as_str()), ("logged\n", ""));
+        let mut arguments = arguments.to_vec();
+        arguments.extend(["--log-level", "info"]);
+        let ran = run_demo(&arguments).await;
+        assert_eq!(ran.out, "logged\n", "{ran:?}");
+        assert_eq!(ran.err, "warning demo: careful\n", "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn messages_are_shown_when_asked_for() {
+    let ran = run_demo(&["call", "echo", "text=hello", "--verbose"]).await;
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"));
+    assert!(ran.err.contains("tools/call"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn contents_are_saved() {
+    let scratch = Scratch::new("saved");
+    let path = scratch.write("note.txt", "");
+    let ran = run_demo(&["read", "demo://notes/first", "--output", &path]).await;
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.err.contains("saved 23 bytes"), "{ran:?}");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        "This is the first note."
+    );
+    let raw = run_demo(&["read", "demo://notes/first", "--output", "-"])
+        .await
+        .ok();
+    assert_eq!(raw, "This is the first note.");
+}
+
+#[tokio::test]
+async fn completions_are_made_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = run(&["completions", shell]).await.ok();
+        assert!(script.contains("toolwire"), "{shell}");
+        assert!(script.contains("protocol-version"), "{shell}");
+    }
+    assert!(
+        run(&["completions", "tcsh"])
+            .await
+            .failed(2)
+            .contains("possible values")
+    );
+}

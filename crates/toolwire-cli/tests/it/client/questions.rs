@@ -1,0 +1,158 @@
+//! Questions of the server, answered from the command line and at a terminal.
+
+use crate::client::run_demo;
+
+#[tokio::test]
+async fn answers_can_be_given_beforehand() {
+    for era in ["modern", "legacy"] {
+        for tool in ["confirm", "approve"] {
+            let question = ["call", tool, "question=Sure?", "--era", era];
+            let with = async |more: &[&str]| run_demo(&[&question[..], more].concat()).await;
+            let yes = if tool == "confirm" {
+                "confirmed"
+            } else {
+                "approved"
+            };
+            let text = with(&["--answer", "confirmed=yes"]).await.ok();
+            assert_eq!(text, format!("{yes}\n"), "{era}");
+            let text = with(&["--answer", "confirmed=no"]).await.ok();
+            assert_eq!(text, format!("not {yes}\n"), "{era}");
+            let text = with(&["--decline"]).await.ok();
+            assert_eq!(text, format!("not {yes}\n"), "{era}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_missing_is_named() {
+    let ran = run_demo(&["call", "confirm", "question=Sure?", "--answer", "other=1"]).await;
+    assert!(
+        ran.err.contains("answer with --answer confirmed=…"),
+        "{ran:?}"
+    );
+    assert_eq!(ran.out, "cancelled\n", "{ran:?}");
+}
+
+#[tokio::test]
+async fn with_nobody_to_ask_nothing_is_offered() {
+    let text = run_demo(&["call", "confirm", "question=Sure?"])
+        .await
+        .failed(4);
+    assert!(text.contains("elicitation"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+mod terminal {
+    use std::fs::File;
+    use std::io::{Read, Write};
+    use std::os::fd::OwnedFd;
+    use std::process::Stdio;
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    use crate::client::demo_command;
+    use crate::process::within;
+
+    /// The two ends of a terminal.
+    fn terminal() -> (File, File) {
+        let ours: OwnedFd =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("Linux has pseudo-terminals");
+        grantpt(&ours).expect("Linux has pseudo-terminals");
+        unlockpt(&ours).expect("Linux has pseudo-terminals");
+        let name = ptsname(&ours, Vec::new()).expect("Linux has pseudo-terminals");
+        let theirs = File::options()
+            .read(true)
+            .write(true)
+            .open(name.to_str().expect("it is ASCII"))
+            .expect("Linux has pseudo-terminals");
+        (File::from(ours), theirs)
+    }
+
+    /// Types answers when their prompts appear, and returns all that was shown.
+    fn converse(mut ours: File, script: &[(&str, &str)]) -> String {
+        let mut shown = String::new();
+        let mut seen = 0;
+        let mut script = script.iter();
+        let mut next = script.next();
+        let mut buffer = [0; 4096];
+        loop {
+            while let Some((prompt, answer)) = next {
+                let Some(found) = shown[seen..].find(prompt) else {
+                    break;
+                };
+                seen += found + prompt.len();
+                ours.write_all(format!("{answer}\n").as_bytes())
+                    .expect("somebody reads");
+                next = script.next();
+            }
+            match ours.read(&mut buffer) {
+                // An error is how the end of a terminal looks.
+                Ok(0) | Err(_) => return shown,
+                Ok(length) => shown.push_str(&String::from_utf8_lossy(&buffer[..length])),
+            }
+        }
+    }
+
+    async fn at_terminal(
+        arguments: &[&str],
+        script: &'static [(&'static str, &'static str)],
+    ) -> (String, String) {
+        let (ours, theirs) = terminal();
+        let mut command = demo_command(arguments);
+        command
+            .stdin(Stdio::from(
+                theirs.try_clone().expect("Linux has pseudo-terminals"),
+            ))
+            .stderr(Stdio::from(theirs))
+            .stdout(Stdio::piped())
+            .env("NO_COLOR", "1")
+            .kill_on_drop(true);
+        let child = command.spawn().expect("the program under test starts");
+        // It holds our copies of their end.
+        drop(command);
+        let talk = tokio::task::spawn_blocking(move || converse(ours, script));
+        let output = within(child.wait_with_output())
+            .await
+            .expect("it can be waited for");
+        let shown = within(talk).await.expect("the person does not panic");
+        (
+            String::from_utf8(output.stdout).expect("texts are UTF-8"),
+            shown,
+        )
+    }
+
+    #[tokio::test]
+    async fn a_person_is_asked() {
+        for era in ["modern", "legacy"] {
+            let arguments = ["call", "approve", "question=Shall we?", "--era", era];
+            let script: &[_] = &[
+                ("(yes or no): ", "perhaps"),
+                ("(yes or no): ", "y"),
+                ("Send it?", ""),
+            ];
+            let (out, shown) = at_terminal(&arguments, script).await;
+            assert_eq!(out, "approved\n", "{shown}");
+            assert!(shown.contains("The server asks: Shall we?"), "{shown}");
+            assert!(shown.contains("answer yes or no"), "{shown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_person_can_decline() {
+        let arguments = ["call", "approve", "question=Shall we?"];
+        let (out, shown) = at_terminal(&arguments, &[("(yes or no): ", "!d")]).await;
+        assert_eq!(out, "not approved\n", "{shown}");
+    }
+
+    #[tokio::test]
+    async fn progress_is_a_bar() {
+        let arguments = ["call", "countdown", "from=2", "delay_ms=1"];
+        let (out, shown) = at_terminal(&arguments, &[]).await;
+        assert_eq!(out, "counted down from 2\n", "{shown}");
+        assert!(
+            shown.contains("████████████████████ 2/2 0 to go"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("\r\u{1b}[K"), "{shown:?}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The sessions shown in the README, run for real.
+//!
+//! A block of `console` after the comment `<!-- transcript -->` is a session: every line with `$ ` is run, and what
+//! follows is what it prints. `UPDATE_TRANSCRIPTS=1 cargo test -p toolwire-cli transcripts` writes down anew what it
+//! prints now.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use crate::process::{quiet, within};
+
+const MARK: &str = "<!-- transcript -->\n```console\n";
+const END: &str = "\n```\n";
+
+#[tokio::test]
+async fn the_readme_shows_what_happens() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = root.join("README.md");
+    let text = std::fs::read_to_string(&path).expect("there is a README");
+    let updating = std::env::var_os("UPDATE_TRANSCRIPTS").is_some();
+    let mut now = String::new();
+    let mut rest = text.as_str();
+    let mut sessions = 0;
+    while let Some(start) = rest.find(MARK) {
+        let (before, after) = rest.split_at(start + MARK.len());
+        let end = after.find(END).expect("a session has an end");
+        let session = replay(&after[..end]).await;
+        let session = session.trim_end();
+        assert!(
+            updating || session == &after[..end],
+            "UPDATE_TRANSCRIPTS=1 writes down what happens now:\n{session}"
+        );
+        now.push_str(before);
+        now.push_str(session);
+        rest = &after[end..];
+        sessions += 1;
+    }
+    now.push_str(rest);
+    assert!(sessions > 0, "the README shows no session");
+    if updating {
+        std::fs::write(&path, &now).expect("the README is writable");
+    }
+}
+
+/// Runs the commands of a session and returns it as it went.
+async fn replay(session: &str) -> String {
+    let mut text = String::new();
+    let mut code = 0;
+    for line in session.lines().filter_map(|line| line.strip_prefix("$ ")) {
+        text.push_str(&format!("$ {line}\n"));
+        if line == "echo $?" {
+            text.push_str(&format!("{code}\n"));
+            continue;
+        }
+        let words = words(line);
+        let (program, arguments) = words.split_first().expect("a command has a name");
+        assert_eq!(program, "toolwire", "only our own command is run");
+        let ours = PathBuf::from(env!("CARGO_BIN_EXE_toolwire"));
+        let mut command = Command::new(&ours);
+        quiet(&mut command);
+        let directory = ours.parent().expect("it is in a directory");
+        let output = command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            // So that the child named `toolwire` is the one under test.
+            .env("PATH", directory)
+            .env_remove("HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .current_dir(directory)
+            .output();
+        let output = within(output).await.expect("the program under test starts");
+        code = output.status.code().unwrap_or(-1);
+        let printed = [output.stdout, output.stderr].concat();
+        text.push_str(&steady(&String::from_utf8_lossy(&printed)));
+    }
+    text
+}
+
+/// A port is another one each time.
+fn steady(text: &str) -> String {
+    const HOST: &str = "http://127.0.0.1:";
+    let mut steady = String::new();
+    let mut pieces = text.split(HOST);
+    steady.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let digits = piece
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(piece.len());
+        let port = match piece[..digits].len() {
+            5.. => "54321",
+            _ => &piece[..digits],
+        };
+        steady.push_str(HOST);
+        steady.push_str(port);
+        steady.push_str(&piece[digits..]);
+    }
+    steady
+}
+
+/// The words of a command line, with quotes as a shell has them.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for c in line.chars() {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            (' ', None) => words.push(std::mem::take(&mut word)),
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[test]
+fn words_are_split_as_a_shell_does() {
+    assert_eq!(words("a  'b c' d=\"e'f\""), ["a", "b c", "d=e'f"]);
+}
