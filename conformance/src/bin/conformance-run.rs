@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use toolwire_conformance::{Problem, Suite, check_server, spec_versions};
+use toolwire_conformance::{Problem, Suite, Table, check_client, check_server, spec_versions};
 
 /// Runs the conformance suite.
 #[derive(Debug, Parser)]
@@ -25,13 +25,18 @@ enum Subject {
         #[arg(long)]
         binary: PathBuf,
     },
+    /// Runs the client scenarios of every revision.
+    Client {
+        /// The client to start, once for each scenario.
+        #[arg(long)]
+        binary: PathBuf,
+    },
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let Subject::Server { binary } = &arguments.subject;
-    match run_server(&arguments.suite, binary).await {
+    match run(&arguments.suite, &arguments.subject).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -42,15 +47,23 @@ async fn main() -> ExitCode {
 }
 
 /// Says how each revision went; true when all are clean.
-async fn run_server(directory: &Path, binary: &Path) -> Result<bool, Problem> {
+async fn run(directory: &Path, subject: &Subject) -> Result<bool, Problem> {
     let suite = Suite::installed_in(directory)?;
-    let mut clean = true;
+    let results = directory.join("results");
+    let mut verdicts = Vec::new();
     for spec_version in spec_versions() {
-        let results = directory.join("results").join(spec_version);
-        let verdict = check_server(&suite, binary, spec_version, &results).await?;
-        clean &= verdict.is_clean();
-        // A closed terminal is no reason to stop: the exit code tells.
-        let _ = writeln!(std::io::stdout(), "{verdict}");
+        verdicts.push(match subject {
+            Subject::Server { binary } => {
+                let results = results.join("server").join(spec_version);
+                check_server(&suite, binary, spec_version, &results).await?
+            }
+            Subject::Client { binary } => {
+                let results = results.join("client").join(spec_version);
+                check_client(&suite, binary, spec_version, &results).await?
+            }
+        });
     }
-    Ok(clean)
+    // A closed terminal is no reason to fail: the exit code tells.
+    let _ = write!(std::io::stdout(), "{}", Table::new(&verdicts));
+    Ok(verdicts.iter().all(|verdict| verdict.is_clean()))
 }

@@ -1,0 +1,124 @@
+//! Which calls each scenario asks for.
+
+use std::error::Error;
+
+use serde::Serialize;
+use serde_json::json;
+use toolwire::types::CallToolResult;
+use toolwire::{Client, RawJson};
+
+use crate::told::{Context, Told};
+
+/// Why a scenario could not be played.
+pub(crate) type Problem = Box<dyn Error + Send + Sync>;
+
+/// Makes the calls of the scenario.
+pub(crate) async fn play(client: &Client, told: &Told) -> Result<(), Problem> {
+    match told.scenario.as_str() {
+        // What these look at happens when a client connects and lists.
+        "initialize" | "request-metadata" | "json-schema-ref-no-deref" => list(client).await,
+        "tools_call" => call(client, "add_numbers", json!({"a": 5, "b": 3})).await,
+        "elicitation-sep1034-client-defaults" => {
+            call(client, "test_client_elicitation_defaults", json!({})).await
+        }
+        "sse-retry" => call(client, "test_reconnection", json!({})).await,
+        "sep-2322-client-request-state" => answer_questions(client).await,
+        "http-standard-headers" => use_everything(client).await,
+        "http-custom-headers" => make_calls(client, &told.context).await,
+        "http-invalid-tool-headers" => call_whatever_is_listed(client).await,
+        "json-schema-2020-12-preservation" => echo_schema(client).await,
+        other => Err(format!("{other} is not a scenario of this client").into()),
+    }
+}
+
+async fn list(client: &Client) -> Result<(), Problem> {
+    client.list_tools().await?;
+    Ok(())
+}
+
+/// Lists, as a client does that wants to know what it calls, and calls.
+async fn call(client: &Client, tool: &str, arguments: impl Serialize) -> Result<(), Problem> {
+    client.list_tools().await?;
+    succeeded(tool, &client.call_tool(tool, arguments).await?)
+}
+
+/// The unrelated call runs while the question of the first one is open, so that nothing of it may leak.
+async fn answer_questions(client: &Client) -> Result<(), Problem> {
+    client.list_tools().await?;
+    let (asked, unrelated) = tokio::join!(
+        client
+            .call_tool("test_mrtr_echo_state", json!({}))
+            .into_future(),
+        client
+            .call_tool("test_mrtr_unrelated", json!({}))
+            .into_future(),
+    );
+    succeeded("test_mrtr_echo_state", &asked?)?;
+    succeeded("test_mrtr_unrelated", &unrelated?)?;
+    for tool in ["test_mrtr_no_state", "test_mrtr_no_result_type"] {
+        succeeded(tool, &client.call_tool(tool, json!({})).await?)?;
+    }
+    Ok(())
+}
+
+async fn use_everything(client: &Client) -> Result<(), Problem> {
+    for tool in client.list_tools().await? {
+        succeeded(&tool.name, &client.call_tool(&tool.name, json!({})).await?)?;
+    }
+    for resource in client.list_resources().await? {
+        client.read_resource(resource.uri).await?;
+    }
+    for prompt in client.list_prompts().await? {
+        client.get_prompt(prompt.name, NO_ARGUMENTS).await?;
+    }
+    Ok(())
+}
+
+const NO_ARGUMENTS: [(&str, &str); 0] = [];
+
+async fn make_calls(client: &Client, context: &Context) -> Result<(), Problem> {
+    client.list_tools().await?;
+    if context.tool_calls.is_empty() {
+        return Err("the scenario names no calls".into());
+    }
+    for wanted in &context.tool_calls {
+        let result = client.call_tool(&wanted.name, &wanted.arguments).await?;
+        succeeded(&wanted.name, &result)?;
+    }
+    Ok(())
+}
+
+/// Tools with invalid annotations are not in the list, so calling all of it calls none of them.
+async fn call_whatever_is_listed(client: &Client) -> Result<(), Problem> {
+    for tool in client.list_tools().await? {
+        let call = client.call_tool(&tool.name, json!({"region": "us-west1"}));
+        succeeded(&tool.name, &call.await?)?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Echo {
+    schema: RawJson,
+}
+
+async fn echo_schema(client: &Client) -> Result<(), Problem> {
+    let tools = client.list_tools().await?;
+    let tool = tools
+        .into_iter()
+        .find(|tool| tool.name == "json_schema_2020_12_tool")
+        .ok_or("json_schema_2020_12_tool is not in the list")?;
+    let echo = Echo {
+        schema: tool.input_schema,
+    };
+    let result = client.call_tool("json_schema_echo", echo).await?;
+    succeeded("json_schema_echo", &result)
+}
+
+/// An error of a tool is a result, but none that a scenario expects.
+fn succeeded(tool: &str, result: &CallToolResult) -> Result<(), Problem> {
+    match result.is_error {
+        Some(true) => Err(format!("{tool} failed: {:?}", result.content).into()),
+        _ => Ok(()),
+    }
+}

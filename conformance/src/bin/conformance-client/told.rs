@@ -1,0 +1,63 @@
+//! What the suite tells a client beside the address.
+
+use std::env;
+
+use serde::Deserialize;
+use serde_json::Value;
+use toolwire::ProtocolVersion;
+use toolwire::proto::features::SupportedVersions;
+
+use crate::scenarios::Problem;
+
+const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
+const SPEC_VERSION: &str = "MCP_CONFORMANCE_PROTOCOL_VERSION";
+const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
+
+/// The environment of a run.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) scenario: String,
+    pub(crate) context: Context,
+    spec_version: String,
+}
+
+/// What some scenarios hand out; the others leave it empty.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Context {
+    /// The calls to make, in this order.
+    #[serde(default)]
+    pub(crate) tool_calls: Vec<ToolCall>,
+}
+
+/// One call to make.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ToolCall {
+    pub(crate) name: String,
+    pub(crate) arguments: Value,
+}
+
+impl Told {
+    pub(crate) fn from_environment() -> Result<Self, Problem> {
+        let read = |name| env::var(name).map_err(|error| format!("{name}: {error}"));
+        Ok(Self {
+            scenario: read(SCENARIO)?,
+            spec_version: read(SPEC_VERSION)?,
+            context: match env::var(CONTEXT) {
+                Ok(text) => serde_json::from_str(&text)?,
+                Err(_) => Context::default(),
+            },
+        })
+    }
+
+    /// The revision under test, and the older ones: some servers of the suite answer with one of those.
+    pub(crate) fn versions(&self) -> Result<Vec<ProtocolVersion>, Problem> {
+        let asked: ProtocolVersion = self
+            .spec_version
+            .parse()
+            .map_err(|error| format!("{SPEC_VERSION}: {error}"))?;
+        let asked = SupportedVersions::from_iter([asked]);
+        let up_to_it = ProtocolVersion::ALL.split_inclusive(|known| asked.contains(*known));
+        Ok(up_to_it.take(1).flatten().copied().collect())
+    }
+}

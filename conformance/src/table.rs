@@ -1,0 +1,97 @@
+//! The verdicts of all revisions as a table.
+
+use std::fmt;
+
+use crate::judge::Verdict;
+
+const TITLES: [&str; 7] = [
+    "revision",
+    "scenarios",
+    "passed",
+    "failed",
+    "warnings",
+    "excused",
+    "left out",
+];
+
+/// A line per revision, then everything that needs words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table<'a>(&'a [Verdict]);
+
+impl<'a> Table<'a> {
+    /// The table of these verdicts, in this order.
+    #[must_use]
+    pub fn new(verdicts: &'a [Verdict]) -> Self {
+        Self(verdicts)
+    }
+}
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_row(f, TITLES.map(str::to_owned))?;
+        for verdict in self.0 {
+            let numbers = [
+                verdict.scenarios,
+                verdict.passed,
+                verdict.failed,
+                verdict.warnings,
+                verdict.excused.len(),
+                verdict.left_out.len(),
+            ];
+            let [scenarios, passed, failed, warnings, excused, left_out] =
+                numbers.map(|number| number.to_string());
+            let revision = verdict.spec_version.clone();
+            write_row(
+                f,
+                [
+                    revision, scenarios, passed, failed, warnings, excused, left_out,
+                ],
+            )?;
+        }
+        for verdict in self.0 {
+            let revision = &verdict.spec_version;
+            for (word, lines) in [
+                ("excused", &verdict.excused),
+                ("left out", &verdict.left_out),
+                ("problem", &verdict.problems),
+            ] {
+                for line in lines {
+                    writeln!(f, "{word}: {revision}: {line}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The revision to the left, the numbers to the right, as wide as the longest title.
+fn write_row(f: &mut fmt::Formatter<'_>, cells: [String; TITLES.len()]) -> fmt::Result {
+    let [revision, numbers @ ..] = cells;
+    write!(f, "{revision:<10}")?;
+    for number in numbers {
+        write!(f, "  {number:>9}")?;
+    }
+    writeln!(f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_below_their_titles_and_words_below_the_numbers() {
+        let verdict = Verdict {
+            spec_version: "2025-11-25".to_owned(),
+            scenarios: 5,
+            passed: 20,
+            problems: vec!["ping: did not run".to_owned()],
+            ..Verdict::default()
+        };
+        let expected = "\
+revision    scenarios     passed     failed   warnings    excused   left out
+2025-11-25          5         20          0          0          0          0
+problem: 2025-11-25: ping: did not run
+";
+        assert_eq!(Table::new(&[verdict]).to_string(), expected);
+    }
+}
