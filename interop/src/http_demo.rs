@@ -5,7 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use crate::{Check, Problem, collect, lines_of};
+use crate::client_peer::Check;
+use crate::lines::{collect, lines_of};
+use crate::problem::Problem;
 
 /// How long the server may take until it says where it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,7 +31,9 @@ impl HttpDemo {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| Problem(format!("{} does not start: {error}", binary.display())))?;
+            .map_err(|error| {
+                Problem::new(format!("{} does not start: {error}", binary.display()))
+            })?;
         let errors = lines_of(child.stderr.take().expect("stderr is piped"));
         let mut demo = Self {
             child,
@@ -39,7 +43,9 @@ impl HttpDemo {
         let line = demo.errors.recv_timeout(START_TIMEOUT).unwrap_or_default();
         demo.url = line
             .strip_prefix("listening on ")
-            .ok_or_else(|| Problem(format!("the server does not say where it listens: {line}")))?
+            .ok_or_else(|| {
+                Problem::new(format!("the server does not say where it listens: {line}"))
+            })?
             .to_owned();
         Ok(demo)
     }

@@ -3,7 +3,7 @@
 
 use toolwire_interop::{Peer, Wire};
 
-use crate::check;
+use super::check;
 
 #[test]
 fn typescript_2_finds_the_newest_revision() {

@@ -1,0 +1,253 @@
+//! Lists, calls, resources, prompts and completions: one question, one answer.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolwire::proto::features::VersionFeatures;
+use toolwire::types::{CompletionArgument, PromptReference, ResourceTemplateReference};
+use toolwire::{CacheMode, ResourceContents};
+use toolwire_interop::ServerPeer;
+
+use super::peered::{Failure, Outcome, Peered, ensure, equal, text_at, text_of};
+
+const TOOLS: [&str; 15] = [
+    "echo",
+    "add",
+    "fail",
+    "route",
+    "count",
+    "wait",
+    "cancelled",
+    "log",
+    "send_away",
+    "confirm",
+    "interview",
+    "summarise",
+    "roots",
+    "bump",
+    "grow",
+];
+
+pub(crate) async fn introduces_itself(at: &Peered) -> Outcome {
+    let server = at
+        .client
+        .server()
+        .ok_or_else(|| Failure::new("nothing is known of the server"))?;
+    let name = match at.setting.peer {
+        ServerPeer::TypeScript2 => "interop-typescript-2",
+        ServerPeer::TypeScript1 => "interop-typescript-1",
+        ServerPeer::Python => "interop-python",
+        _ => "mcp-servers/everything",
+    };
+    let info = server.info.as_ref().map(|info| info.name.as_str());
+    equal(info, Some(name))?;
+    ensure(server.capabilities.tools.is_some(), || {
+        "it has no tools".to_owned()
+    })?;
+    ensure(server.capabilities.resources.is_some(), || {
+        "it has no resources".to_owned()
+    })?;
+    ensure(server.capabilities.prompts.is_some(), || {
+        "it has no prompts".to_owned()
+    })
+}
+
+pub(crate) async fn lists_tools(at: &Peered) -> Outcome {
+    let tools = at.client.list_tools().await?;
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    equal(&names[..], TOOLS)
+}
+
+pub(crate) async fn calls_a_tool(at: &Peered) -> Outcome {
+    let text = "grüß dich, 世界\n\"two\" lines \u{2028} and a tab\t";
+    equal(at.call("echo", json!({"text": text})).await?, text)
+}
+
+pub(crate) async fn calls_in_parallel(at: &Peered) -> Outcome {
+    let texts: Vec<String> = (0..32).map(|number| format!("call {number}")).collect();
+    let calls: Vec<_> = texts
+        .iter()
+        .map(|text| {
+            tokio::spawn(
+                at.client
+                    .call_tool("echo", json!({"text": text}))
+                    .into_future(),
+            )
+        })
+        .collect();
+    for (call, text) in calls.into_iter().zip(&texts) {
+        equal(&text_of(&call.await??), text)?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn carries_large_messages(at: &Peered) -> Outcome {
+    let text = "0123456789".repeat(30_000);
+    let answer = at.call("echo", json!({"text": text})).await?;
+    ensure(answer == text, || {
+        format!("{} characters came back", answer.len())
+    })
+}
+
+pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
+    #[derive(Deserialize)]
+    struct Added {
+        sum: f64,
+    }
+
+    let tools = at.client.list_tools().await?;
+    let add = tools.iter().find(|tool| tool.name == "add");
+    let schema = add.and_then(|add| add.output_schema.as_ref());
+    let schema: Value = schema
+        .ok_or_else(|| Failure::new("add has no output schema"))?
+        .parse()?;
+    equal(&schema["properties"]["sum"]["type"], "number")?;
+    let result = at.client.call_tool("add", json!({"a": -2, "b": 5})).await?;
+    let structured = result.structured_content.as_ref();
+    let added: Added = structured
+        .ok_or_else(|| Failure::new("nothing is structured"))?
+        .parse()?;
+    equal(added.sum, 3.0)
+}
+
+pub(crate) async fn a_failing_tool_is_a_result(at: &Peered) -> Outcome {
+    let result = at
+        .client
+        .call_tool("fail", json!({"message": "out of paper"}))
+        .await?;
+    equal(result.is_error, Some(true))?;
+    equal(text_of(&result), "out of paper")
+}
+
+/// Servers disagree whether this is an error of the call or a result that failed; either way the client must say so.
+pub(crate) async fn an_unknown_tool_is_refused(at: &Peered) -> Outcome {
+    match at.client.call_tool("no-such-tool", json!({})).await {
+        Ok(result) => equal(result.is_error, Some(true)),
+        Err(error) => equal(error.rpc().map(|rpc| rpc.code), Some(-32602)),
+    }
+}
+
+/// In the newest revision the region travels in a header, too, and the server compares the two.
+pub(crate) async fn mirrors_arguments_into_headers(at: &Peered) -> Outcome {
+    for region in ["eu-west", "grüße ", ""] {
+        let text = at
+            .call("route", json!({"region": region, "count": 3}))
+            .await?;
+        equal(text, format!("3 to {region}"))?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn follows_pages(at: &Peered) -> Outcome {
+    let first = at.client.list_resources_page(None).await?;
+    equal(first.resources.len(), 2)?;
+    ensure(first.next_cursor.is_some(), || {
+        "there is only one page".to_owned()
+    })?;
+    let all = at.client.list_resources().await?;
+    let uris: Vec<&str> = all.iter().map(|resource| resource.uri.as_str()).collect();
+    equal(
+        &uris[..],
+        [
+            "demo://motto",
+            "demo://counter",
+            "demo://pixel",
+            "demo://almanac",
+        ],
+    )
+}
+
+pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
+    equal(at.read("demo://motto").await?, "less is more")?;
+    let pixel = at.client.read_resource("demo://pixel").await?;
+    match &pixel.contents[..] {
+        [ResourceContents::Blob(pixel)] => {
+            equal(&pixel.uri[..], "demo://pixel")?;
+            equal(&pixel.blob[..], "iVBORw0KGgo=")
+        }
+        other => Err(Failure::new(format!("{other:?} are no bytes"))),
+    }
+}
+
+/// What the server lets the client keep is not asked for twice; older revisions cannot say so.
+pub(crate) async fn keeps_what_it_may(at: &Peered) -> Outcome {
+    let almanac = "demo://almanac";
+    let first = at.read(almanac).await?;
+    let second = at.read(almanac).await?;
+    equal(first == second, at.client.version().has_cache_hints())?;
+    let asking = at.client.read_resource(almanac);
+    let third = text_at(&asking.with_cache(CacheMode::Bypass).await?)?;
+    ensure(third != second, || format!("{third:?} was not asked for"))
+}
+
+pub(crate) async fn reads_templates(at: &Peered) -> Outcome {
+    let templates = at.client.list_resource_templates().await?;
+    let mut templates: Vec<&str> = templates
+        .iter()
+        .map(|entry| entry.uri_template.as_str())
+        .collect();
+    templates.sort_unstable();
+    equal(
+        &templates[..],
+        ["demo://notes/{name}", "demo://secrets/{name}"],
+    )?;
+    equal(at.read("demo://notes/first").await?, "a note of first")
+}
+
+pub(crate) async fn a_missing_resource_is_an_error(at: &Peered) -> Outcome {
+    let Err(error) = at.client.read_resource("demo://nowhere").await else {
+        return Err(Failure::new("it was read"));
+    };
+    let code = error.rpc().map(|rpc| rpc.code);
+    // SDKs were late to use the code of their revision.
+    ensure(matches!(code, Some(-32602 | -32002)), || format!("{error}"))
+}
+
+pub(crate) async fn gets_prompts(at: &Peered) -> Outcome {
+    let prompts = at.client.list_prompts().await?;
+    let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+    equal(&names[..], ["greet", "signed"])?;
+    let greeting = at.client.get_prompt("greet", [("name", "Ada")]).await?;
+    let text = greeting
+        .messages
+        .first()
+        .and_then(|message| message.content.as_text());
+    equal(text, Some("Say hello to Ada."))
+}
+
+pub(crate) async fn completes(at: &Peered) -> Outcome {
+    let argument = CompletionArgument::new("name", "A");
+    let names = at
+        .client
+        .complete(PromptReference::new("greet"), argument)
+        .await?;
+    equal(&names.completion.values[..], ["Ada", "Alan"])?;
+    let template = ResourceTemplateReference::new("demo://notes/{name}");
+    let argument = CompletionArgument::new("name", "G");
+    let names = at.client.complete(template, argument).await?;
+    equal(&names.completion.values[..], ["Grace"])
+}
+
+pub(crate) async fn pings(at: &Peered) -> Outcome {
+    Ok(at.client.ping().await?)
+}
+
+/// What an earlier connection found out spares a new one the questions.
+pub(crate) async fn starts_from_a_verdict(at: &Peered) -> Outcome {
+    let builder = at
+        .setting
+        .builder(&at.user)
+        .with_verdict(at.client.verdict());
+    let url = at.listening()?.borrow().url();
+    let second = builder.connect(url).await?;
+    equal(second.version(), at.client.version())?;
+    // A modern server is not asked at all; a legacy one has to be initialized, and introduces itself by that.
+    equal(second.server().is_none(), at.client.version().is_modern())?;
+    let result = second.call_tool("echo", json!({"text": "again"})).await?;
+    equal(text_of(&result), "again")?;
+    second.close().await;
+    // Nobody else's connection has ended.
+    equal(
+        at.call("echo", json!({"text": "still here"})).await?,
+        "still here",
+    )
+}

@@ -1,0 +1,92 @@
+//! What the server tells without being asked again: progress, log messages, changes; and that a call is taken back.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use toolwire::LoggingLevel;
+use toolwire::proto::subscriptions::Change;
+use toolwire::types::SubscriptionFilter;
+
+use super::peered::{Failure, Outcome, Peered, equal, text_of};
+
+const COUNTER: &str = "demo://counter";
+
+pub(crate) async fn hears_progress(at: &Peered) -> Outcome {
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&steps);
+    let result = at
+        .client
+        .call_tool("count", json!({"to": 4, "delay_ms": 5}))
+        .on_progress(move |step| {
+            let mut heard = heard.lock().expect("nobody panics with it");
+            heard.push((step.progress, step.total));
+        })
+        .await?;
+    equal(text_of(&result), "counted to 4")?;
+    // All of it came before the answer.
+    let steps = steps.lock().expect("nobody panics with it").clone();
+    equal(
+        &steps[..],
+        [1.0, 2.0, 3.0, 4.0].map(|step| (step, Some(4.0))),
+    )
+}
+
+/// Dropping the future is enough: the handler of the server ends.
+pub(crate) async fn dropping_a_call_cancels_it(at: &Peered) -> Outcome {
+    let before: u32 = at.call("cancelled", json!({})).await?.parse()?;
+    let (call, mut progress) = at.client.call_tool("wait", json!({})).with_progress();
+    let mut call = Box::pin(call.into_future());
+    tokio::select! {
+        answer = &mut call => return Err(Failure::new(format!("it did not wait: {answer:?}"))),
+        _ = progress.next() => {}
+    }
+    drop(call);
+    // The server hears of it in its own time; the check has a timeout.
+    while at.call("cancelled", json!({})).await?.parse::<u32>()? == before {}
+    equal(
+        at.call("cancelled", json!({})).await?.parse::<u32>()?,
+        before + 1,
+    )
+}
+
+/// The server ends the stream of the call and keeps the answer for the client to come back for.
+pub(crate) async fn comes_back_when_sent_away(at: &Peered) -> Outcome {
+    equal(at.call("send_away", json!({})).await?, "sent you away")
+}
+
+pub(crate) async fn hears_the_log(at: &Peered) -> Outcome {
+    at.client.set_log_level(Some(LoggingLevel::Info)).await?;
+    equal(
+        at.call("log", json!({"text": "low on paper"})).await?,
+        "logged",
+    )?;
+    let message = at.user.logged().await;
+    equal(message.level, LoggingLevel::Warning)?;
+    equal(message.logger.as_deref(), Some("demo"))?;
+    equal(message.data.get(), "\"low on paper\"")
+}
+
+pub(crate) async fn hears_of_a_changed_resource(at: &Peered) -> Outcome {
+    let filter = SubscriptionFilter::new().with_resource(COUNTER);
+    let mut changes = at.client.listen(filter).await?;
+    for _ in 0..2 {
+        let value = at.call("bump", json!({})).await?;
+        equal(
+            changes.next().await?,
+            Some(Change::ResourceUpdated(COUNTER.to_owned())),
+        )?;
+        // Whatever was kept of it is out of date.
+        equal(at.read(COUNTER).await?, value)?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn hears_of_a_changed_list(at: &Peered) -> Outcome {
+    let filter = SubscriptionFilter::new().with_tools_list_changed();
+    let mut changes = at.client.listen(filter).await?;
+    let grown = at.call("grow", json!({})).await?;
+    equal(changes.next().await?, Some(Change::ToolsListChanged))?;
+    let tools = at.client.list_tools().await?;
+    equal(tools.iter().any(|tool| tool.name == grown), true)?;
+    equal(at.call(&grown, json!({})).await?, grown)
+}
