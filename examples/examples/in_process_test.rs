@@ -1,7 +1,7 @@
 //! Testing your own server: the whole protocol, without a process or a pipe.
 //!
-//! Functions stay functions, so logic is tested by calling them. What clients see is tested through `InProcess`, which
-//! speaks the same messages as stdio.
+//! Functions stay functions, so logic is tested by calling them. What clients see is tested with a client in the same
+//! process, which speaks the same messages as on stdio.
 //! Run it with `cargo run -p toolwire-examples --example in_process_test`, and its tests with
 //! `cargo test -p toolwire-examples --example in_process_test`.
 
@@ -25,24 +25,10 @@ async fn main() -> Result<(), toolwire::Error> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-    use toolwire::ProtocolVersion;
-    use toolwire::transport::InProcess;
+    use serde_json::json;
+    use toolwire::testing;
 
     use super::*;
-
-    /// Sends one request of the newest revision, which needs no handshake, and returns the answer.
-    async fn ask(method: &str, mut params: Value) -> Value {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": ProtocolVersion::LATEST.as_str(),
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let mut client = InProcess::connect(&server());
-        client.send(&request.to_string()).await.unwrap();
-        let answer = client.receive().await.unwrap();
-        serde_json::from_str(&answer).unwrap()
-    }
 
     #[test]
     fn the_function_reverses() {
@@ -51,16 +37,22 @@ mod tests {
 
     #[tokio::test]
     async fn clients_see_the_tool() {
-        let answer = ask("tools/list", json!({})).await;
-        let tool = &answer["result"]["tools"][0];
-        assert_eq!(tool["name"], "reverse");
-        assert_eq!(tool["inputSchema"]["required"], json!(["text"]));
+        let client = testing::client(&server()).await;
+        let tools = client.list_tools().await.unwrap();
+        assert_eq!(tools[0].name, "reverse");
+        assert_eq!(
+            tools[0].input_schema.to_value().unwrap()["required"],
+            json!(["text"])
+        );
     }
 
     #[tokio::test]
     async fn clients_can_call_the_tool() {
-        let call = json!({"name": "reverse", "arguments": {"text": "straw"}});
-        let answer = ask("tools/call", call).await;
-        assert_eq!(answer["result"]["content"][0]["text"], "warts");
+        let client = testing::client(&server()).await;
+        let result = client
+            .call_tool("reverse", json!({"text": "straw"}))
+            .await
+            .unwrap();
+        testing::assert_text(&result, "warts");
     }
 }

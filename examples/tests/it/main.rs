@@ -9,6 +9,7 @@ mod asking;
 mod calls;
 mod changes;
 mod client;
+mod clients;
 mod failures;
 mod http;
 mod long_work;

@@ -1,0 +1,43 @@
+//! The examples that are clients, as processes of their own.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::client::program;
+
+/// Runs an example to its end and returns what it wrote.
+async fn output_of(example: &str, arguments: &[&str]) -> String {
+    let running = Command::new(program(example))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = timeout(Duration::from_secs(60), running).await;
+    let output = output.expect("it ends").expect("it starts");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+#[tokio::test]
+async fn a_client_starts_a_server_and_calls_it() {
+    let server = program("quickstart");
+    let text = output_of("client", &[server.to_str().unwrap()]).await;
+    assert!(text.contains("speaking 2026-07-28"), "{text}");
+    assert!(text.contains("20 + 22 = 42"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_answers_in_both_eras() {
+    let text = output_of("client_answers", &[]).await;
+    assert_eq!(
+        text.matches("the server asks: What is your name?").count(),
+        2,
+        "{text}"
+    );
+    assert!(text.contains("2026-07-28: Hello, Ada!"), "{text}");
+    assert!(text.contains("2025-11-25: Hello, Ada!"), "{text}");
+}
