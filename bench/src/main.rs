@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
-use toolwire_bench::{ServerProcess, allow_open_files, streams};
+use toolwire_bench::{ServerProcess, allow_open_files, http_clients, streams};
 
 /// Benchmarks of toolwire.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ struct Arguments {
 enum Benchmark {
     /// Many idle `subscriptions/listen` streams, and one change delivered to all of them
     Streams(StreamsArguments),
+    /// Small calls over the HTTP that comes with the client, and over reqwest
+    HttpClients(HttpClientsArguments),
 }
 
 #[derive(Debug, Args)]
@@ -43,10 +45,30 @@ struct StreamsArguments {
     json: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+struct HttpClientsArguments {
+    /// How many calls a round makes
+    #[arg(long, default_value_t = 20_000)]
+    calls: usize,
+    /// How many of them are under way at once, where many are
+    #[arg(long, default_value_t = 64)]
+    at_once: usize,
+    /// How many rounds each client has, of which the best counts
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How fast our client must be at least, as a multiple of reqwest
+    #[arg(long, default_value_t = 0.8)]
+    least_ratio: f64,
+    /// Write the figures to this file as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let Arguments { benchmark } = Arguments::parse();
     let outcome = match benchmark {
         Benchmark::Streams(arguments) => run_streams(&arguments),
+        Benchmark::HttpClients(arguments) => run_http_clients(&arguments),
     };
     match outcome {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
@@ -83,6 +105,25 @@ fn run_streams(arguments: &StreamsArguments) -> Result<Vec<String>, Box<dyn Erro
         write_json(file, &report)?;
     }
     Ok(report.failures(arguments.limit_mib * 1024 * 1024))
+}
+
+fn run_http_clients(arguments: &HttpClientsArguments) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut options = http_clients::Options::default();
+    options.calls = arguments.calls;
+    options.at_once = arguments.at_once;
+    options.rounds = arguments.rounds;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let report = runtime.block_on(async {
+        let server = ServerProcess::start(&beside_this_program("stream-server")?).await?;
+        http_clients::run(server.url(), &options).await
+    })?;
+    write!(std::io::stdout(), "{}", report.to_table())?;
+    if let Some(file) = &arguments.json {
+        write_json(file, &report)?;
+    }
+    Ok(report.failures(arguments.least_ratio))
 }
 
 /// The servers are built together with this program, with the same settings.

@@ -1,4 +1,5 @@
 //! Small runs of the benchmarks: that they pass with our servers, and that they fail with a bad one.
 
 mod fake_server;
+mod http_clients;
 mod streams;

@@ -1,0 +1,133 @@
+//! What a run has found.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::figures::table;
+
+/// What a run has found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// How many calls were under way at once, where many were.
+    pub at_once: usize,
+    /// One call after another.
+    pub one_at_a_time: Contest,
+    /// Many calls at once.
+    pub many_at_once: Contest,
+}
+
+/// The best round of each client.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Contest {
+    /// Calls of a round.
+    pub calls: usize,
+    /// How long the best round of the client of toolwire took.
+    pub hyper_seconds: f64,
+    /// How long the best round of reqwest took.
+    pub reqwest_seconds: f64,
+}
+
+impl Contest {
+    pub(crate) fn new(calls: usize) -> Self {
+        Self {
+            calls,
+            hyper_seconds: f64::INFINITY,
+            reqwest_seconds: f64::INFINITY,
+        }
+    }
+
+    pub(crate) fn hyper(&mut self, took: Duration) {
+        self.hyper_seconds = self.hyper_seconds.min(took.as_secs_f64());
+    }
+
+    pub(crate) fn reqwest(&mut self, took: Duration) {
+        self.reqwest_seconds = self.reqwest_seconds.min(took.as_secs_f64());
+    }
+
+    /// How many times as fast as reqwest the client of toolwire is.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.reqwest_seconds / self.hyper_seconds
+    }
+
+    fn row(&self) -> String {
+        let per_second = |seconds: f64| self.calls as f64 / seconds;
+        format!(
+            "{:.0} calls/s with hyper, {:.0} with reqwest, ratio {:.2}",
+            per_second(self.hyper_seconds),
+            per_second(self.reqwest_seconds),
+            self.ratio()
+        )
+    }
+}
+
+impl Report {
+    /// What must not be: one line for each, and none for a run that has passed.
+    #[must_use]
+    pub fn failures(&self, least_ratio: f64) -> Vec<String> {
+        let many = format!("{} at once", self.at_once);
+        [
+            ("one at a time", &self.one_at_a_time),
+            (many.as_str(), &self.many_at_once),
+        ]
+        .into_iter()
+        .filter(|(_, contest)| contest.ratio() < least_ratio)
+        .map(|(name, contest)| {
+            let ratio = contest.ratio();
+            format!(
+                "{name} our client has {ratio:.2} of the speed of reqwest, less than {least_ratio}"
+            )
+        })
+        .collect()
+    }
+
+    /// The figures for people.
+    #[must_use]
+    pub fn to_table(&self) -> String {
+        let many = format!("{} at once", self.at_once);
+        table(&[
+            ("one at a time", self.one_at_a_time.row()),
+            (many.as_str(), self.many_at_once.row()),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let mut contest = Contest::new(1000);
+        for milliseconds in [500, 400, 450] {
+            contest.hyper(Duration::from_millis(milliseconds));
+            contest.reqwest(Duration::from_millis(milliseconds - 80));
+        }
+        let mut faster = Contest::new(1000);
+        faster.hyper(Duration::from_millis(100));
+        faster.reqwest(Duration::from_millis(200));
+        Report {
+            at_once: 64,
+            one_at_a_time: contest,
+            many_at_once: faster,
+        }
+    }
+
+    #[test]
+    fn the_best_rounds_are_compared() {
+        let expected = "one at a time  2500 calls/s with hyper, 3125 with reqwest, ratio 0.80\n\
+                        64 at once     10000 calls/s with hyper, 5000 with reqwest, ratio 2.00\n";
+        assert_eq!(report().to_table(), expected);
+    }
+
+    #[test]
+    fn a_client_that_is_too_slow_is_a_failure() {
+        assert_eq!(report().failures(0.79), Vec::<String>::new());
+        assert_eq!(
+            report().failures(0.9),
+            ["one at a time our client has 0.80 of the speed of reqwest, less than 0.9"]
+        );
+    }
+}

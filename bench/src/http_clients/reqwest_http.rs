@@ -1,0 +1,37 @@
+//! Reqwest behind the seam of the client.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use reqwest::redirect::Policy;
+use toolwire::BoxFuture;
+use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
+
+/// Reqwest with its own defaults, but for what would make it do other work.
+#[derive(Debug)]
+pub(crate) struct ReqwestHttp(reqwest::Client);
+
+impl ReqwestHttp {
+    pub(crate) fn new() -> reqwest::Result<Self> {
+        reqwest::Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .build()
+            .map(Self)
+    }
+}
+
+impl HttpClient for ReqwestHttp {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+        Box::pin(async move {
+            let failed = |error: reqwest::Error| {
+                HttpFailure::new(HttpStep::Send, "reqwest failed").with_source(error)
+            };
+            let request = reqwest::Request::try_from(request).map_err(failed)?;
+            let answer = self.0.execute(request).await.map_err(failed)?;
+            Ok(Response::from(answer).map(HttpBody::new))
+        })
+    }
+}
