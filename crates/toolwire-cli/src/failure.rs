@@ -232,7 +232,9 @@ impl Failure {
             error["httpStatus"] = status.into();
         }
         if let Some(rpc) = &self.rpc {
-            error["rpc"] = json!(rpc);
+            // What cannot be held as a value, such as a number without bounds, is left out.
+            error["rpc"] = serde_json::to_value(rpc)
+                .unwrap_or_else(|_| json!({"code": rpc.code, "message": rpc.message}));
         }
         json!({ "error": error })
     }
@@ -293,6 +295,8 @@ fn indented(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use toolwire::RawJson;
+
     use super::*;
 
     #[test]
@@ -306,6 +310,15 @@ mod tests {
             "toolwire: protocol: no such tool (-32602)\n  data: {\"name\":\"x\"}\n"
         );
         assert_eq!(failure.json()["error"]["rpc"]["code"], -32602);
+    }
+
+    #[test]
+    fn data_that_no_value_can_hold_is_left_out() {
+        let mut rpc = ErrorObject::invalid_params("too much");
+        rpc.data = Some(RawJson::from_string("1e999".to_owned()).expect("JSON"));
+        let failure = Failure::of(&Error::from(rpc), Phase::Calling);
+        let expected = json!({"code": -32602, "message": "too much"});
+        assert_eq!(failure.json()["error"]["rpc"], expected);
     }
 
     #[test]

@@ -11,10 +11,41 @@ mod invalid;
 
 use serde_json::Value;
 use toolwire_types::{
-    ElicitAction, ElicitRequestFormParams, ElicitResult, ElicitSchema, PrimitiveSchema,
+    ClientCapabilities, ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitResult,
+    ElicitSchema, ErrorObject, PrimitiveSchema,
 };
 
 pub use invalid::{InvalidAnswer, Problem, UnreadableSchema};
+
+/// Checks that a client offers the kind of elicitation it is asked for.
+///
+/// # Errors
+/// −32602 for a mode that was not declared, −32601 when elicitation was not declared at all.
+/// Spec 2025-11-25, client/elicitation, "Error Handling".
+pub fn check_mode(
+    params: &ElicitRequestParams,
+    declared: &ClientCapabilities,
+) -> Result<(), ErrorObject> {
+    let Some(elicitation) = &declared.elicitation else {
+        return Err(ErrorObject::method_not_found(
+            "this client does not offer elicitation",
+        ));
+    };
+    let (offered, refusal) = match params {
+        ElicitRequestParams::Url(_) => (
+            elicitation.supports_url(),
+            "this client does not offer URL elicitation",
+        ),
+        _ => (
+            elicitation.supports_form(),
+            "this client does not offer form elicitation",
+        ),
+    };
+    match offered {
+        true => Ok(()),
+        false => Err(ErrorObject::invalid_params(refusal)),
+    }
+}
 
 /// Reads the form of an elicitation, all of whose fields must be of kinds the specification knows.
 ///

@@ -12,7 +12,16 @@ use serde_json::json;
 use toolwire_types::ErrorObject;
 
 pub use inbound::{Cancellation, ExchangeKey, InboundLedger, MaySend};
-pub use outbound::{OutboundLedger, Patience, plain_number};
+pub use outbound::{OutboundLedger, Patience, spellings};
+
+/// Whether a client may take a request back.
+///
+/// Spec 2025-11-25, basic/utilities/cancellation: a client must not cancel `initialize`. Nor does it cancel
+/// `server/discover`: a server that leaves it unanswered may be one that takes nothing before `initialize`.
+#[must_use]
+pub fn is_cancellable(method: &str) -> bool {
+    !matches!(method, "initialize" | "server/discover")
+}
 
 /// How many requests may be in flight in one direction of one connection, unless told otherwise.
 pub const DEFAULT_IN_FLIGHT: usize = 1024;
@@ -41,5 +50,18 @@ impl std::error::Error for Overloaded {}
 impl From<Overloaded> for ErrorObject {
     fn from(overloaded: Overloaded) -> Self {
         Self::internal(overloaded.to_string()).with_data(json!({ "reason": "overloaded" }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_questions_of_a_connection_are_not_taken_back() {
+        assert!(!is_cancellable("initialize"));
+        assert!(!is_cancellable("server/discover"));
+        assert!(is_cancellable("tools/call"));
+        assert!(is_cancellable("subscriptions/listen"));
     }
 }

@@ -20,9 +20,10 @@ pub(crate) async fn discover(session: &Session) -> Result<Exit, Failure> {
         "protocolVersion": client.version(),
     });
     if let Some(facts) = client.server() {
+        // What cannot be held as a value, such as a number without bounds, is left out.
         found["supportedVersions"] = json!(facts.versions);
-        found["serverInfo"] = json!(facts.info);
-        found["capabilities"] = json!(facts.capabilities);
+        found["serverInfo"] = serde_json::to_value(&facts.info).unwrap_or_default();
+        found["capabilities"] = serde_json::to_value(&facts.capabilities).unwrap_or_default();
         found["instructions"] = json!(facts.instructions);
     }
     screen.print_json(&found)?;

@@ -1,8 +1,31 @@
 use proptest::prelude::*;
 use serde_json::json;
-use toolwire_types::ErrorObject;
+use toolwire_types::{ElicitRequestURLParams, ErrorObject};
 
 use super::*;
+
+#[test]
+fn only_declared_modes_are_answered() {
+    let check = |declared: Value, form: Option<i64>, url: Option<i64>| {
+        let declared = serde_json::from_value(declared).expect("capabilities");
+        let code = |params: ElicitRequestParams| {
+            check_mode(&params, &declared).err().map(|error| error.code)
+        };
+        assert_eq!(
+            code(ElicitRequestFormParams::new("?", json!({})).into()),
+            form
+        );
+        assert_eq!(
+            code(ElicitRequestURLParams::new("?", "https://a").into()),
+            url
+        );
+    };
+    check(json!({}), Some(-32601), Some(-32601));
+    check(json!({"elicitation": {}}), None, Some(-32602));
+    check(json!({"elicitation": {"form": {}}}), None, Some(-32602));
+    check(json!({"elicitation": {"url": {}}}), Some(-32602), None);
+    check(json!({"elicitation": {"form": {}, "url": {}}}), None, None);
+}
 
 fn schema(value: Value) -> ElicitSchema {
     read_schema(&ElicitRequestFormParams::new("?", value)).expect("a form")

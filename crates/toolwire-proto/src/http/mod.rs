@@ -15,7 +15,7 @@ pub use self::accept::accepts;
 pub use self::content_type::{is_event_stream, is_json};
 pub use self::host::{HostPolicy, HostRefused, InvalidHost, ServedHost};
 pub use self::origin::{InvalidOrigin, OriginPolicy, OriginRefused};
-pub use self::session_id::is_session_id;
+pub use self::session_id::{is_session_id, is_session_lost};
 
 /// The most characters of somebody else's text that an error repeats.
 const LONGEST_SHOWN: usize = 100;

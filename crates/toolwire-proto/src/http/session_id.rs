@@ -11,9 +11,26 @@ pub fn is_session_id(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
+/// Whether a status says that the server does not know the session of the request, so that the client has to open a
+/// new one.
+///
+/// Spec 2025-11-25, basic/transports, "Session Management".
+#[must_use]
+pub fn is_session_lost(status: u16) -> bool {
+    status == 404
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_404_loses_a_session() {
+        let lost: Vec<u16> = (100..600)
+            .filter(|status| is_session_lost(*status))
+            .collect();
+        assert_eq!(lost, [404]);
+    }
 
     #[test]
     fn session_ids_are_visible_ascii_of_bounded_length() {

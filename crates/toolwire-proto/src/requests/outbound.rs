@@ -122,14 +122,13 @@ impl<T> OutboundLedger<T> {
     /// Some servers answer request `7` with id `"7"`. Ids minted here are numbers, so such an answer is unambiguous and
     /// taken.
     pub fn resolve(&mut self, id: &RequestId) -> Option<T> {
-        self.remove(id).or_else(|| self.remove(&plain_number(id)?))
+        spellings(id).find_map(|id| self.remove(&id))
     }
 
     /// Whether a request with this id waits for its answer; as [`resolve`](Self::resolve), but the wait goes on.
     #[must_use]
     pub fn is_waiting_for(&self, id: &RequestId) -> bool {
-        self.waiting.contains_key(id)
-            || plain_number(id).is_some_and(|number| self.waiting.contains_key(&number))
+        spellings(id).any(|id| self.waiting.contains_key(&id))
     }
 
     /// Removes and returns every request whose time is over.
@@ -187,16 +186,26 @@ impl<T> Default for OutboundLedger<T> {
     }
 }
 
-/// The number that an id in the form of text stands for, written plainly.
+/// The ids of this side that an id in the peer's words may stand for: itself, then the number it spells.
 ///
 /// Some servers answer request `7` with id `"7"`. A side that mints only numbers may take such an answer.
-#[must_use]
-pub fn plain_number(id: &RequestId) -> Option<RequestId> {
-    let RequestId::String(text) = id else {
-        return None;
+///
+/// ```
+/// use toolwire_proto::requests::spellings;
+///
+/// let ids: Vec<_> = spellings(&"7".into()).collect();
+/// assert_eq!(ids, ["7".into(), 7.into()]);
+/// ```
+pub fn spellings(id: &RequestId) -> impl Iterator<Item = RequestId> + use<> {
+    let number = match id {
+        RequestId::Number(_) => None,
+        // Only the plain form: "07" and "+7" are other texts.
+        RequestId::String(text) => text
+            .parse()
+            .ok()
+            .filter(|number: &i64| number.to_string() == **text),
     };
-    let number: i64 = text.parse().ok()?;
-    (number.to_string() == **text).then_some(RequestId::Number(number))
+    std::iter::once(id.clone()).chain(number.map(RequestId::Number))
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ use crate::client::cache::Cache;
 use crate::client::config::Config;
 use crate::client::handlers::Handlers;
 use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link, OutgoingRequest, encode_notification};
+use crate::client::link::{Dial, Link, OutgoingRequest};
+use crate::client::send::encode_notification;
 use crate::client::session::{ServerFacts, Session};
 use crate::error::Error;
 

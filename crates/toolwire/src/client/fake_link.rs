@@ -10,7 +10,8 @@ use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ProtocolVersion};
 
 use crate::client::inbox::Inbox;
-use crate::client::link::{Answer, Dial, Link, OutgoingRequest, encode_notification};
+use crate::client::link::{Answer, Dial, Link, OutgoingRequest};
+use crate::client::send::encode_notification;
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use toolwire_proto::elicit_answer::{
-    InvalidAnswer, apply_defaults, check_answer, check_url_answer, read_schema,
+    InvalidAnswer, apply_defaults, check_answer, check_mode, check_url_answer, read_schema,
 };
 use toolwire_proto::sampling_rules::check_sampling;
 use toolwire_proto::subscriptions::Change;
@@ -111,15 +111,19 @@ impl Handlers {
 
     async fn answer_kind(&self, question: InputRequest) -> Result<RawJson, ErrorObject> {
         match question {
-            InputRequest::Elicitation(ElicitRequestParams::Form(form)) => {
-                let handler = self.form.as_ref().ok_or_else(|| self.no_mode("form"))?;
-                encode(fill_in(form, handler).await?)
-            }
-            InputRequest::Elicitation(ElicitRequestParams::Url(url)) => {
-                let handler = self.url.as_ref().ok_or_else(|| self.no_mode("URL"))?;
-                let answer = handler(url).await?;
-                check_url_answer(&answer).map_err(|invalid| wrong_answer(&invalid))?;
-                encode(answer)
+            InputRequest::Elicitation(question) => {
+                check_mode(&question, &self.capabilities())?;
+                match (question, &self.form, &self.url) {
+                    (ElicitRequestParams::Form(form), Some(handler), _) => {
+                        encode(fill_in(form, handler).await?)
+                    }
+                    (ElicitRequestParams::Url(page), _, Some(handler)) => {
+                        let answer = handler(page).await?;
+                        check_url_answer(&answer).map_err(|invalid| wrong_answer(&invalid))?;
+                        encode(answer)
+                    }
+                    _ => Err(not_offered("this kind of elicitation")),
+                }
             }
             InputRequest::Sampling(request) => {
                 let handler = self.sampling.as_ref();
@@ -135,19 +139,6 @@ impl Handlers {
                 code::METHOD_NOT_FOUND,
                 format!("this client has no answer to {:?}", other.method()),
             )),
-        }
-    }
-}
-
-impl Handlers {
-    /// A mode that was not declared is a wrong parameter where elicitation was declared at all.
-    ///
-    /// Spec 2025-11-25, client/elicitation, "Error Handling".
-    fn no_mode(&self, mode: &str) -> ErrorObject {
-        let what = format!("this client does not offer {mode} elicitation");
-        match self.form.is_some() || self.url.is_some() {
-            true => ErrorObject::invalid_params(what),
-            false => ErrorObject::method_not_found(what),
         }
     }
 }

@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods;
-use toolwire_proto::requests::plain_number;
+use toolwire_proto::requests::spellings;
 use toolwire_proto::subscriptions::{Change, Filter, subscription_of};
 use toolwire_types::{
     CancelledNotificationParams, ErrorObject, InputRequest, Notification, ProtocolVersion, RawJson,
@@ -24,9 +24,9 @@ use toolwire_types::{
 
 use crate::client::cache::Cache;
 use crate::client::handlers::Handlers;
-use crate::client::link::{SendMessage, trace_wire};
 use crate::client::news::{News, NewsQueue};
 use crate::client::progress::ProgressRoutes;
+use crate::client::send::{SendMessage, trace_wire};
 
 /// How many questions of one server are answered at the same time; one more is refused.
 pub(crate) const QUESTIONS_AT_ONCE: usize = 64;
@@ -179,7 +179,7 @@ impl Inbox {
         let id = request.id.clone();
         let Some(question) = self.question(version, request) else {
             let answer = match &*request.method {
-                "ping" => Ok(json!({}).into()),
+                "ping" => Ok(RawJson::empty_object()),
                 method => Err(ErrorObject::method_not_found(method.to_owned())),
             };
             return self.reply(reply, id, answer);
@@ -248,10 +248,17 @@ impl Inbox {
         if request.method == "ping" || !method.is_server_request(version?) {
             return None;
         }
-        let question = json!({ "method": request.method, "params": request.params });
-        let question = serde_json::from_value(question)
-            .map_err(|error| ErrorObject::invalid_params(format!("{}: {error}", request.method)));
-        Some(question)
+        // Kept raw: a number that fits no type is an error of the question, not a value.
+        let question = Question {
+            method: &request.method,
+            params: request.params,
+        };
+        let question = RawJson::from_serialize(&question).and_then(|question| question.parse());
+        Some(
+            question.map_err(|error| {
+                ErrorObject::invalid_params(format!("{}: {error}", request.method))
+            }),
+        )
     }
 
     /// The server takes a question back, or ends a subscription.
@@ -292,9 +299,7 @@ impl Inbox {
         for listener in &state.listening {
             let concerned = match (&listener.subscription, subscription) {
                 (None, None) => true,
-                (Some(theirs), Some(id)) => {
-                    theirs == id || plain_number(id).as_ref() == Some(theirs)
-                }
+                (Some(ours), Some(id)) => spellings(id).any(|id| id == *ours),
                 (Some(_), None) | (None, Some(_)) => false,
             };
             let wanted = match (&listener.filter, news) {
@@ -321,6 +326,14 @@ impl Inbox {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A request of the server in the form of an input request.
+#[derive(Serialize)]
+struct Question<'a> {
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
 }
 
 /// Stops listening when it is dropped.

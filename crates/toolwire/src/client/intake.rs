@@ -6,7 +6,7 @@ use toolwire_proto::envelope::{Envelope, ResponseEnvelope, Unreadable};
 use toolwire_proto::strict_json;
 
 use crate::client::inbox::Inbox;
-use crate::client::link::{SendMessage, trace_wire};
+use crate::client::send::{SendMessage, trace_wire};
 
 /// Where messages of one connection go.
 #[derive(Debug, Clone)]

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use toolwire_proto::negotiate::Channel;
+use toolwire_proto::requests;
 use toolwire_types::{
-    CancelledNotificationParams, ErrorObject, Notification, ProtocolVersion, RawJson, RequestId,
+    CancelledNotificationParams, ErrorObject, ProtocolVersion, RawJson, RequestId,
 };
 
 use crate::client::inbox::Inbox;
+use crate::client::send::{encode_notification, trace_wire};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
@@ -61,11 +63,8 @@ impl OutgoingRequest {
     }
 
     /// Whether the server may be told that nobody waits any more.
-    ///
-    /// Spec 2025-11-25, basic/utilities/cancellation: a client must not cancel `initialize`. Nor is `server/discover`
-    /// worth it: a server that leaves it unanswered may be one that takes nothing before `initialize`.
     pub(crate) fn is_cancellable(&self) -> bool {
-        !matches!(&*self.method, "initialize" | "server/discover")
+        requests::is_cancellable(&self.method)
     }
 
     /// The notification that takes the request back.
@@ -74,25 +73,6 @@ impl OutgoingRequest {
             .with_reason("the caller stopped waiting");
         let params = RawJson::from_serialize(&params).expect("a notification always serialises");
         encode_notification("notifications/cancelled", Some(params))
-    }
-}
-
-/// A notification as it goes over the wire.
-pub(crate) fn encode_notification(
-    method: impl Into<Cow<'static, str>>,
-    params: Option<RawJson>,
-) -> Vec<u8> {
-    let notification = Notification::new(method, params);
-    let message = serde_json::to_vec(&notification).expect("a notification always serialises");
-    trace_wire("sent", &message);
-    message
-}
-
-/// Shows a message to whoever follows the wire.
-pub(crate) fn trace_wire(direction: &'static str, message: &[u8]) {
-    if tracing::enabled!(target: "toolwire::wire", tracing::Level::TRACE) {
-        let message = String::from_utf8_lossy(message);
-        tracing::trace!(target: "toolwire::wire", %message, "{direction}");
     }
 }
 
@@ -136,18 +116,6 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// Ends the connection and waits until everything that belongs to it is gone. Dropping the link ends it, too,
     /// without waiting.
     fn close(&self) -> BoxFuture<'_, ()>;
-}
-
-/// Sends messages nobody waits for: answers to the server's requests, and notifications.
-pub(crate) trait SendMessage: fmt::Debug + Send + Sync {
-    /// Hands one message over to the transport.
-    fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>>;
-
-    /// Whether the server may act on a message, and even answer it, before sending it has ended: a POST ends with a
-    /// receipt, a line on a pipe with its last byte.
-    fn ends_with_receipt(&self) -> bool {
-        false
-    }
 }
 
 /// How links to one server are opened, as often as the probe wants.

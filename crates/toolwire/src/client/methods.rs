@@ -14,8 +14,8 @@ use toolwire_types::{
 
 use crate::client::Client;
 use crate::client::call::Call;
-use crate::client::link::encode_notification;
 use crate::client::list::List;
+use crate::client::send::encode_notification;
 use crate::error::Error;
 
 impl Client {

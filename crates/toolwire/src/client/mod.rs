@@ -25,6 +25,7 @@ mod output_schema;
 pub(crate) mod pipe;
 mod progress;
 mod run;
+pub(crate) mod send;
 mod session;
 mod tools;
 

@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use toolwire_proto::envelope::ResponseEnvelope;
-use toolwire_proto::requests::plain_number;
+use toolwire_proto::requests::spellings;
 use toolwire_proto::strict_json::{self, id_in_head};
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use crate::client::inbox::Inbox;
 use crate::client::intake::Intake;
-use crate::client::link::{Answer, Link, OutgoingRequest, SendMessage};
+use crate::client::link::{Answer, Link, OutgoingRequest};
+use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 
@@ -194,6 +195,16 @@ impl PipeReader {
     }
 }
 
+impl Drop for PipeReader {
+    /// Whatever ended the reading, nobody waits for answers that nobody reads.
+    fn drop(&mut self) {
+        self.ended(Closure {
+            reason: "the connection is not read any more".to_owned(),
+            exit: None,
+        });
+    }
+}
+
 impl Waiting {
     fn begin(
         &self,
@@ -210,11 +221,10 @@ impl Waiting {
         }
     }
 
-    /// The slot an answer belongs to. Some servers answer request `7` with id `"7"`; ids minted here are numbers.
+    /// The slot an answer belongs to.
     fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Result<Answer, Error>>> {
         let mut table = self.table();
-        let slot = table.slots.remove(id);
-        slot.or_else(|| table.slots.remove(&plain_number(id)?))
+        spellings(id).find_map(|id| table.slots.remove(&id))
     }
 
     /// Why the stream is closed, when it is.

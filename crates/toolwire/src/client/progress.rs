@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use toolwire_proto::requests::plain_number;
+use toolwire_proto::requests::spellings;
 use toolwire_types::{ProgressNotificationParams, ProgressToken};
 
 /// What a call does with the progress it hears of; runs where messages are read, so it must be quick.
@@ -40,10 +40,7 @@ impl ProgressRoutes {
     pub(crate) fn deliver(&self, progress: ProgressNotificationParams) -> bool {
         let route = {
             let table = self.table();
-            let token = &progress.progress_token;
-            let found = table
-                .get(token)
-                .or_else(|| table.get(&plain_number(token)?));
+            let found = spellings(&progress.progress_token).find_map(|token| table.get(&token));
             found.map(|route| (Arc::clone(&route.tell), Arc::clone(&route.alive)))
         };
         let Some((tell, alive)) = route else {

@@ -8,8 +8,9 @@ use tokio::task::JoinHandle;
 use toolwire_proto::negotiate::Channel;
 
 use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link, SendMessage};
+use crate::client::link::{Dial, Link};
 use crate::client::pipe::{Ending, Pipe};
+use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 

@@ -7,7 +7,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use toolwire_proto::framing::encode_line;
 
-use crate::client::link::SendMessage;
+use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 

@@ -4,7 +4,7 @@ use http::Response;
 use http::header::CONTENT_TYPE;
 use toolwire_proto::envelope::{Envelope, ResponseEnvelope};
 use toolwire_proto::http::{is_event_stream, is_json};
-use toolwire_proto::requests::plain_number;
+use toolwire_proto::requests::spellings;
 use toolwire_proto::strict_json;
 use toolwire_types::{RawJson, RequestId, ResponseId};
 
@@ -78,14 +78,11 @@ pub(super) async fn read_json(
 ) -> Result<Answer, Error> {
     let bytes = read_whole(body, limit).await?;
     // A server that could not read the request does not know its id; here it can mean no other.
-    if let Ok(Envelope::Response(ResponseEnvelope {
-        id: ResponseId::Null | ResponseId::Absent,
-        outcome: Err(error),
-    })) = strict_json::read(&bytes, &strict_json::Limits::default())
-    {
-        return Ok(Err(error));
-    }
-    match take(intake, &bytes, id)? {
+    let is_meant = |response: &ResponseEnvelope<'_>| match &response.id {
+        ResponseId::Id(theirs) => is_id_of(theirs, id),
+        ResponseId::Null | ResponseId::Absent => response.outcome.is_err(),
+    };
+    match take_if(intake, &bytes, id, is_meant)? {
         Some(answer) => Ok(answer),
         None => Err(Error::protocol(
             "the server's answer does not belong to the request",
@@ -120,18 +117,30 @@ pub(super) fn broken_off() -> Error {
 /// # Errors
 /// When it is the answer, but unreadable.
 pub(super) fn take(intake: &Intake, bytes: &[u8], id: &RequestId) -> Result<Option<Answer>, Error> {
+    take_if(intake, bytes, id, |response| match &response.id {
+        ResponseId::Id(theirs) => is_id_of(theirs, id),
+        ResponseId::Null | ResponseId::Absent => false,
+    })
+}
+
+fn take_if(
+    intake: &Intake,
+    bytes: &[u8],
+    id: &RequestId,
+    is_meant: impl Fn(&ResponseEnvelope<'_>) -> bool,
+) -> Result<Option<Answer>, Error> {
     let mut found = None;
-    let taken = intake.message(bytes, &mut |response| match is_answer_to(&response.id, id)
-        && found.is_none()
-    {
-        true => found = Some(response.outcome.map(RawJson::from)),
-        false => intake.inbox.skipped("an answer that nobody waits for"),
-    });
+    let taken = intake.message(
+        bytes,
+        &mut |response| match is_meant(&response) && found.is_none() {
+            true => found = Some(response.outcome.map(RawJson::from)),
+            false => intake.inbox.skipped("an answer that nobody waits for"),
+        },
+    );
     match taken {
         Ok(()) => Ok(found),
         Err(unreadable) => {
-            let meant = strict_json::salvage_id(bytes).map(ResponseId::from);
-            if meant.is_some_and(|meant| is_answer_to(&meant, id)) {
+            if strict_json::salvage_id(bytes).is_some_and(|theirs| is_id_of(&theirs, id)) {
                 return Err(Error::protocol(format!(
                     "the server's answer is unreadable: {}",
                     unreadable.error.message
@@ -143,11 +152,8 @@ pub(super) fn take(intake: &Intake, bytes: &[u8], id: &RequestId) -> Result<Opti
     }
 }
 
-fn is_answer_to(answer: &ResponseId, request: &RequestId) -> bool {
-    match answer {
-        ResponseId::Id(id) => id == request || plain_number(id).as_ref() == Some(request),
-        ResponseId::Null | ResponseId::Absent => false,
-    }
+fn is_id_of(theirs: &RequestId, ours: &RequestId) -> bool {
+    spellings(theirs).any(|id| id == *ours)
 }
 
 /// Whether an answer is declared as a stream of events.

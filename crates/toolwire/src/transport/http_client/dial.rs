@@ -70,16 +70,18 @@ impl ClientBuilder {
 
 /// Reads the address of an endpoint.
 fn endpoint_uri(url: &str) -> Result<Uri, Error> {
-    let refuse = |why: &str| Error::refused(format!("{url:?} cannot be connected to: {why}"));
+    // A password and a query may be secret, so neither is repeated.
+    let shown = match url.contains('@') {
+        true => "this URL".to_owned(),
+        false => format!("{:?}", url.split(['?', '#']).next().unwrap_or_default()),
+    };
+    let refuse = |why: &str| Error::refused(format!("{shown} cannot be connected to: {why}"));
     let uri: Uri = url
         .parse()
         .map_err(|_| refuse("it is no URL; use something like https://example.com/mcp"))?;
     match (uri.scheme_str(), uri.authority()) {
         (Some("http" | "https"), Some(authority)) => match authority.as_str().contains('@') {
-            // The URL is not repeated: it has a password in it.
-            true => Err(Error::refused(
-                "a URL with a user name cannot be connected to: use ClientBuilder::with_header",
-            )),
+            true => Err(refuse("it names a user; use ClientBuilder::with_header")),
             false => Ok(uri),
         },
         (Some(_), Some(_)) => Err(refuse("only http and https are spoken")),
@@ -111,5 +113,42 @@ impl Dial for HttpDial {
 
     fn open_http_with_sse(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
         Box::pin(http_with_sse::open(&self.endpoint, inbox))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_connected_to_is_refused_without_its_secrets() {
+        let check = |url: &str, expected: &str| {
+            let shown =
+                endpoint_uri(url).map_or_else(|error| error.to_string(), |uri| uri.to_string());
+            assert!(shown.contains(expected), "{url}: {shown}");
+            assert!(!shown.contains("secret"), "{url}: {shown}");
+        };
+        check("https://example.com/mcp", "https://example.com/mcp");
+        check("http://[::1]:3000/mcp", "http://[::1]:3000/mcp");
+        check("example.com/mcp", "put https:// in front");
+        check("ftp://example.com/?key=secret", "only http and https");
+        check("no url?key=secret", "it is no URL");
+        check("https://me:secret@example.com/", "it names a user");
+        check("https://me:sec ret@secret", "it is no URL");
+    }
+
+    #[test]
+    fn an_endpoint_prints_neither_its_query_nor_its_headers() {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("x-key", http::HeaderValue::from_static("secret"));
+        let endpoint = Endpoint {
+            client: Arc::new(HyperHttp::new()),
+            uri: "https://example.com/mcp?key=secret".parse().unwrap(),
+            headers,
+            message_bytes: 1,
+        };
+        let shown = format!("{endpoint:?}");
+        assert!(shown.contains("https://example.com/mcp"), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
     }
 }

@@ -1,16 +1,18 @@
 //! One HTTP endpoint and how requests to it look.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 
+use super::redirect;
 use crate::client::http::{HttpBody, HttpClient};
 use crate::error::Error;
 
 /// Where requests go, who carries them, and what goes with each of them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Endpoint {
     pub(super) client: Arc<dyn HttpClient>,
     pub(super) uri: Uri,
@@ -23,6 +25,15 @@ pub(super) struct Endpoint {
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("uri", &redirect::shown(&self.uri))
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Endpoint {
     /// Posts a message. The protocol's own headers win over the user's.

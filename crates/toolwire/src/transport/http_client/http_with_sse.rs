@@ -11,8 +11,9 @@ use super::endpoint::Endpoint;
 use super::event_reader::EventReader;
 use super::redirect;
 use crate::client::inbox::Inbox;
-use crate::client::link::{Link, SendMessage};
+use crate::client::link::Link;
 use crate::client::pipe::{Ending, Pipe};
+use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 

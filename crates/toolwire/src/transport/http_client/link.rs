@@ -17,7 +17,8 @@ use super::session::LegacySession;
 use crate::client::config::ClientLimits;
 use crate::client::inbox::Inbox;
 use crate::client::intake::Intake;
-use crate::client::link::{Answer, Link, OutgoingRequest, SendMessage};
+use crate::client::link::{Answer, Link, OutgoingRequest};
+use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 

@@ -63,7 +63,7 @@ pub(super) fn too_many(last: &Uri) -> HttpFailure {
 }
 
 /// The URL without credentials and without its query, both of which may be secret.
-fn shown(uri: &Uri) -> String {
+pub(super) fn shown(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or_default();
     let host = uri.host().unwrap_or_default();
     let port = uri

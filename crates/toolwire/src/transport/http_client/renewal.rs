@@ -10,7 +10,8 @@ use toolwire_types::{InitializeResult, ProtocolVersion, RawJson, RequestId};
 
 use super::session::LegacySession;
 use crate::client::intake::Intake;
-use crate::client::link::{OutgoingRequest, SendMessage, encode_notification};
+use crate::client::link::OutgoingRequest;
+use crate::client::send::{SendMessage, encode_notification};
 use crate::error::Error;
 
 /// Opens the session anew, once for everybody who lost this generation of it.

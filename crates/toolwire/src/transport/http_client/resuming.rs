@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use toolwire_proto::http::is_session_lost;
 use toolwire_proto::sse::{Reconnects, SseEvent};
 
 use super::answer;
@@ -93,7 +93,7 @@ impl<'a> Resuming<'a> {
                 continue;
             }
             // The server took the request once, so it is not sent again, whatever has become of the session.
-            if response.status() == StatusCode::NOT_FOUND {
+            if is_session_lost(response.status().as_u16()) {
                 return Ok(false);
             }
             if !response.status().is_success() {

@@ -9,8 +9,8 @@ use tokio::task::AbortHandle;
 use toolwire_proto::envelope::ResponseEnvelope;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::header_value;
-use toolwire_proto::http::is_session_id;
-use toolwire_proto::requests::plain_number;
+use toolwire_proto::http::{is_session_id, is_session_lost};
+use toolwire_proto::requests::spellings;
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use super::answer::{self, Body};
@@ -22,7 +22,8 @@ use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
 use crate::client::inbox::Inbox;
 use crate::client::intake::Intake;
-use crate::client::link::{Answer, OutgoingRequest, SendMessage};
+use crate::client::link::{Answer, OutgoingRequest};
+use crate::client::send::SendMessage;
 use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
 
@@ -136,8 +137,7 @@ impl LegacySession {
         let slot = match &response.id {
             ResponseId::Id(id) => {
                 let waiting = &mut self.state().waiting;
-                let slot = waiting.remove(id);
-                slot.or_else(|| waiting.remove(&plain_number(id)?))
+                spellings(id).find_map(|id| waiting.remove(&id))
             }
             ResponseId::Null | ResponseId::Absent => None,
         };
@@ -216,9 +216,9 @@ impl LegacySession {
 
     /// Whether a failure means that the server does not know the session any more.
     fn is_lost(&self, error: &Error, request: &OutgoingRequest) -> bool {
-        // Spec 2025-11-25, basic/transports, "Session Management": 404 asks for a new session.
-        let state = self.state();
-        error.http_status() == Some(404) && state.id.is_some() && request.method != "initialize"
+        request.method != "initialize"
+            && self.state().id.is_some()
+            && error.http_status().is_some_and(is_session_lost)
     }
 
     /// Opens the stream for the server's own messages, in place of an older one.

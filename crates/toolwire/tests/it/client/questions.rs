@@ -9,7 +9,7 @@ use toolwire::testing::{ScriptedServer, assert_text};
 use toolwire::types::{CreateMessageResult, ElicitResult, Root, SamplingMessageContentBlock};
 use toolwire::{ClientBuilder, ErrorObject, ProtocolVersion};
 
-use super::{LEGACY, MODERN, builder, calling, ended, expect_call, form, legacy, text};
+use super::{LEGACY, MODERN, builder, calling, ended, expect_call, form, legacy, started, text};
 
 const LEGACY_VERSIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V2024_11_05,
@@ -139,6 +139,23 @@ async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
     assert_eq!(client.open_entries(), 0);
     server.ask(4, "ping", json!({})).await;
     assert_eq!(server.expect_answer(4).await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn a_number_that_fits_no_type_costs_only_its_question() {
+    let (client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
+    // Valid JSON, and more than any number type holds.
+    for method in ["elicitation/create", "sampling/createMessage", "roots/list"] {
+        let question = format!(
+            r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}","params":{{"_meta":{{"x":1e999}},"y":1e999}}}}"#
+        );
+        server.send(question).await;
+        drop(server.expect_answer(method).await);
+    }
+    let call = started(client.call_tool("quick", json!({})));
+    let request = expect_call(&mut server, "quick").await;
+    server.answer(&request, text("still here")).await;
+    assert_text(&ended(call).await.expect("an answer"), "still here");
 }
 
 #[tokio::test]

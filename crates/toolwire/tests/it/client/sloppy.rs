@@ -1,4 +1,4 @@
-//! Servers that are sloppy or hostile (RELIABILITY C06, C07, C09, C10).
+//! Servers that are sloppy or hostile.
 
 use serde_json::{Value, json};
 use toolwire::testing::{ScriptedServer, assert_rpc_error, assert_text};
@@ -242,4 +242,39 @@ async fn a_listener_that_panics_costs_nothing() {
     let request = expect_call(&mut server, "quick").await;
     server.answer(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
+}
+
+#[tokio::test]
+async fn numbers_that_fit_no_type_harm_nobody() {
+    for version in [MODERN, LEGACY] {
+        let (client, mut server) = ScriptedServer::connect(builder(), version).await;
+        let call = started(client.call_tool("quick", json!({})));
+        let request = expect_call(&mut server, "quick").await;
+        // Valid JSON, and more than any number type holds.
+        for kind in [
+            "progress",
+            "cancelled",
+            "message",
+            "tools/list_changed",
+            "resources/updated",
+            "elicitation/complete",
+            "subscriptions/acknowledged",
+            "tasks",
+            "unknown",
+        ] {
+            server
+                .send(format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/{kind}","params":{{"_meta":{{"x":1e999}},"progressToken":1e999,"progress":1e999,"requestId":1e999,"level":"info","data":1e999,"uri":1e999,"taskId":1e999,"elicitationId":"e"}}}}"#
+                ))
+                .await;
+        }
+        server
+            .send(r#"{"jsonrpc":"2.0","id":1e999,"result":{}}"#)
+            .await;
+        server
+            .send(r#"{"jsonrpc":"2.0","id":77,"error":{"code":1e999,"message":"m"}}"#)
+            .await;
+        server.answer(&request, text("still here")).await;
+        assert_text(&ended(call).await.expect("an answer"), "still here");
+    }
 }

@@ -1,4 +1,4 @@
-//! Children that write what they should not (RELIABILITY rows C22 to C24).
+//! Children that write what they should not.
 
 use serde_json::json;
 use toolwire::{Client, Error};
