@@ -21,6 +21,7 @@
 //! # let _ = tool;
 //! ```
 
+pub mod auth;
 mod capabilities;
 mod completion;
 mod content;

@@ -1,0 +1,176 @@
+//! Keys in JSON (RFC 7517).
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::names;
+use crate::result::Extra;
+
+/// A public key. Members of private and symmetric keys land in `extra`, and do not print.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Jwk {
+    /// The kind of key: `EC`, `OKP` or `RSA`.
+    pub kty: String,
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kid: Option<String>,
+    /// What it may be used for: `sig` or `enc`.
+    #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
+    pub use_: Option<String>,
+    /// The same, in more detail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_ops: Option<Vec<String>>,
+    /// The only algorithm it may be used with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alg: Option<String>,
+    /// The curve of `EC` and `OKP`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crv: Option<String>,
+    /// The point, or its first coordinate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<String>,
+    /// The second coordinate of `EC`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y: Option<String>,
+    /// The modulus of `RSA`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<String>,
+    /// The exponent of `RSA`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub e: Option<String>,
+    /// Members this SDK does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Jwk {
+    fn of_kind(kty: &str) -> Self {
+        Self {
+            kty: kty.to_owned(),
+            kid: None,
+            use_: None,
+            key_ops: None,
+            alg: None,
+            crv: None,
+            x: None,
+            y: None,
+            n: None,
+            e: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// A key on an elliptic curve; the coordinates are base64url.
+    #[must_use]
+    pub fn ec(crv: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Self {
+        Self {
+            crv: Some(crv.into()),
+            x: Some(x.into()),
+            y: Some(y.into()),
+            ..Self::of_kind("EC")
+        }
+    }
+
+    /// An Edwards key; the point is base64url.
+    #[must_use]
+    pub fn okp(crv: impl Into<String>, x: impl Into<String>) -> Self {
+        Self {
+            crv: Some(crv.into()),
+            x: Some(x.into()),
+            ..Self::of_kind("OKP")
+        }
+    }
+
+    /// An RSA key; modulus and exponent are base64url.
+    #[must_use]
+    pub fn rsa(n: impl Into<String>, e: impl Into<String>) -> Self {
+        Self {
+            n: Some(n.into()),
+            e: Some(e.into()),
+            ..Self::of_kind("RSA")
+        }
+    }
+
+    /// Sets the id.
+    #[must_use]
+    pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
+        self.kid = Some(kid.into());
+        self
+    }
+
+    /// Sets the only algorithm it may be used with.
+    #[must_use]
+    pub fn with_alg(mut self, alg: impl Into<String>) -> Self {
+        self.alg = Some(alg.into());
+        self
+    }
+}
+
+impl fmt::Debug for Jwk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwk")
+            .field("kty", &self.kty)
+            .field("kid", &self.kid)
+            .field("use", &self.use_)
+            .field("alg", &self.alg)
+            .field("crv", &self.crv)
+            .field("extra", &names(&self.extra))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The keys of a server. Entries that cannot be read are skipped (RFC 7517, section 5).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct JwkSet {
+    /// The keys.
+    #[serde(deserialize_with = "readable")]
+    pub keys: Vec<Jwk>,
+}
+
+fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Jwk>, D::Error> {
+    let entries = Vec::<Value>::deserialize(deserializer)?;
+    let keys = entries
+        .into_iter()
+        .filter_map(|entry| Jwk::deserialize(entry).ok());
+    Ok(keys.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::round_trip::check;
+
+    #[test]
+    fn keys_survive() {
+        let key: Jwk = check(json!({
+            "kty": "EC", "kid": "1", "use": "sig", "alg": "ES256", "crv": "P-256", "x": "a", "y": "b", "key_ops": ["verify"],
+        }));
+        assert_eq!(key.use_.as_deref(), Some("sig"));
+        check::<Jwk>(json!({"kty": "RSA", "n": "a", "e": "AQAB", "x5c": ["c"]}));
+        assert_eq!(
+            serde_json::to_value(Jwk::okp("Ed25519", "a").with_kid("k").with_alg("EdDSA")).unwrap(),
+            json!({"kty": "OKP", "kid": "k", "alg": "EdDSA", "crv": "Ed25519", "x": "a"})
+        );
+    }
+
+    #[test]
+    fn private_members_do_not_print() {
+        let key: Jwk =
+            serde_json::from_str(r#"{"kty": "oct", "k": "hidden", "d": "hidden"}"#).unwrap();
+        assert!(!format!("{key:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn unreadable_keys_cost_only_themselves() {
+        let text = r#"{"keys": [{"kty": 1}, {"kid": "no kind"}, 5, {"kty": "RSA", "n": "a", "e": "b"}], "next": 1}"#;
+        let set: JwkSet = serde_json::from_str(text).unwrap();
+        assert_eq!(set.keys, [Jwk::rsa("a", "b")]);
+        assert!(serde_json::from_str::<JwkSet>(r#"{"keys": {}}"#).is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! The header and the claims of an access token that is a JSON Web Token (RFC 7519, RFC 9068).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::jwk::Jwk;
+use super::one_or_many::OneOrMany;
+use super::{names, seconds};
+use crate::result::Extra;
+
+/// The protected header of a signed token (RFC 7515, section 4.1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct JwtHeader {
+    /// The algorithm it claims to be signed with.
+    pub alg: String,
+    /// What kind of token it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typ: Option<String>,
+    /// Which key it is signed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kid: Option<String>,
+    /// Members that a reader has to understand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crit: Option<Vec<String>>,
+    /// A public key; proofs of possession have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jwk: Option<Jwk>,
+    /// Members this SDK does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl JwtHeader {
+    /// The header of a token that is signed with an algorithm.
+    #[must_use]
+    pub fn new(alg: impl Into<String>) -> Self {
+        Self {
+            alg: alg.into(),
+            typ: None,
+            kid: None,
+            crit: None,
+            jwk: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets what kind of token it is.
+    #[must_use]
+    pub fn with_typ(mut self, typ: impl Into<String>) -> Self {
+        self.typ = Some(typ.into());
+        self
+    }
+
+    /// Sets which key it is signed with.
+    #[must_use]
+    pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
+        self.kid = Some(kid.into());
+        self
+    }
+
+    /// Puts a public key into the header.
+    #[must_use]
+    pub fn with_jwk(mut self, jwk: Jwk) -> Self {
+        self.jwk = Some(jwk);
+        self
+    }
+}
+
+/// What an access token says. Times are seconds since the Unix epoch.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AccessTokenClaims {
+    /// Who gave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iss: Option<String>,
+    /// Whom it speaks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub: Option<String>,
+    /// Which resources it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aud: Option<OneOrMany>,
+    /// When it ends.
+    #[serde(
+        default,
+        deserialize_with = "seconds::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub exp: Option<u64>,
+    /// When it begins.
+    #[serde(
+        default,
+        deserialize_with = "seconds::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub nbf: Option<u64>,
+    /// When it was given out.
+    #[serde(
+        default,
+        deserialize_with = "seconds::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub iat: Option<u64>,
+    /// Its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jti: Option<String>,
+    /// The client it was given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The same, as OpenID providers say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub azp: Option<String>,
+    /// What it grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<OneOrMany>,
+    /// The same, as some servers say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scp: Option<OneOrMany>,
+    /// The key it is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cnf: Option<Confirmation>,
+    /// All other claims.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl fmt::Debug for AccessTokenClaims {
+    /// Claims may hold personal data, so only the names of those nobody knows print.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessTokenClaims")
+            .field("iss", &self.iss)
+            .field("sub", &self.sub)
+            .field("aud", &self.aud)
+            .field("exp", &self.exp)
+            .field("client_id", &self.client_id)
+            .field("scope", &self.scope)
+            .field("extra", &names(&self.extra))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The key that a token is bound to (RFC 7800).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Confirmation {
+    /// The thumbprint of the key of its proofs (RFC 9449, section 6.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jkt: Option<String>,
+    /// Members this SDK does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Confirmation {
+    /// Binds to the key with a thumbprint.
+    #[must_use]
+    pub fn to_key(thumbprint: impl Into<String>) -> Self {
+        Self {
+            jkt: Some(thumbprint.into()),
+            extra: Extra::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::round_trip::check;
+
+    #[test]
+    fn headers_and_claims_survive() {
+        check::<JwtHeader>(json!({
+            "alg": "ES256", "typ": "at+jwt", "kid": "1", "crit": ["b64"], "b64": true, "jwk": {"kty": "OKP", "x": "a"},
+        }));
+        let claims: AccessTokenClaims = check(json!({
+            "iss": "https://a", "sub": "ann", "aud": ["https://b", "c"], "exp": 2, "nbf": 1, "iat": 1, "jti": "x",
+            "client_id": "app", "azp": "app", "scope": "a b", "scp": ["a"], "cnf": {"jkt": "y", "x5t#S256": "z"},
+            "email": "ann@example.com",
+        }));
+        let printed = format!("{claims:?}");
+        assert!(
+            printed.contains("email") && !printed.contains("ann@"),
+            "{printed}"
+        );
+    }
+
+    #[test]
+    fn claims_of_other_types_are_refused() {
+        for text in [
+            r#"{"aud": 1}"#,
+            r#"{"exp": "soon"}"#,
+            r#"{"exp": -1}"#,
+            r#"{"iss": ["a"]}"#,
+            r#"{"exp": 1, "exp": 2}"#,
+            r#"{"cnf": "a"}"#,
+        ] {
+            assert!(
+                serde_json::from_str::<AccessTokenClaims>(text).is_err(),
+                "{text}"
+            );
+        }
+    }
+}
