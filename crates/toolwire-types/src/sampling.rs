@@ -1,4 +1,7 @@
-//! Sampling: a server asks the client's model for a message. Deprecated in 2026-07-28.
+//! Sampling: a server asks the client's model for a message.
+//!
+//! Deprecated as of 2026-07-28, and may be gone from revisions released on or after 2027-07-28: servers should call a
+//! model of their own instead.
 //!
 //! A request of its own up to 2025-11-25, an [`InputRequest`](crate::InputRequest) since. What tools a conversation may
 //! use and how tool results must follow tool uses is checked in `toolwire-proto`.
@@ -33,7 +36,8 @@ pub struct CreateMessageRequestParams {
     /// A system prompt; the client may change or drop it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Which context of MCP servers to add; anything but `none` is deprecated.
+    /// Which context of MCP servers to add. Anything but `none` is deprecated, and from 2025-11-25 on only for clients that
+    /// declared `sampling.context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// How freely the model chooses its words.
@@ -108,6 +112,30 @@ impl CreateMessageRequestParams {
     #[must_use]
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
+        self
+    }
+
+    /// Sets the words that end the answer.
+    #[must_use]
+    pub fn with_stop_sequences<S: Into<String>>(
+        mut self,
+        words: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.stop_sequences = Some(words.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Asks for context of MCP servers in the prompt. Anything but `none` is deprecated, and clients may ignore it.
+    #[must_use]
+    pub fn with_include_context(mut self, context: IncludeContext) -> Self {
+        self.include_context = Some(context);
+        self
+    }
+
+    /// Adds an object for the model's provider.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: impl Into<RawJson>) -> Self {
+        self.metadata = Some(metadata.into());
         self
     }
 

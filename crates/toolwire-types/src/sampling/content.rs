@@ -82,6 +82,16 @@ impl SamplingContent {
             Self::Many(blocks) => blocks,
         }
     }
+
+    /// All the text in it, one block after the other.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.blocks().iter().filter_map(|block| match block {
+            SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
 }
 
 impl<'de> Deserialize<'de> for SamplingContent {
