@@ -124,6 +124,12 @@ impl MethodRef<'_> {
             Self::Custom(name) => name,
         }
     }
+
+    /// Whether the request may be answered with `input_required`, in revisions that have it.
+    #[must_use]
+    pub fn may_ask_input(&self) -> bool {
+        matches!(self, Self::Known(row) if row.may_ask_input)
+    }
 }
 
 /// What the `_meta` of a request says; the open rest of it stays in the raw parameters.
@@ -288,8 +294,7 @@ fn finish<'a>(
         MethodRef::Known(row) => row.name_source,
         MethodRef::Custom(_) => NameSource::None,
     };
-    let takes_input = version.has_input_required()
-        && matches!(&method, MethodRef::Known(row) if row.may_ask_input);
+    let takes_input = version.has_input_required() && method.may_ask_input();
     let (input_responses, request_state) = if takes_input {
         (params.input_responses()?, params.request_state()?)
     } else {

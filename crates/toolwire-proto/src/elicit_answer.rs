@@ -113,6 +113,15 @@ pub fn apply_defaults(schema: &ElicitSchema, answer: &mut ElicitResult) {
     }
 }
 
+/// Writes whole numbers in integer fields as integers: JSON Schema takes `3.0` for one, and Rust does not.
+pub fn write_whole_numbers(schema: &ElicitSchema, answer: &mut ElicitResult) {
+    for (name, value) in answer.content.iter_mut().flatten() {
+        if let Some(field) = schema.properties.get(name) {
+            fields::write_whole(field, value);
+        }
+    }
+}
+
 fn usable_default(field: &PrimitiveSchema) -> Option<Value> {
     fields::default(field).filter(|default| fields::check(field, default).is_ok())
 }

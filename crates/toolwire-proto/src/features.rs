@@ -106,6 +106,17 @@ features! {
     /// A client that goes away cancels its request.
     disconnect_cancels: V2026_07_28 ..= V2026_07_28;
 
+    // Authorization.
+
+    /// The metadata of a protected resource says who its authorization server is.
+    has_resource_metadata: V2025_06_18 ..= V2026_07_28;
+    /// Requests for codes and tokens name the server that the token is for.
+    has_resource_indicators: V2025_06_18 ..= V2026_07_28;
+    /// Authorization servers may be described by OpenID Connect Discovery.
+    has_openid_discovery: V2025_11_25 ..= V2026_07_28;
+    /// Metadata counts only when its `issuer` is, character for character, the one that was asked for.
+    needs_identical_issuer: V2026_07_28 ..= V2026_07_28;
+
     // Results, notifications and requests.
 
     /// Results carry `resultType`.
@@ -145,6 +156,8 @@ features! {
     has_rich_elicitation_schema: V2025_11_25 ..= V2026_07_28;
     /// Sampling may offer tools and carry several content blocks.
     has_sampling_tools: V2025_11_25 ..= V2026_07_28;
+    /// A client says whether it adds the context of MCP servers to what a model is asked.
+    has_sampling_context: V2025_11_25 ..= V2026_07_28;
 
     // Data types.
 
@@ -258,6 +271,10 @@ mod tests {
             ("has_resumable_streams", "-xxx-"),
             ("has_priming_event", "---x-"),
             ("disconnect_cancels", "----x"),
+            ("has_resource_metadata", "--xxx"),
+            ("has_resource_indicators", "--xxx"),
+            ("has_openid_discovery", "---xx"),
+            ("needs_identical_issuer", "----x"),
             ("has_result_type", "----x"),
             ("has_server_info_in_meta", "----x"),
             ("has_cache_hints", "----x"),
@@ -275,6 +292,7 @@ mod tests {
             ("has_url_elicitation_error", "---x-"),
             ("has_rich_elicitation_schema", "---xx"),
             ("has_sampling_tools", "---xx"),
+            ("has_sampling_context", "---xx"),
             ("has_tool_annotations", "-xxxx"),
             ("has_audio", "-xxxx"),
             ("has_resource_links", "--xxx"),

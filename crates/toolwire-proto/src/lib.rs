@@ -4,14 +4,17 @@
 //! only crate that compares protocol versions; everything above asks a question and gets an answer.
 
 pub mod admit;
+pub mod auth;
 pub mod cache;
 pub mod elicit_answer;
+pub mod elicit_url;
 pub mod envelope;
 pub mod event_id;
 pub mod features;
 pub mod framing;
 pub mod header_value;
 pub mod http;
+pub mod journal;
 pub mod lifecycle;
 pub mod logging;
 pub mod meta_keys;

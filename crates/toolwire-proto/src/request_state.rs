@@ -48,6 +48,23 @@ impl StateKey {
         Self(secret)
     }
 
+    /// Reads the secret from 64 hexadecimal digits, as configuration holds it; `None` when it is anything else.
+    #[must_use]
+    pub fn from_hex(digits: &str) -> Option<Self> {
+        let digits = digits.as_bytes();
+        if digits.len() != 64 {
+            return None;
+        }
+        let mut secret = [0; 32];
+        for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
+            for &digit in pair {
+                let value = char::from(digit).to_digit(16)?;
+                *byte = *byte << 4 | u8::try_from(value).ok()?;
+            }
+        }
+        Some(Self(secret))
+    }
+
     fn id(&self) -> [u8; KEY_ID_BYTES] {
         let digest: [u8; 32] = Sha256::digest(self.0).into();
         let [a, b, c, d, ..] = digest;
@@ -164,10 +181,8 @@ pub fn seal(
         });
     }
     let issued = milliseconds(issued_at).ok_or(SealError::TimeOutOfRange)?;
-    let expires = issued_at
-        .checked_add(ttl)
-        .and_then(milliseconds)
-        .ok_or(SealError::TimeOutOfRange)?;
+    // A lifetime beyond every clock is for ever.
+    let expires = milliseconds(issued_at.saturating_add(ttl)).unwrap_or(u64::MAX);
 
     let mut token = Vec::with_capacity(HEADER_BYTES + payload.len() + TAG_BYTES);
     token.extend_from_slice(&ring.newest.id());
@@ -235,6 +250,22 @@ pub fn open(
     Ok(payload)
 }
 
+/// When a token that opened expires, as time since the Unix epoch.
+///
+/// Of a token that did not open this says nothing: anybody may have written it.
+#[must_use]
+pub fn expiry(token: &str) -> Option<Duration> {
+    let encoded = token.strip_prefix(TOKEN_PREFIX)?;
+    let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    Some(TokenHeader::read(&bytes)?.expires)
+}
+
+/// Whether a text may be one of these tokens, and not a state of another kind.
+#[must_use]
+pub fn is_sealed(state: &str) -> bool {
+    state.starts_with(TOKEN_PREFIX)
+}
+
 /// A digest by which a used token can be remembered where it must not work twice.
 ///
 /// A token that opens has only one spelling, so two fingerprints differ exactly when the tokens do.
@@ -262,6 +293,20 @@ pub fn params_digest(arguments: Option<&RawValue>) -> [u8; 32] {
 /// A token that does not open; deliberately without a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateError(());
+
+impl StateError {
+    /// A token that opened before and must not do so again. It looks like any other.
+    #[must_use]
+    pub const fn used() -> Self {
+        Self(())
+    }
+
+    /// A token that opened, with content of no use.
+    #[must_use]
+    pub const fn unreadable() -> Self {
+        Self(())
+    }
+}
 
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -291,7 +336,7 @@ pub enum SealError {
         /// The most a token may hold.
         limit: usize,
     },
-    /// The time of issue or expiry does not fit a clock.
+    /// The time of issue does not fit a clock.
     TimeOutOfRange,
 }
 
@@ -299,7 +344,7 @@ impl fmt::Display for SealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge { limit } => write!(f, "request state is larger than {limit} bytes"),
-            Self::TimeOutOfRange => f.write_str("request state expires too far in the future"),
+            Self::TimeOutOfRange => f.write_str("the time of a request state fits no clock"),
         }
     }
 }

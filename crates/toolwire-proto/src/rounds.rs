@@ -4,6 +4,7 @@
 //! A client repeats its request with the answers and the server's state, a bounded number of times.
 //! Spec 2026-07-28, basic/patterns/mrtr.
 
+mod answers;
 mod capabilities;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::methods::Method;
 
+pub use answers::{UnusableAnswer, accept_answer};
 pub use capabilities::{MissingCapability, missing_capabilities, required_capabilities};
 
 /// How many rounds a client goes along with, unless told otherwise; the specification sets no limit.

@@ -1,4 +1,4 @@
-//! What a client checks before it asks a model for a server.
+//! What both sides check before a model is asked, and when it has answered.
 //!
 //! Tools are offered only to clients that declared them, and every tool a model used has its result in the next
 //! message, which holds results and nothing else: models refuse other conversations, with worse messages. Who speaks in
@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use toolwire_types::{
-    ClientCapabilities, CreateMessageRequestParams, ErrorObject, Role, SamplingMessage,
-    SamplingMessageContentBlock,
+    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ErrorObject,
+    IncludeContext, ProtocolVersion, Role, SamplingMessage, SamplingMessageContentBlock,
 };
+
+use crate::features::VersionFeatures;
 
 /// Checks a request for a message of a model.
 ///
@@ -34,6 +36,31 @@ pub fn check_sampling(
     check_conversation(&params.messages)
 }
 
+/// Checks the tools that a model's answer uses: each under an id of its own, and none by the user.
+///
+/// # Errors
+/// The first use that breaks a rule; the answer counts as message 0.
+pub fn check_uses(answer: &CreateMessageResult) -> Result<(), InvalidSampling> {
+    uses(0, answer.role, answer.content.blocks()).map(|_| ())
+}
+
+/// Leaves out a wish for the context of MCP servers that the client did not offer to add.
+///
+/// Revisions from 2025-11-25 on have a capability for it; before, any client may be asked. A client may always ignore the
+/// wish, so nothing is lost without it. Spec 2026-07-28, schema, `CreateMessageRequestParams.includeContext`.
+pub fn drop_undeclared_context(
+    params: &mut CreateMessageRequestParams,
+    version: ProtocolVersion,
+    declared: &ClientCapabilities,
+) {
+    let sampling = declared.sampling.as_ref();
+    let offered = sampling.is_some_and(|sampling| sampling.context.is_some());
+    let wished = !matches!(params.include_context, None | Some(IncludeContext::None));
+    if version.has_sampling_context() && wished && !offered {
+        params.include_context = None;
+    }
+}
+
 /// Checks that tool uses and tool results follow each other.
 ///
 /// # Errors
@@ -50,7 +77,7 @@ pub fn check_conversation(messages: &[SamplingMessage]) -> Result<(), InvalidSam
             }
         }
         none_open(message, &open)?;
-        open = uses(message, content)?;
+        open = uses(message, content.role, content.content.blocks())?;
     }
     none_open(messages.len(), &open)
 }
@@ -77,11 +104,15 @@ fn results(
 }
 
 /// The ids of the tools a message uses.
-fn uses(message: usize, content: &SamplingMessage) -> Result<BTreeSet<&str>, InvalidSampling> {
+fn uses(
+    message: usize,
+    role: Role,
+    blocks: &[SamplingMessageContentBlock],
+) -> Result<BTreeSet<&str>, InvalidSampling> {
     let mut ids = BTreeSet::new();
-    for block in content.content.blocks() {
+    for block in blocks {
         if let SamplingMessageContentBlock::ToolUse(tool_use) = block {
-            if content.role == Role::User {
+            if role == Role::User {
                 return Err(InvalidSampling::WrongRole { message });
             }
             if !ids.insert(tool_use.id.as_str()) {
@@ -304,6 +335,42 @@ mod tests {
         let unanswered = CreateMessageRequestParams::new(messages("a:+1"), 1);
         let declared = serde_json::from_value(json!({"sampling": {"tools": {}}})).expect("plain");
         assert!(check_sampling(&unanswered, &declared).is_err());
+    }
+
+    #[test]
+    fn context_is_asked_for_where_it_is_offered() {
+        let check = |version, context: Value, declared: Value, expected: Value| {
+            let params = json!({"messages": [], "maxTokens": 1, "includeContext": context});
+            let mut params: CreateMessageRequestParams =
+                serde_json::from_value(params).expect("a request");
+            let declared = serde_json::from_value(declared).expect("capabilities");
+            drop_undeclared_context(&mut params, version, &declared);
+            let kept = serde_json::to_value(&params.include_context).expect("a word");
+            assert_eq!(kept, expected, "{version}");
+        };
+        let plain = || json!({"sampling": {}});
+        let able = || json!({"sampling": {"context": {}}});
+        for wish in ["thisServer", "allServers", "later"] {
+            for version in [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28] {
+                check(version, json!(wish), plain(), json!(null));
+                check(version, json!(wish), able(), json!(wish));
+            }
+            for version in [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_06_18] {
+                check(version, json!(wish), plain(), json!(wish));
+            }
+        }
+        check(
+            ProtocolVersion::V2026_07_28,
+            json!("none"),
+            plain(),
+            json!("none"),
+        );
+        check(
+            ProtocolVersion::V2026_07_28,
+            json!(null),
+            plain(),
+            json!(null),
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ use toolwire_types::{Meta, ProtocolVersion, RawJson, meta_key};
 pub use elicitation::{project_elicitation, restore_elicitation};
 pub use errors::{resource_not_found, stamp_error, unreadable_id};
 pub use raw::stamp_raw;
+pub use sampling::{project_sampling, project_sampling_result};
 
 use crate::features::VersionFeatures;
 

@@ -6,8 +6,9 @@ use toolwire_types::{EnumOption, NumberKind, NumberSchema, PrimitiveSchema, Stri
 use super::formats;
 use super::invalid::Problem;
 
-/// Below this every whole number of a double is exactly an integer.
-const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+/// The first doubles beyond `i64` and beyond `u64`.
+const AFTER_I64: f64 = 9_223_372_036_854_775_808.0;
+const AFTER_U64: f64 = 2.0 * AFTER_I64;
 
 /// True when the field is of a kind the specification knows.
 pub(super) fn is_readable(field: &PrimitiveSchema) -> bool {
@@ -41,12 +42,29 @@ pub(super) fn default(field: &PrimitiveSchema) -> Option<Value> {
 
 /// A number as it would be written by hand: `3` rather than `3.0`.
 fn number(value: f64) -> Option<Value> {
-    let number = if value.fract() == 0.0 && value.abs() < EXACT_INTEGERS {
+    let number = if value.fract() != 0.0 {
+        Number::from_f64(value)?
+    } else if (-AFTER_I64..AFTER_I64).contains(&value) {
         Number::from(value as i64)
+    } else if (0.0..AFTER_U64).contains(&value) {
+        Number::from(value as u64)
     } else {
         Number::from_f64(value)?
     };
     Some(Value::Number(number))
+}
+
+/// Writes the `3.0` of an integer field as `3`, which is how integers are read.
+pub(super) fn write_whole(field: &PrimitiveSchema, value: &mut Value) {
+    let PrimitiveSchema::Number(field) = field else {
+        return;
+    };
+    if field.kind == NumberKind::Integer
+        && value.is_f64()
+        && let Some(whole) = value.as_f64().and_then(number)
+    {
+        *value = whole;
+    }
 }
 
 /// Checks what was filled in.
@@ -147,7 +165,10 @@ fn check_choices(
     let Value::Array(choices) = value else {
         return wrong_type("an array of strings");
     };
-    for choice in choices {
+    for (index, choice) in choices.iter().enumerate() {
+        if choices.iter().take(index).any(|other| other == choice) {
+            return Err(Problem::Repeated);
+        }
         check_choice(allowed, choice).map_err(|problem| match problem {
             Problem::WrongType { .. } => Problem::WrongType {
                 expected: "an array of strings",

@@ -97,6 +97,8 @@ pub enum Problem {
         /// The words.
         allowed: Vec<String>,
     },
+    /// A word is chosen twice.
+    Repeated,
     /// Too few words are chosen.
     TooFew {
         /// The fewest allowed.
@@ -141,6 +143,7 @@ impl fmt::Display for Problem {
             Self::NotAnOption { allowed } => {
                 write!(f, "must be chosen from {}", Listed(allowed))
             }
+            Self::Repeated => f.write_str("names a choice twice"),
             Self::TooFew { minimum } => {
                 write!(f, "has fewer choices than the minimum of {minimum}")
             }

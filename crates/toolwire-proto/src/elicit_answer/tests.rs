@@ -133,6 +133,31 @@ fn numbers_have_a_range_and_integers_are_whole() {
 }
 
 #[test]
+fn whole_numbers_become_integers_in_integer_fields() {
+    let check = |kind: &str, value: Value, expected: &str| {
+        let mut answer = accept(json!({"f": value, "other": 3.0}));
+        write_whole_numbers(&form(&json!({"type": kind})), &mut answer);
+        let content = answer.content.expect("content");
+        assert_eq!(content["f"].to_string(), expected);
+        assert_eq!(content["other"].to_string(), "3.0");
+    };
+    check("integer", json!(3.0), "3");
+    check("integer", json!(-0.0), "0");
+    check("integer", json!(1e18), "1000000000000000000");
+    check(
+        "integer",
+        json!(-9_223_372_036_854_775_808.0),
+        "-9223372036854775808",
+    );
+    check("integer", json!(1e19), "10000000000000000000");
+    check("integer", json!(1e20), "1e+20");
+    check("integer", json!(2.5), "2.5");
+    check("integer", json!(u64::MAX), "18446744073709551615");
+    check("integer", json!("3.0"), "\"3.0\"");
+    check("number", json!(3.0), "3.0");
+}
+
+#[test]
 fn yes_or_no_is_a_boolean() {
     let field = || json!({"type": "boolean"});
     check(field(), json!(true), "");
@@ -189,6 +214,7 @@ fn several_words_are_chosen_from_the_two_kinds_of_multiple_choice() {
             json!(["a", "x"]),
             r#"must be chosen from "a", "b", "c""#,
         );
+        check(field(), json!(["a", "a"]), "names a choice twice");
         check(field(), json!(["a", 1]), "must be an array of strings");
         check(field(), json!("a"), "must be an array of strings");
         check(json!({"type": "array", "items": items}), json!([]), "");

@@ -13,20 +13,20 @@ const LONGEST_LABEL: usize = 63;
 
 /// A host and the port that was written after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Authority<'a> {
-    pub(super) host: Host<'a>,
-    pub(super) port: Option<u16>,
+pub(crate) struct Authority<'a> {
+    pub(crate) host: Host<'a>,
+    pub(crate) port: Option<u16>,
 }
 
 /// A name without its trailing dot, or an address; an IPv4 address in IPv6 clothes is an IPv4 address.
 #[derive(Debug, Clone)]
-pub(super) enum Host<'a> {
+pub(crate) enum Host<'a> {
     Name(Cow<'a, str>),
     Address(IpAddr),
 }
 
 impl<'a> Authority<'a> {
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (address, port) = rest.split_once(']')?;
@@ -50,7 +50,7 @@ impl<'a> Authority<'a> {
         Some(Self { host, port })
     }
 
-    pub(super) fn into_owned(self) -> Authority<'static> {
+    pub(crate) fn into_owned(self) -> Authority<'static> {
         Authority {
             host: self.host.into_owned(),
             port: self.port,
@@ -72,14 +72,14 @@ impl<'a> Host<'a> {
         is_name.then_some(Self::Name(Cow::Borrowed(name)))
     }
 
-    pub(super) fn into_owned(self) -> Host<'static> {
+    pub(crate) fn into_owned(self) -> Host<'static> {
         match self {
             Self::Name(name) => Host::Name(Cow::Owned(name.to_ascii_lowercase())),
             Self::Address(address) => Host::Address(address),
         }
     }
 
-    pub(super) fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Self::Name(name) => name.eq_ignore_ascii_case("localhost"),
             Self::Address(address) => address.is_loopback(),

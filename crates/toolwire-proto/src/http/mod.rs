@@ -4,7 +4,7 @@
 //! transport's business.
 
 mod accept;
-mod authority;
+pub(crate) mod authority;
 mod content_type;
 mod host;
 mod origin;
@@ -21,7 +21,7 @@ pub use self::session_id::{is_session_id, is_session_lost};
 const LONGEST_SHOWN: usize = 100;
 
 /// The start of a text, to be quoted in an error.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut rest = text.chars();
     let mut shown: String = rest.by_ref().take(LONGEST_SHOWN).collect();
     if rest.next().is_some() {

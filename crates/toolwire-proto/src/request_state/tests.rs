@@ -147,8 +147,19 @@ fn payloads_are_capped() {
         )
         .is_err()
     );
+}
+
+#[test]
+fn a_token_says_when_it_expires() {
+    assert_eq!(expiry(&sealed()), Some(NOW + TTL));
+    assert_eq!(expiry("tw1."), None);
+    assert_eq!(expiry("other"), None);
+    // A lifetime beyond every clock is for ever; a time of issue beyond it is nonsense.
+    let for_ever = seal(&ring(), &binding(), b"", NOW, Duration::MAX, NONCE).unwrap();
+    let far = Duration::from_secs(10_000_000_000);
+    assert!(open(&ring(), &binding(), &for_ever, far).is_ok());
     assert_eq!(
-        seal(&ring, &binding(), b"", NOW, Duration::MAX, NONCE),
+        seal(&ring(), &binding(), b"", Duration::MAX, TTL, NONCE),
         Err(SealError::TimeOutOfRange)
     );
 }
@@ -337,4 +348,24 @@ proptest! {
         prop_assert!(open(&ring(), &binding(), &shaped, NOW).is_err());
         prop_assert!(open(&ring(), &binding(), &text, NOW).is_err());
     }
+}
+
+#[test]
+fn a_key_is_read_from_64_hexadecimal_digits() {
+    let check = |digits: &str, expected: Option<u8>| {
+        let key = StateKey::from_hex(digits);
+        assert_eq!(
+            key.map(|key| key.0),
+            expected.map(|byte| [byte; 32]),
+            "{digits}"
+        );
+    };
+    check(&"0f".repeat(32), Some(0x0f));
+    check(&"aB".repeat(32), Some(0xab));
+    check(&"0f".repeat(31), None);
+    check(&"0f".repeat(33), None);
+    check(&format!("{}0", "0f".repeat(31)), None);
+    check(&format!("+{}", "0".repeat(63)), None);
+    check(&format!("{}é", "0".repeat(62)), None);
+    check("", None);
 }

@@ -43,7 +43,7 @@ fn replacement(block: &ContentBlock, version: ProtocolVersion) -> Option<TextCon
 }
 
 /// What a client that cannot play sound is told instead.
-pub(super) fn describe_audio(audio: &AudioContent) -> String {
+fn describe_audio(audio: &AudioContent) -> String {
     format!("[audio omitted: {}]", audio.mime_type)
 }
 

@@ -1,9 +1,11 @@
 //! Elicitation: forms and addresses in the shape each revision knows.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 use toolwire_types::{
-    ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams, ElicitResult,
-    ElicitSchema, EnumOption, ErrorObject, LegacyTitledEnumSchema, PrimitiveSchema,
+    ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams,
+    ElicitResult, ElicitSchema, EnumOption, ErrorObject, LegacyTitledEnumSchema, PrimitiveSchema,
     ProtocolVersion, RawJson, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
@@ -13,11 +15,12 @@ use crate::features::VersionFeatures;
 
 /// Makes the parameters of `elicitation/create` fit a revision, or says why that is impossible.
 ///
-/// In 2025-06-18 choices of several words become choices of one, so the answer is a word and not an array.
+/// In 2025-06-18 choices of several words become choices of one, so the answer is a word and not an array; where none need
+/// be chosen, the field may be left empty.
 ///
 /// # Errors
 /// When the revision has no elicitation, not this mode, or wants an `elicitationId` that is not there; and when a form
-/// that has to be rewritten is not an object with `properties`.
+/// that has to be rewritten is not an object with `properties`, or has a choice of several that one word cannot answer.
 pub fn project_elicitation(
     mut params: ElicitRequestParams,
     version: ProtocolVersion,
@@ -31,7 +34,8 @@ pub fn project_elicitation(
 }
 
 /// Turns the answer to a form that [`project_elicitation`] simplified back into an answer to the form that was meant:
-/// where one word was chosen instead of several, it becomes a list of one.
+/// where one word was chosen instead of several, it becomes a list of one, and a required choice that was left empty a
+/// list of none.
 #[must_use]
 pub fn restore_elicitation(
     asked: &ElicitRequestParams,
@@ -47,16 +51,20 @@ pub fn restore_elicitation(
     let (Ok(schema), Ok(mut result)) = (form.schema(), answer.parse::<ElicitResult>()) else {
         return answer;
     };
-    let Some(content) = &mut result.content else {
+    if result.action != ElicitAction::Accept {
         return answer;
-    };
-    for (name, value) in content {
-        let several = matches!(
-            schema.properties.get(name),
-            Some(PrimitiveSchema::UntitledMultiSelect(_) | PrimitiveSchema::TitledMultiSelect(_))
-        );
-        if several && value.is_string() {
-            *value = Value::Array(vec![value.take()]);
+    }
+    for (name, field) in &schema.properties {
+        let Some(counts) = counts(field) else {
+            continue;
+        };
+        let content = result.content.get_or_insert_default();
+        match content.get_mut(name) {
+            Some(value) if value.is_string() => *value = Value::Array(vec![value.take()]),
+            None if schema.is_required(name) && counts.contains(&0) => {
+                content.insert(name.clone(), Value::Array(Vec::new()));
+            }
+            _ => {}
         }
     }
     RawJson::from_serialize(&result).unwrap_or(answer)
@@ -66,10 +74,15 @@ pub fn restore_elicitation(
 fn obstacle(params: &ElicitRequestParams, version: ProtocolVersion) -> Option<&'static str> {
     match params {
         _ if !version.has_elicitation() => Some("the client cannot be asked for input"),
-        ElicitRequestParams::Form(form) => {
-            let unreadable = !version.has_rich_elicitation_schema() && form.schema().is_err();
-            unreadable.then_some("the form is not an object with properties")
-        }
+        ElicitRequestParams::Form(_) if version.has_rich_elicitation_schema() => None,
+        ElicitRequestParams::Form(form) => match form.schema() {
+            Err(_) => Some("the form is not an object with properties"),
+            Ok(schema) => {
+                let mut counts = schema.properties.values().filter_map(counts);
+                let unanswerable = counts.any(|counts| !counts.contains(&1));
+                unanswerable.then_some("the client cannot be asked for more than one choice")
+            }
+        },
         ElicitRequestParams::Url(_) if !version.has_url_elicitation() => {
             Some("the client cannot be sent to a URL")
         }
@@ -79,6 +92,16 @@ fn obstacle(params: &ElicitRequestParams, version: ProtocolVersion) -> Option<&'
         }
         _ => None,
     }
+}
+
+/// How many words may be chosen, if that can be several.
+fn counts(field: &PrimitiveSchema) -> Option<RangeInclusive<u64>> {
+    let (min_items, max_items) = match field {
+        PrimitiveSchema::UntitledMultiSelect(choice) => (choice.min_items, choice.max_items),
+        PrimitiveSchema::TitledMultiSelect(choice) => (choice.min_items, choice.max_items),
+        _ => return None,
+    };
+    Some(min_items.unwrap_or(0)..=max_items.unwrap_or(u64::MAX))
 }
 
 impl Stamp for ElicitRequestParams {
@@ -120,6 +143,18 @@ impl Stamp for ElicitSchema {
     fn stamp(&mut self, target: &Target<'_>) {
         if !target.version.has_rich_elicitation_schema() {
             self.schema = None;
+            if let Some(required) = &mut self.required {
+                let may_be_empty = |name: &String| {
+                    let field = self.properties.get(name);
+                    field
+                        .and_then(counts)
+                        .is_some_and(|counts| counts.contains(&0))
+                };
+                required.retain(|name| !may_be_empty(name));
+                if required.is_empty() {
+                    self.required = None;
+                }
+            }
             for field in self.properties.values_mut() {
                 simplify(field);
             }
@@ -199,6 +234,54 @@ mod tests {
             restore_elicitation(&form, declined.clone(), V2025_06_18),
             declined
         );
+    }
+
+    #[test]
+    fn a_choice_of_none_may_be_left_empty_in_2025_06_18() {
+        let form = |least: u64| {
+            json!({"message": "m", "requestedSchema": {"type": "object", "required": ["c"], "properties": {
+                "c": {"type": "array", "minItems": least, "items": {"type": "string", "enum": ["red", "blue"]}},
+            }}})
+        };
+        let required = |least| {
+            let projected = project(&form(least), V2025_06_18).unwrap();
+            projected["requestedSchema"]["required"].clone()
+        };
+        assert_eq!(required(0), json!(null));
+        assert_eq!(required(1), json!(["c"]));
+        let check = |least, expected: Value| {
+            let asked = serde_json::from_value(form(least)).unwrap();
+            let answer = json!({"action": "accept"}).into();
+            let restored = restore_elicitation(&asked, answer, V2025_06_18);
+            assert_eq!(restored.to_value().unwrap()["content"]["c"], expected);
+        };
+        check(0, json!([]));
+        check(1, json!(null));
+    }
+
+    #[test]
+    fn what_one_word_cannot_answer_is_not_asked_in_2025_06_18() {
+        let form = |counts: &str| {
+            let field = format!(
+                r#"{{"type":"array","items":{{"anyOf":[{{"const":"a","title":"A"}}]}}{counts}}}"#
+            );
+            let field: Value = serde_json::from_str(&field).unwrap();
+            json!({"message": "m", "requestedSchema": {"type": "object", "properties": {"f": field}}})
+        };
+        for (counts, possible) in [
+            ("", true),
+            (r#","minItems":1"#, true),
+            (r#","minItems":0,"maxItems":1"#, true),
+            (r#","minItems":2"#, false),
+            (r#","maxItems":0"#, false),
+        ] {
+            assert_eq!(
+                project(&form(counts), V2025_06_18).is_ok(),
+                possible,
+                "{counts}"
+            );
+            assert!(project(&form(counts), V2025_11_25).is_ok());
+        }
     }
 
     fn project(params: &Value, version: ProtocolVersion) -> Result<Value, ErrorObject> {

@@ -1,9 +1,9 @@
 //! Parameters of notifications, and answers a client gives to a server.
 
 use toolwire_types::{
-    CancelledNotificationParams, ListRootsResult, LoggingMessageNotificationParams,
-    NotificationParams, ProgressNotificationParams, ResourceUpdatedNotificationParams, Root,
-    SubscriptionsAcknowledgedNotificationParams,
+    CancelledNotificationParams, ElicitationCompleteNotificationParams, ListRootsResult,
+    LoggingMessageNotificationParams, NotificationParams, ProgressNotificationParams,
+    ResourceUpdatedNotificationParams, Root, SubscriptionsAcknowledgedNotificationParams,
 };
 
 use super::{Stamp, Target, keep_if, stamp_meta};
@@ -23,6 +23,12 @@ impl Stamp for NotificationParams {
 }
 
 impl Stamp for CancelledNotificationParams {
+    fn stamp(&mut self, target: &Target<'_>) {
+        stamp_meta(&mut self.meta, target);
+    }
+}
+
+impl Stamp for ElicitationCompleteNotificationParams {
     fn stamp(&mut self, target: &Target<'_>) {
         stamp_meta(&mut self.meta, target);
     }

@@ -1,16 +1,103 @@
 //! Sampling: requests of a server for a model, and the answers of the client.
+//!
+//! What a revision cannot carry is an error and not left out: a model that is not told everything answers something else.
 
 use std::mem;
 
 use toolwire_types::{
-    CreateMessageRequestParams, CreateMessageResult, ProtocolVersion, SamplingContent,
-    SamplingMessage, SamplingMessageContentBlock, ToolResultContent, ToolUseContent,
+    CreateMessageRequestParams, CreateMessageResult, ErrorObject, ProtocolVersion, SamplingContent,
+    SamplingMessage, SamplingMessageContentBlock, TextContent, ToolResultContent,
 };
 
-use super::content::describe_audio;
 use super::results::stamp_structured;
 use super::{Stamp, Target, keep_if, stamp_meta};
 use crate::features::VersionFeatures;
+
+/// Makes the parameters of `sampling/createMessage` fit a revision, or says why that is impossible.
+///
+/// Before 2025-11-25 a message holds one block, so several blocks are sent as several messages.
+///
+/// # Errors
+/// When the revision has no tools in sampling and the request offers, uses or answers some; and for audio before
+/// 2025-03-26.
+pub fn project_sampling(
+    mut params: CreateMessageRequestParams,
+    version: ProtocolVersion,
+) -> Result<CreateMessageRequestParams, ErrorObject> {
+    let offers_tools = params.tools.is_some() || params.tool_choice.is_some();
+    if offers_tools && !version.has_sampling_tools() {
+        return Err(impossible(NO_TOOLS, version));
+    }
+    for message in &params.messages {
+        check_blocks(message.content.blocks(), version)?;
+    }
+    params.stamp(&Target::new(version));
+    Ok(params)
+}
+
+/// Makes a model's answer fit the revision of the server that asked, or says why that is impossible.
+///
+/// Before 2025-11-25 an answer is one block, so several texts become one.
+///
+/// # Errors
+/// When several blocks are not all text in such a revision, and for blocks that the revision does not know.
+pub fn project_sampling_result(
+    mut result: CreateMessageResult,
+    version: ProtocolVersion,
+) -> Result<CreateMessageResult, ErrorObject> {
+    check_blocks(result.content.blocks(), version)?;
+    if !version.has_sampling_tools()
+        && let SamplingContent::Many(blocks) = &mut result.content
+    {
+        result.content = SamplingContent::One(one_block(mem::take(blocks), version)?);
+    }
+    result.stamp(&Target::new(version));
+    Ok(result)
+}
+
+const NO_TOOLS: &str = "sampling has no tools";
+
+fn impossible(why: &str, version: ProtocolVersion) -> ErrorObject {
+    ErrorObject::invalid_request(format!("{why} (protocol version {version})"))
+}
+
+/// Refuses blocks of kinds that the revision does not know.
+fn check_blocks(
+    blocks: &[SamplingMessageContentBlock],
+    version: ProtocolVersion,
+) -> Result<(), ErrorObject> {
+    use SamplingMessageContentBlock as Block;
+
+    let obstacle = blocks.iter().find_map(|block| match block {
+        Block::Audio(_) if !version.has_audio() => Some("sampling has no audio"),
+        Block::ToolUse(_) | Block::ToolResult(_) if !version.has_sampling_tools() => Some(NO_TOOLS),
+        _ => None,
+    });
+    match obstacle {
+        Some(why) => Err(impossible(why, version)),
+        None => Ok(()),
+    }
+}
+
+/// The one block that says as much as these.
+fn one_block(
+    mut blocks: Vec<SamplingMessageContentBlock>,
+    version: ProtocolVersion,
+) -> Result<SamplingMessageContentBlock, ErrorObject> {
+    if blocks.len() == 1
+        && let Some(only) = blocks.pop()
+    {
+        return Ok(only);
+    }
+    let texts: Option<String> = blocks.iter().map(|block| block.as_text()).collect();
+    match texts {
+        Some(text) => Ok(TextContent::new(text).into()),
+        None => Err(impossible(
+            "an answer of a model is one block, and this one has several that are not all text",
+            version,
+        )),
+    }
+}
 
 impl Stamp for CreateMessageRequestParams {
     fn stamp(&mut self, target: &Target<'_>) {
@@ -48,15 +135,8 @@ impl Stamp for SamplingMessage {
     }
 }
 
-/// Before 2025-11-25 content is one block; of several the first is kept.
 impl Stamp for SamplingContent {
     fn stamp(&mut self, target: &Target<'_>) {
-        if let Self::Many(blocks) = self
-            && !target.version.has_sampling_tools()
-        {
-            let first = mem::take(blocks).into_iter().next();
-            *self = Self::One(first.unwrap_or_else(|| SamplingMessageContentBlock::text("")));
-        }
         match self {
             Self::One(block) => block.stamp(target),
             Self::Many(blocks) => blocks.stamp(target),
@@ -66,9 +146,6 @@ impl Stamp for SamplingContent {
 
 impl Stamp for SamplingMessageContentBlock {
     fn stamp(&mut self, target: &Target<'_>) {
-        if let Some(text) = replacement(self, target.version) {
-            *self = Self::text(text);
-        }
         match self {
             Self::Text(content) => content.stamp(target),
             Self::Image(content) => content.stamp(target),
@@ -77,28 +154,6 @@ impl Stamp for SamplingMessageContentBlock {
             _ => {}
         }
     }
-}
-
-/// The text that stands for a block in a revision that does not know its kind.
-fn replacement(block: &SamplingMessageContentBlock, version: ProtocolVersion) -> Option<String> {
-    use SamplingMessageContentBlock as Block;
-
-    match block {
-        Block::Audio(audio) if !version.has_audio() => Some(describe_audio(audio)),
-        Block::ToolUse(wish) if !version.has_sampling_tools() => Some(describe_wish(wish)),
-        Block::ToolResult(result) if !version.has_sampling_tools() => Some(describe_result(result)),
-        _ => None,
-    }
-}
-
-fn describe_wish(wish: &ToolUseContent) -> String {
-    format!("[tool call: {} {}]", wish.name, wish.input)
-}
-
-fn describe_result(result: &ToolResultContent) -> String {
-    let texts = result.content.iter().filter_map(|block| block.as_text());
-    let texts: Vec<&str> = texts.collect();
-    format!("[tool result: {}]", texts.join("\n"))
 }
 
 impl Stamp for ToolResultContent {
@@ -112,5 +167,108 @@ impl Stamp for CreateMessageResult {
     fn stamp(&mut self, target: &Target<'_>) {
         self.content.stamp(target);
         stamp_meta(&mut self.meta, target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ProtocolVersion::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const OLD: [ProtocolVersion; 3] = [V2024_11_05, V2025_03_26, V2025_06_18];
+    const NEW: [ProtocolVersion; 2] = [V2025_11_25, V2026_07_28];
+
+    fn ask(mut request: Value, version: ProtocolVersion) -> Result<Value, String> {
+        request["maxTokens"] = json!(1);
+        let request = serde_json::from_value(request).expect("a request");
+        match project_sampling(request, version) {
+            Ok(request) => Ok(serde_json::to_value(request).expect("JSON")["messages"].clone()),
+            Err(error) => Err(error.message.to_string()),
+        }
+    }
+
+    fn reply(content: &Value, version: ProtocolVersion) -> Result<Value, String> {
+        let result = json!({"role": "assistant", "model": "m", "content": content});
+        let result = serde_json::from_value(result).expect("an answer");
+        match project_sampling_result(result, version) {
+            Ok(result) => Ok(serde_json::to_value(result).expect("JSON")["content"].clone()),
+            Err(error) => Err(error.message.to_string()),
+        }
+    }
+
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    fn user(content: Value) -> Value {
+        json!({"role": "user", "content": content})
+    }
+
+    #[test]
+    fn several_blocks_are_several_messages_before_2025_11_25() {
+        let messages = json!([user(json!([text("a"), text("b")])), user(text("c"))]);
+        for version in OLD {
+            let split = json!([user(text("a")), user(text("b")), user(text("c"))]);
+            assert_eq!(ask(json!({"messages": messages}), version), Ok(split));
+        }
+        for version in NEW {
+            assert_eq!(
+                ask(json!({"messages": messages}), version),
+                Ok(messages.clone())
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_revision_cannot_tell_a_model_is_an_error() {
+        let check = |request: Value, can: &[ProtocolVersion], why: &str| {
+            for version in OLD.into_iter().chain(NEW) {
+                match ask(request.clone(), version) {
+                    Ok(_) => assert!(can.contains(&version), "{version}"),
+                    Err(error) => {
+                        assert!(!can.contains(&version), "{version}: {error}");
+                        assert_eq!(error, format!("{why} (protocol version {version})"));
+                    }
+                }
+            }
+        };
+        let audio = json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"});
+        let uses = json!({"type": "tool_use", "id": "1", "name": "n", "input": {}});
+        let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
+        let since_audio = [V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
+        check(
+            json!({"messages": [user(json!([text("a"), audio]))]}),
+            &since_audio,
+            "sampling has no audio",
+        );
+        for block in [uses, result] {
+            check(json!({"messages": [user(block)]}), &NEW, NO_TOOLS);
+        }
+        check(json!({"messages": [], "tools": []}), &NEW, NO_TOOLS);
+        check(json!({"messages": [], "toolChoice": {}}), &NEW, NO_TOOLS);
+    }
+
+    #[test]
+    fn an_answer_is_one_block_before_2025_11_25_and_loses_nothing() {
+        let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+        let uses = json!({"type": "tool_use", "id": "1", "name": "n", "input": {}});
+        for version in OLD {
+            assert_eq!(
+                reply(&json!([text("a"), text("b")]), version),
+                Ok(text("ab"))
+            );
+            assert_eq!(reply(&json!([image]), version), Ok(image.clone()));
+            assert_eq!(reply(&json!([]), version), Ok(text("")));
+            assert_eq!(reply(&text("a"), version), Ok(text("a")));
+            let error = reply(&json!([text("a"), image]), version).unwrap_err();
+            assert!(error.contains("several"), "{error}");
+            assert!(reply(&uses, version).is_err());
+        }
+        for version in NEW {
+            let several = json!([text("a"), image, uses]);
+            assert_eq!(reply(&several, version), Ok(several.clone()));
+        }
     }
 }

@@ -12,12 +12,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolwire_types::{
     Annotations, CallToolResponse, CallToolResult, ClientCapabilities, CompleteResult,
-    ContentBlock, CreateMessageRequestParams, CreateMessageResult, DiscoverResult, EmptyResult,
-    GetPromptResult, Implementation, InitializeRequestParams, InitializeResult,
-    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListRootsResult, ListToolsResult, ProgressNotificationParams, Prompt, ReadResourceResult,
-    Resource, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParams,
-    ServerCapabilities, SubscriptionsListenResult, Tool, tasks,
+    ContentBlock, CreateMessageRequestParams, DiscoverResult, EmptyResult, GetPromptResult,
+    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsResult,
+    ListToolsResult, ProgressNotificationParams, Prompt, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParams, ServerCapabilities,
+    SubscriptionsListenResult, Tool, tasks,
 };
 
 use super::*;
@@ -484,63 +484,4 @@ fn sampling_requests_lose_tools_before_2025_11_25() {
     member("toolChoice", json!({"mode": "auto"}), SINCE_2025_11_25);
     member("task", json!({"ttl": 1}), ONLY_2025_11_25);
     member("includeContext", json!("none"), ALWAYS);
-}
-
-#[test]
-fn several_blocks_of_a_sampling_message_become_several_messages() {
-    let block = |text: &str| json!({"type": "text", "text": text});
-    let many = sampling(&json!([
-        {"role": "user", "content": [block("a"), block("b")]},
-        {"role": "assistant", "content": block("c")},
-    ]));
-    let split = sampling(&json!([
-        {"role": "user", "content": block("a")},
-        {"role": "user", "content": block("b")},
-        {"role": "assistant", "content": block("c")},
-    ]));
-    let old = || split.clone();
-    check::<CreateMessageRequestParams>(many.clone(), [old(), old(), old(), many.clone(), many]);
-}
-
-#[test]
-fn sampling_blocks_a_revision_does_not_know_become_text() {
-    let message = |block: Value| sampling(&json!([{"role": "user", "content": block}]));
-    let text = |text: &str| message(json!({"type": "text", "text": text}));
-    let check = |block: Value, expected: [Value; 5]| {
-        check::<CreateMessageRequestParams>(message(block), expected);
-    };
-    let audio = json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"});
-    let kept = || message(audio.clone());
-    check(
-        audio.clone(),
-        [
-            text("[audio omitted: audio/wav]"),
-            kept(),
-            kept(),
-            kept(),
-            kept(),
-        ],
-    );
-    let call = json!({"type": "tool_use", "id": "1", "name": "add", "input": {"a": 1}});
-    let kept = || message(call.clone());
-    let old = || text(r#"[tool call: add {"a":1}]"#);
-    check(call.clone(), [old(), old(), old(), kept(), kept()]);
-    let result = json!({"type": "tool_result", "toolUseId": "1", "content": [
-        {"type": "text", "text": "3"}, {"type": "image", "data": "", "mimeType": "a/b"},
-    ]});
-    let kept = || message(result.clone());
-    let old = || text("[tool result: 3]");
-    check(result.clone(), [old(), old(), old(), kept(), kept()]);
-}
-
-#[test]
-fn sampling_answers_have_one_block_before_2025_11_25() {
-    let answer = |content: Value| json!({"role": "assistant", "content": content, "model": "m"});
-    let block = |text: &str| json!({"type": "text", "text": text});
-    let many = answer(json!([block("a"), block("b")]));
-    let old = || answer(block("a"));
-    check::<CreateMessageResult>(many.clone(), [old(), old(), old(), many.clone(), many]);
-    let none = answer(json!([]));
-    let old = || answer(block(""));
-    check::<CreateMessageResult>(none.clone(), [old(), old(), old(), none.clone(), none]);
 }

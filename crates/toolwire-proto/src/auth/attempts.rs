@@ -1,0 +1,302 @@
+//! How often a client tries to be let in, for one request, before it gives up.
+//!
+//! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": a few times, and then it is a permanent failure.
+//!
+//! ```text
+//!            401, refresh token at hand        401                     401
+//!   start ───────────────────────────▶ refreshed ───▶ authorized ───────▶ give up
+//!     │  401, none at hand                              ▲   │
+//!     ├─────────────────────────────────────────────────┘   │ 403 with other scopes: step up, twice at most
+//!     └── 403 insufficient_scope ──▶ stepped up ◀───────────┘
+//!                                        │ 403 with scopes that were asked for already, or once too often
+//!                                        ▼
+//!                                     give up
+//! ```
+
+use std::fmt;
+
+use super::scopes::ScopeSet;
+
+/// How often scopes are added for one request, unless the caller says otherwise: with the first authorization, a user
+/// is asked three times at most.
+pub const DEFAULT_MAX_STEP_UPS: u8 = 2;
+
+/// How often a nonce is taken over for one request. One is usual; a second covers one that has just been renewed.
+pub const MAX_NONCES: u8 = 2;
+
+/// How a server turned a request away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// 401: no token, or not a good one. The scopes are those of the challenge.
+    Unauthorized(Option<ScopeSet>),
+    /// 403 `insufficient_scope`, with the scopes of the challenge.
+    InsufficientScope(Option<ScopeSet>),
+    /// `use_dpop_nonce`: the proof needs the nonce that came along.
+    NonceWanted,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NextStep {
+    /// Use the refresh token, then repeat the request.
+    Refresh,
+    /// Authorize anew, then repeat the request.
+    Authorize,
+    /// Authorize with these scopes beside those of before, then repeat the request.
+    StepUp(ScopeSet),
+    /// Repeat the request with the nonce.
+    RepeatWithNonce,
+    /// Tell the caller.
+    GiveUp(GaveUp),
+}
+
+/// The attempts for one request.
+#[derive(Debug, Clone)]
+pub struct Attempts {
+    max_step_ups: u8,
+    has_refreshed: bool,
+    has_authorized: bool,
+    step_ups: u8,
+    nonces: u8,
+    /// What was asked for since the request was first sent.
+    asked: ScopeSet,
+}
+
+impl Attempts {
+    /// The attempts for a request that has not been sent yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            max_step_ups: DEFAULT_MAX_STEP_UPS,
+            has_refreshed: false,
+            has_authorized: false,
+            step_ups: 0,
+            nonces: 0,
+            asked: ScopeSet::new(),
+        }
+    }
+
+    /// Changes how often scopes are added.
+    #[must_use]
+    pub const fn with_max_step_ups(mut self, times: u8) -> Self {
+        self.max_step_ups = times;
+        self
+    }
+
+    /// What to do about a refusal.
+    pub fn next(&mut self, refusal: Refusal, has_refresh_token: bool) -> NextStep {
+        match refusal {
+            Refusal::NonceWanted if self.nonces < MAX_NONCES => {
+                self.nonces += 1;
+                NextStep::RepeatWithNonce
+            }
+            Refusal::NonceWanted => NextStep::GiveUp(GaveUp::Nonces),
+            Refusal::Unauthorized(scopes) => self.authorize(scopes, has_refresh_token),
+            Refusal::InsufficientScope(scopes) => self.step_up(scopes.unwrap_or_default()),
+        }
+    }
+
+    fn authorize(&mut self, scopes: Option<ScopeSet>, has_refresh_token: bool) -> NextStep {
+        if self.has_authorized || self.step_ups > 0 {
+            // The token is minutes old at most; another one would fare no better.
+            return NextStep::GiveUp(GaveUp::Unauthorized);
+        }
+        if has_refresh_token && !self.has_refreshed {
+            self.has_refreshed = true;
+            return NextStep::Refresh;
+        }
+        self.has_authorized = true;
+        self.asked = scopes.unwrap_or_default();
+        NextStep::Authorize
+    }
+
+    fn step_up(&mut self, scopes: ScopeSet) -> NextStep {
+        let was_asked =
+            (self.has_authorized || self.step_ups > 0) && self.asked.contains_all(&scopes);
+        if scopes.is_empty() || was_asked {
+            return NextStep::GiveUp(GaveUp::NothingToAdd);
+        }
+        if self.step_ups == self.max_step_ups {
+            return NextStep::GiveUp(GaveUp::StepUps);
+        }
+        self.step_ups += 1;
+        self.asked = self.asked.union(&scopes);
+        NextStep::StepUp(scopes)
+    }
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Why no further attempt is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GaveUp {
+    /// The server refuses a token that has just been given out.
+    Unauthorized,
+    /// The server wants more and more scopes.
+    StepUps,
+    /// The server wants scopes that were just asked for, or does not say which.
+    NothingToAdd,
+    /// The server wants nonce after nonce.
+    Nonces,
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unauthorized => "the server refuses a token that has just been given out",
+            Self::StepUps => "the server asks for more scopes again and again",
+            Self::NothingToAdd => {
+                "the token grants too little, and there is no scope left to ask for"
+            }
+            Self::Nonces => "the server asks for another nonce again and again",
+        })
+    }
+}
+
+impl std::error::Error for GaveUp {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scopes(text: &str) -> ScopeSet {
+        ScopeSet::parse(text).unwrap()
+    }
+
+    fn unauthorized() -> Refusal {
+        Refusal::Unauthorized(None)
+    }
+
+    fn insufficient(text: &str) -> Refusal {
+        Refusal::InsufficientScope(Some(scopes(text)))
+    }
+
+    #[track_caller]
+    fn check(has_refresh_token: bool, script: &[(Refusal, NextStep)]) {
+        let mut attempts = Attempts::new();
+        for (refusal, expected) in script {
+            let next = attempts.next(refusal.clone(), has_refresh_token);
+            assert_eq!(&next, expected, "after {refusal:?} in {script:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_token_is_refreshed_once_and_authorized_once() {
+        check(
+            true,
+            &[
+                (unauthorized(), NextStep::Refresh),
+                (unauthorized(), NextStep::Authorize),
+                (unauthorized(), NextStep::GiveUp(GaveUp::Unauthorized)),
+            ],
+        );
+        check(
+            false,
+            &[
+                (unauthorized(), NextStep::Authorize),
+                (unauthorized(), NextStep::GiveUp(GaveUp::Unauthorized)),
+            ],
+        );
+    }
+
+    #[test]
+    fn scopes_are_added_twice_at_most() {
+        check(
+            false,
+            &[
+                (unauthorized(), NextStep::Authorize),
+                (insufficient("a"), NextStep::StepUp(scopes("a"))),
+                (insufficient("b"), NextStep::StepUp(scopes("b"))),
+                (insufficient("c"), NextStep::GiveUp(GaveUp::StepUps)),
+            ],
+        );
+        let mut none = Attempts::new().with_max_step_ups(0);
+        assert_eq!(
+            none.next(insufficient("a"), true),
+            NextStep::GiveUp(GaveUp::StepUps)
+        );
+    }
+
+    #[test]
+    fn scopes_that_did_not_help_are_not_asked_for_again() {
+        let nothing_to_add = NextStep::GiveUp(GaveUp::NothingToAdd);
+        check(
+            true,
+            &[
+                (insufficient("a b"), NextStep::StepUp(scopes("a b"))),
+                (insufficient("b"), nothing_to_add.clone()),
+            ],
+        );
+        check(
+            false,
+            &[
+                (
+                    Refusal::Unauthorized(Some(scopes("admin"))),
+                    NextStep::Authorize,
+                ),
+                (insufficient("admin"), nothing_to_add.clone()),
+            ],
+        );
+        check(true, &[(Refusal::InsufficientScope(None), nothing_to_add)]);
+    }
+
+    #[test]
+    fn a_stepped_up_token_that_is_refused_ends_it() {
+        check(
+            true,
+            &[
+                (insufficient("a"), NextStep::StepUp(scopes("a"))),
+                (unauthorized(), NextStep::GiveUp(GaveUp::Unauthorized)),
+            ],
+        );
+    }
+
+    #[test]
+    fn nonces_are_taken_over_twice_at_most() {
+        check(
+            true,
+            &[
+                (Refusal::NonceWanted, NextStep::RepeatWithNonce),
+                (unauthorized(), NextStep::Refresh),
+                (Refusal::NonceWanted, NextStep::RepeatWithNonce),
+                (Refusal::NonceWanted, NextStep::GiveUp(GaveUp::Nonces)),
+            ],
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_server_keeps_a_client_busy(
+            refusals in prop::collection::vec((0..3_u8, "[a-h]{1}"), 20),
+            has_refresh_token in any::<bool>(),
+        ) {
+            let mut attempts = Attempts::new();
+            let mut authorizations = 0;
+            let mut steps = 0;
+            for (kind, scope) in refusals {
+                let refusal = match kind {
+                    0 => unauthorized(),
+                    1 => insufficient(&scope),
+                    _ => Refusal::NonceWanted,
+                };
+                match attempts.next(refusal, has_refresh_token) {
+                    NextStep::GiveUp(_) => break,
+                    NextStep::Authorize | NextStep::StepUp(_) => authorizations += 1,
+                    _ => {}
+                }
+                steps += 1;
+            }
+            prop_assert!(authorizations <= 3);
+            prop_assert!(steps <= 6);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The URL that a user is sent to for a code (OAuth 2.1, section 4.1.1).
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use toolwire_types::auth::Secret;
+
+use super::endpoints::{self, InvalidUrl};
+use super::pkce::{self, Verifier};
+use super::resource_indicator::ResourceIndicator;
+use super::scopes::ScopeSet;
+use super::{form, redirect_uri};
+
+/// Parameters that are set here and by nobody else.
+const RESERVED: [&str; 9] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "resource",
+    "scope",
+    "dpop_jkt",
+];
+
+/// A `state` of 256 bits that come from a secure random source.
+#[must_use]
+pub fn state_from_random(bytes: [u8; 32]) -> Secret {
+    Secret::new(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// A request for a code.
+#[derive(Debug, Clone)]
+pub struct AuthorizationRequest<'a> {
+    client_id: &'a str,
+    redirect_uri: &'a str,
+    state: &'a Secret,
+    challenge: String,
+    resource: Option<&'a ResourceIndicator>,
+    scopes: Option<&'a ScopeSet>,
+    dpop_thumbprint: Option<&'a str>,
+    others: Vec<(String, String)>,
+}
+
+impl<'a> AuthorizationRequest<'a> {
+    /// A request of a client; `state` is [random](state_from_random), used once, and remembered with the verifier.
+    #[must_use]
+    pub fn new(
+        client_id: &'a str,
+        redirect_uri: &'a str,
+        state: &'a Secret,
+        verifier: &Verifier,
+    ) -> Self {
+        Self {
+            client_id,
+            redirect_uri,
+            state,
+            challenge: verifier.challenge(),
+            resource: None,
+            scopes: None,
+            dpop_thumbprint: None,
+            others: Vec::new(),
+        }
+    }
+
+    /// Names the server that the token is for: always, from 2025-06-18 on.
+    #[must_use]
+    pub fn with_resource(mut self, resource: &'a ResourceIndicator) -> Self {
+        self.resource = Some(resource);
+        self
+    }
+
+    /// Asks for scopes.
+    #[must_use]
+    pub fn with_scopes(mut self, scopes: &'a ScopeSet) -> Self {
+        self.scopes = Some(scopes);
+        self
+    }
+
+    /// Binds the code to the key with a thumbprint (RFC 9449, section 10).
+    #[must_use]
+    pub fn with_dpop_key(mut self, thumbprint: &'a str) -> Self {
+        self.dpop_thumbprint = Some(thumbprint);
+        self
+    }
+
+    /// Adds a parameter that some authorization server wants, such as `prompt`.
+    ///
+    /// # Errors
+    /// When it is one that this request sets by itself.
+    pub fn with_parameter(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<Self, ReservedParameter> {
+        let name = name.into();
+        if RESERVED.contains(&name.as_str()) {
+            return Err(ReservedParameter { name });
+        }
+        self.others.push((name, value.into()));
+        Ok(self)
+    }
+
+    /// The URL to open, at the server's authorization endpoint, whose own query is kept.
+    ///
+    /// # Errors
+    /// When the endpoint or the redirect URI cannot be used.
+    pub fn url(&self, authorization_endpoint: &str) -> Result<String, InvalidUrl> {
+        endpoints::check(authorization_endpoint)?;
+        redirect_uri::check(self.redirect_uri)?;
+        let mut pairs = vec![
+            ("response_type", "code"),
+            ("client_id", self.client_id),
+            ("redirect_uri", self.redirect_uri),
+            ("state", self.state.expose()),
+            ("code_challenge", &self.challenge),
+            ("code_challenge_method", pkce::METHOD),
+        ];
+        pairs.extend(
+            self.resource
+                .map(|resource| ("resource", resource.as_str())),
+        );
+        let scope = self.scopes.map(ToString::to_string);
+        let scope = scope.as_deref().filter(|scope| !scope.is_empty());
+        pairs.extend(scope.map(|scope| ("scope", scope)));
+        pairs.extend(self.dpop_thumbprint.map(|key| ("dpop_jkt", key)));
+        let others = self.others.iter();
+        pairs.extend(others.map(|(name, value)| (name.as_str(), value.as_str())));
+        let separator = match authorization_endpoint.split_once('?') {
+            None => "?",
+            Some((_, "")) => "",
+            Some(_) => "&",
+        };
+        let query = form::encode(pairs);
+        Ok(format!("{authorization_endpoint}{separator}{query}"))
+    }
+}
+
+/// A parameter that an authorization request sets by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReservedParameter {
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for ReservedParameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the parameter `{}` of authorization requests is set already",
+            self.name
+        )
+    }
+}
+
+impl std::error::Error for ReservedParameter {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDPOINT: &str = "https://auth.example.com/authorize";
+    const CALLBACK: &str = "http://127.0.0.1:3000/callback";
+
+    #[test]
+    fn states_are_random_texts() {
+        let (one, other) = (state_from_random([1; 32]), state_from_random([2; 32]));
+        assert_eq!(one.expose().len(), 43);
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn a_request_says_everything_once() {
+        let (state, verifier) = (Secret::new("s 1"), Verifier::from_random([0; 32]));
+        let resource = ResourceIndicator::parse("https://mcp.example.com").unwrap();
+        let scopes = ScopeSet::parse("a b").unwrap();
+        let url = AuthorizationRequest::new("https://app/id", CALLBACK, &state, &verifier)
+            .with_resource(&resource)
+            .with_scopes(&scopes)
+            .with_dpop_key("key")
+            .with_parameter("prompt", "consent")
+            .unwrap()
+            .url(ENDPOINT)
+            .unwrap();
+        let (endpoint, query) = url.split_once('?').unwrap();
+        assert_eq!(endpoint, ENDPOINT);
+        let pairs = form::decode(query).unwrap();
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [
+                ("response_type", "code"),
+                ("client_id", "https://app/id"),
+                ("redirect_uri", CALLBACK),
+                ("state", "s 1"),
+                ("code_challenge", verifier.challenge().as_str()),
+                ("code_challenge_method", "S256"),
+                ("resource", "https://mcp.example.com"),
+                ("scope", "a b"),
+                ("dpop_jkt", "key"),
+                ("prompt", "consent"),
+            ]
+        );
+        assert!(
+            url.contains("&resource=https%3A%2F%2Fmcp.example.com&"),
+            "{url}"
+        );
+    }
+
+    #[test]
+    fn the_query_of_the_endpoint_is_kept_and_empty_scopes_are_left_out() {
+        let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
+        let none = ScopeSet::new();
+        let request =
+            AuthorizationRequest::new("c", CALLBACK, &state, &verifier).with_scopes(&none);
+        for (endpoint, start) in [
+            ("https://a/b", "https://a/b?response_type="),
+            ("https://a/b?", "https://a/b?response_type="),
+            ("https://a/b?c=d", "https://a/b?c=d&response_type="),
+        ] {
+            let url = request.url(endpoint).unwrap();
+            assert!(url.starts_with(start) && !url.contains("scope"), "{url}");
+        }
+    }
+
+    #[test]
+    fn unsafe_urls_are_not_opened() {
+        let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
+        let request = AuthorizationRequest::new("c", CALLBACK, &state, &verifier);
+        for endpoint in [
+            "javascript:alert(1)",
+            "http://auth.example.com/",
+            "https://a/#b",
+            "-a",
+        ] {
+            assert!(request.url(endpoint).is_err(), "{endpoint}");
+        }
+        let elsewhere = AuthorizationRequest::new("c", "http://evil.test/", &state, &verifier);
+        assert!(elsewhere.url(ENDPOINT).is_err());
+    }
+
+    #[test]
+    fn reserved_parameters_cannot_be_added() {
+        let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
+        let request = AuthorizationRequest::new("c", CALLBACK, &state, &verifier);
+        for name in RESERVED {
+            let refused = request.clone().with_parameter(name, "x").unwrap_err();
+            assert_eq!(refused.name, name);
+        }
+    }
+}

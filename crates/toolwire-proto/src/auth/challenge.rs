@@ -1,0 +1,244 @@
+//! `WWW-Authenticate`: how a server asks for a token, and what a client learns from it.
+//!
+//! Written by resource servers, read by clients (RFC 6750, section 3; RFC 9449, section 7.1; RFC 9728, section 5.1; spec
+//! 2026-07-28, authorization, "Error Handling"). Other schemes than `Bearer` and `DPoP` are skipped.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use super::scopes::ScopeSet;
+
+pub use self::read::{LONGEST_HEADER, parse};
+
+/// A demand for a token.
+///
+/// ```
+/// use toolwire_proto::auth::challenge::{self, Challenge, ChallengeError};
+///
+/// let challenge = Challenge::bearer()
+///     .with_error(ChallengeError::InvalidToken)
+///     .with_resource_metadata("https://mcp.example.com/.well-known/oauth-protected-resource/mcp");
+/// assert_eq!(challenge.status(), 401);
+/// let header = challenge.to_string();
+/// assert_eq!(challenge::parse([header.as_str()]), [challenge]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Challenge {
+    /// How the token has to be presented.
+    pub scheme: TokenScheme,
+    /// What is protected, in words of the server.
+    pub realm: Option<String>,
+    /// Why the request was refused; nothing when it had no token.
+    pub error: Option<ChallengeError>,
+    /// The same for developers. It is the server's text: show it, never act on it.
+    pub error_description: Option<String>,
+    /// The scopes that the request needs, separated by spaces; to be read with [`ScopeSet::parse`].
+    pub scope: Option<String>,
+    /// Where the metadata of the protected resource is; to be checked with
+    /// [`check_named_by`](super::endpoints::check_named_by) before it is fetched.
+    pub resource_metadata: Option<String>,
+    /// The algorithms that proofs may be signed with, separated by spaces (`DPoP` only).
+    pub algs: Option<String>,
+}
+
+impl Challenge {
+    /// A challenge of a scheme.
+    #[must_use]
+    pub const fn new(scheme: TokenScheme) -> Self {
+        Self {
+            scheme,
+            realm: None,
+            error: None,
+            error_description: None,
+            scope: None,
+            resource_metadata: None,
+            algs: None,
+        }
+    }
+
+    /// A demand for a bearer token.
+    #[must_use]
+    pub const fn bearer() -> Self {
+        Self::new(TokenScheme::Bearer)
+    }
+
+    /// A demand for a token that is bound to a key.
+    #[must_use]
+    pub const fn dpop() -> Self {
+        Self::new(TokenScheme::Dpop)
+    }
+
+    /// Sets what is protected.
+    #[must_use]
+    pub fn with_realm(mut self, realm: impl Into<String>) -> Self {
+        self.realm = Some(realm.into());
+        self
+    }
+
+    /// Sets why the request was refused.
+    #[must_use]
+    pub fn with_error(mut self, error: ChallengeError) -> Self {
+        self.error = Some(error);
+        self
+    }
+
+    /// Explains the refusal to developers.
+    #[must_use]
+    pub fn with_error_description(mut self, description: impl Into<String>) -> Self {
+        self.error_description = Some(description.into());
+        self
+    }
+
+    /// Names all scopes that the request needs; an empty set names nothing.
+    #[must_use]
+    pub fn with_scopes(mut self, scopes: &ScopeSet) -> Self {
+        self.scope = (!scopes.is_empty()).then(|| scopes.to_string());
+        self
+    }
+
+    /// Sets where the metadata of the resource is.
+    #[must_use]
+    pub fn with_resource_metadata(mut self, url: impl Into<String>) -> Self {
+        self.resource_metadata = Some(url.into());
+        self
+    }
+
+    /// Sets the algorithms of proofs, separated by spaces.
+    #[must_use]
+    pub fn with_algs(mut self, algs: impl Into<String>) -> Self {
+        self.algs = Some(algs.into());
+        self
+    }
+
+    /// The HTTP status that goes with it (RFC 6750, section 3.1).
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self.error {
+            Some(ChallengeError::InvalidRequest) => 400,
+            Some(ChallengeError::InsufficientScope) => 403,
+            _ => 401,
+        }
+    }
+
+    fn parameters(&self) -> [(&'static str, Option<&str>); 6] {
+        [
+            ("realm", self.realm.as_deref()),
+            ("error", self.error.as_ref().map(ChallengeError::as_str)),
+            ("error_description", self.error_description.as_deref()),
+            ("scope", self.scope.as_deref()),
+            ("resource_metadata", self.resource_metadata.as_deref()),
+            ("algs", self.algs.as_deref()),
+        ]
+    }
+}
+
+/// The value of the header. Whatever the texts hold, it is one line of printable ASCII.
+impl fmt::Display for Challenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.scheme.as_str())?;
+        let mut separator = " ";
+        for (name, value) in self.parameters() {
+            if let Some(value) = value {
+                write!(f, "{separator}{name}=")?;
+                write_quoted(f, value)?;
+                separator = ", ";
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A quoted string (RFC 9110, section 5.6.4) in which characters that are not printable ASCII have become `?`.
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    use fmt::Write as _;
+
+    f.write_char('"')?;
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => write!(f, "\\{character}")?,
+            ' '..='~' => f.write_char(character)?,
+            _ => f.write_char('?')?,
+        }
+    }
+    f.write_char('"')
+}
+
+/// How a token is presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TokenScheme {
+    /// Whoever has the token may use it (RFC 6750).
+    Bearer,
+    /// The token comes with a proof that its key is there, too (RFC 9449).
+    Dpop,
+}
+
+impl TokenScheme {
+    /// The name in headers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::Dpop => "DPoP",
+        }
+    }
+
+    /// Reads a name, in any case (RFC 9110, section 11.1).
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Bearer, Self::Dpop]
+            .into_iter()
+            .find(|scheme| scheme.as_str().eq_ignore_ascii_case(name))
+    }
+}
+
+/// Why a request was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChallengeError {
+    /// The request itself is malformed.
+    InvalidRequest,
+    /// The token is expired, revoked, malformed or meant for somebody else.
+    InvalidToken,
+    /// The token is good but grants too little.
+    InsufficientScope,
+    /// The proof has to carry the nonce of the `DPoP-Nonce` header.
+    UseDpopNonce,
+    /// The proof is missing or wrong.
+    InvalidDpopProof,
+    /// A code of some extension.
+    Other(String),
+}
+
+impl ChallengeError {
+    /// The code on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidToken => "invalid_token",
+            Self::InsufficientScope => "insufficient_scope",
+            Self::UseDpopNonce => "use_dpop_nonce",
+            Self::InvalidDpopProof => "invalid_dpop_proof",
+            Self::Other(code) => code,
+        }
+    }
+
+    fn from_code(code: String) -> Self {
+        let known = [
+            Self::InvalidRequest,
+            Self::InvalidToken,
+            Self::InsufficientScope,
+            Self::UseDpopNonce,
+            Self::InvalidDpopProof,
+        ];
+        known
+            .into_iter()
+            .find(|error| error.as_str() == code)
+            .unwrap_or(Self::Other(code))
+    }
+}

@@ -1,0 +1,17 @@
+//! Which metadata is believed, and what a client concludes from it.
+
+mod client_auth;
+mod client_id_document;
+mod registration;
+mod resource;
+mod server;
+
+pub use self::client_auth::{AuthMethod, ClientCredentials, NoAuthMethod};
+pub use self::client_id_document::{
+    DocumentRefused, MAX_REDIRECT_URIS, check_client_id_document, check_client_id_url,
+};
+pub use self::registration::{CredentialsOfOther, Registration, RegistrationOptions};
+pub use self::resource::{CheckedResource, ResourceRefused, check_resource};
+pub use self::server::{
+    IssuerPolicy, ServerRefused, check_identity, check_server, takes_identity_assertions,
+};

@@ -1,0 +1,252 @@
+//! Client ids that are URLs, and the documents found there.
+//!
+//! draft-ietf-oauth-client-id-metadata-document-00, sections 2 to 4; spec 2026-07-28, authorization/client-registration,
+//! "Client ID Metadata Documents". For clients that publish such a document, and for authorization servers and proxies
+//! that read one.
+
+use std::fmt;
+
+use serde::Deserialize as _;
+use toolwire_types::auth::{ClientIdMetadataDocument, JwkSet};
+
+use crate::auth::endpoints::{InvalidUrl, UrlProblem};
+use crate::auth::jwk_rules;
+use crate::auth::redirect_uri;
+use crate::auth::web_url::WebUrl;
+
+/// How many redirect URIs a document may have.
+pub const MAX_REDIRECT_URIS: usize = 100;
+
+/// Checks that a URL can be the id of a client.
+///
+/// # Errors
+/// When it is not `https`, has no path, or has a fragment or dots in its path. User info makes it no URL at all.
+pub fn check_client_id_url(url: &str) -> Result<(), InvalidUrl> {
+    let parsed = WebUrl::parse(url)?;
+    let problem = if !parsed.is_secure {
+        UrlProblem::NotHttps
+    } else if parsed.has_fragment {
+        UrlProblem::HasFragment
+    } else if parsed.trimmed_path().is_empty() {
+        UrlProblem::HasNoPath
+    } else if parsed.has_dot_segments() {
+        UrlProblem::HasDotSegments
+    } else {
+        return Ok(());
+    };
+    Err(InvalidUrl::new(url, problem))
+}
+
+/// Checks a document that is, or is to be, at a URL.
+///
+/// # Errors
+/// When the URL can be nobody's id, or the document calls itself by another, lacks a name or redirect URIs, has some
+/// that nobody may be sent to, or holds or relies on secrets: everybody can read it.
+pub fn check_client_id_document(
+    document: &ClientIdMetadataDocument,
+    url: &str,
+) -> Result<(), DocumentRefused> {
+    check_client_id_url(url).map_err(DocumentRefused::Url)?;
+    if document.client_id != url {
+        return Err(DocumentRefused::OtherClient);
+    }
+    let metadata = &document.metadata;
+    if metadata.client_name.as_deref().is_none_or(str::is_empty) {
+        return Err(DocumentRefused::Missing("client_name"));
+    }
+    let redirect_uris = metadata.redirect_uris.as_deref().unwrap_or_default();
+    if redirect_uris.is_empty() {
+        return Err(DocumentRefused::Missing("redirect_uris"));
+    }
+    if redirect_uris.len() > MAX_REDIRECT_URIS {
+        return Err(DocumentRefused::TooManyRedirectUris);
+    }
+    for uri in redirect_uris {
+        redirect_uri::check(uri).map_err(DocumentRefused::Url)?;
+    }
+    let method = metadata.token_endpoint_auth_method.as_deref();
+    if method.is_some_and(|method| method.starts_with("client_secret")) {
+        return Err(DocumentRefused::Secret("token_endpoint_auth_method"));
+    }
+    for name in ["client_secret", "client_secret_expires_at"] {
+        if metadata.extra.contains_key(name) {
+            return Err(DocumentRefused::Secret(name));
+        }
+    }
+    if let Some(jwks) = &metadata.jwks {
+        let keys = JwkSet::deserialize(jwks).map_err(|_| DocumentRefused::Missing("jwks.keys"))?;
+        if keys.keys.iter().any(jwk_rules::is_secret) {
+            return Err(DocumentRefused::Secret("jwks"));
+        }
+    }
+    Ok(())
+}
+
+/// Why a document about a client is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DocumentRefused {
+    /// Its own URL, or one of its redirect URIs, cannot be used.
+    Url(InvalidUrl),
+    /// Its `client_id` is not the URL it was found at.
+    OtherClient,
+    /// It lacks a member.
+    Missing(&'static str),
+    /// It has more than [`MAX_REDIRECT_URIS`].
+    TooManyRedirectUris,
+    /// It holds a secret, or relies on one, in this member.
+    Secret(&'static str),
+}
+
+impl fmt::Display for DocumentRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(_) => f.write_str("the client's document has a URL that cannot be used"),
+            Self::OtherClient => {
+                f.write_str("the `client_id` of the client's document is not the document's URL")
+            }
+            Self::Missing(name) => write!(f, "the client's document has no `{name}`"),
+            Self::TooManyRedirectUris => write!(
+                f,
+                "the client's document has more than {MAX_REDIRECT_URIS} redirect URIs"
+            ),
+            Self::Secret(name) => write!(
+                f,
+                "the client's document, which everybody can read, has a secret in `{name}`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DocumentRefused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Url(invalid) => Some(invalid),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const URL: &str = "https://app.example.com/oauth/client-metadata.json";
+
+    fn judged(changes: Value) -> Result<(), DocumentRefused> {
+        let mut document = json!({
+            "client_id": URL, "client_name": "Example MCP Client",
+            "redirect_uris": ["http://127.0.0.1:3000/callback", "http://localhost:3000/callback"],
+            "grant_types": ["authorization_code"], "token_endpoint_auth_method": "none",
+        });
+        if let (Value::Object(document), Value::Object(changes)) = (&mut document, changes) {
+            document.extend(changes);
+        }
+        let document = serde_json::from_value(document).unwrap();
+        check_client_id_document(&document, URL)
+    }
+
+    #[test]
+    fn the_example_of_the_specification_is_accepted() {
+        assert_eq!(judged(json!({})), Ok(()));
+        assert_eq!(judged(json!({"token_endpoint_auth_method": null})), Ok(()));
+        let keys = json!({"keys": [{"kty": "EC", "crv": "P-256", "x": "a", "y": "b"}]});
+        let with_key = json!({"token_endpoint_auth_method": "private_key_jwt", "jwks": keys});
+        assert_eq!(judged(with_key), Ok(()));
+    }
+
+    #[test]
+    fn ids_are_plain_secure_urls_with_a_path() {
+        #[track_caller]
+        fn check(url: &str, expected: Option<UrlProblem>) {
+            let problem = check_client_id_url(url).err().map(|error| error.problem);
+            assert_eq!(problem, expected, "{url}");
+        }
+        check(URL, None);
+        check("https://example.com/client?v=1", None);
+        check("http://example.com/client.json", Some(UrlProblem::NotHttps));
+        check("http://localhost/client.json", Some(UrlProblem::NotHttps));
+        check("https://example.com", Some(UrlProblem::HasNoPath));
+        check("https://example.com/", Some(UrlProblem::HasNoPath));
+        check("https://example.com/a#b", Some(UrlProblem::HasFragment));
+        check(
+            "https://example.com/a/../b",
+            Some(UrlProblem::HasDotSegments),
+        );
+        check(
+            "https://example.com/%2e/b",
+            Some(UrlProblem::HasDotSegments),
+        );
+        check("https://user@example.com/a", Some(UrlProblem::Malformed));
+        check("client-1", Some(UrlProblem::Malformed));
+    }
+
+    #[test]
+    fn a_document_calls_itself_by_its_url() {
+        for other in [
+            "https://app.example.com/oauth/other.json",
+            "https://APP.example.com/oauth/client-metadata.json",
+            "https://app.example.com:443/oauth/client-metadata.json",
+            "https://app.example.com/oauth/client-metadata.json?",
+        ] {
+            let refused = judged(json!({"client_id": other}));
+            assert_eq!(refused, Err(DocumentRefused::OtherClient), "{other}");
+        }
+    }
+
+    #[test]
+    fn names_and_redirect_uris_are_there_and_usable() {
+        for missing in [json!(null), json!("")] {
+            let refused = judged(json!({"client_name": missing}));
+            assert_eq!(refused, Err(DocumentRefused::Missing("client_name")));
+        }
+        for missing in [json!(null), json!([])] {
+            let refused = judged(json!({"redirect_uris": missing}));
+            assert_eq!(refused, Err(DocumentRefused::Missing("redirect_uris")));
+        }
+        for uri in [
+            "http://app.example.com/cb",
+            "javascript:alert(1)",
+            "https://a/cb#x",
+        ] {
+            let refused = judged(json!({"redirect_uris": ["https://a/cb", uri]}));
+            assert!(matches!(refused, Err(DocumentRefused::Url(_))), "{uri}");
+        }
+        let uris = |count: usize| json!({"redirect_uris": vec!["https://a/cb"; count]});
+        assert_eq!(judged(uris(MAX_REDIRECT_URIS)), Ok(()));
+        let refused = judged(uris(MAX_REDIRECT_URIS + 1));
+        assert_eq!(refused, Err(DocumentRefused::TooManyRedirectUris));
+    }
+
+    #[test]
+    fn secrets_have_no_place_in_it() {
+        let check = |changes: Value, member: &'static str| {
+            assert_eq!(judged(changes), Err(DocumentRefused::Secret(member)));
+        };
+        check(json!({"client_secret": "s"}), "client_secret");
+        check(json!({"client_secret": null}), "client_secret");
+        check(
+            json!({"client_secret_expires_at": 0}),
+            "client_secret_expires_at",
+        );
+        for method in [
+            "client_secret_basic",
+            "client_secret_post",
+            "client_secret_jwt",
+        ] {
+            let changes = json!({"token_endpoint_auth_method": method});
+            check(changes, "token_endpoint_auth_method");
+        }
+        check(json!({"jwks": {"keys": [{"kty": "EC", "d": "s"}]}}), "jwks");
+        check(
+            json!({"jwks": {"keys": [{"kty": "oct", "k": "s"}]}}),
+            "jwks",
+        );
+        assert_eq!(
+            judged(json!({"jwks": 5})),
+            Err(DocumentRefused::Missing("jwks.keys"))
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! PKCE (RFC 7636): a secret that ties the code to whoever asked for it.
+//!
+//! Only `S256` exists here. `plain` protects nothing once the authorization request has been seen (OAuth 2.1, section
+//! 7.5.1; spec 2026-07-28, authorization/security-considerations, "Authorization Code Protection").
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+use toolwire_types::auth::Secret;
+
+/// The name of the only method.
+pub const METHOD: &str = "S256";
+
+/// How long a verifier may be (RFC 7636, section 4.1).
+const LENGTHS: std::ops::RangeInclusive<usize> = 43..=128;
+
+/// The secret that a client keeps until it redeems the code.
+///
+/// ```
+/// use toolwire_proto::auth::pkce::{self, Verifier};
+///
+/// let verifier = Verifier::from_random([7; 32]);
+/// let challenge = verifier.challenge();
+/// assert_eq!(pkce::verify(verifier.as_secret().expose(), &challenge, Some("S256")), Ok(()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verifier(Secret);
+
+impl Verifier {
+    /// Makes a verifier of 256 bits that come from a secure random source.
+    #[must_use]
+    pub fn from_random(bytes: [u8; 32]) -> Self {
+        Self(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// Takes a verifier back from where it was kept; nothing when it is none.
+    #[must_use]
+    pub fn from_stored(text: Secret) -> Option<Self> {
+        is_verifier(text.expose()).then_some(Self(text))
+    }
+
+    /// What the authorization request carries.
+    #[must_use]
+    pub fn challenge(&self) -> String {
+        challenge_of(self.0.expose())
+    }
+
+    /// What the token request carries.
+    #[must_use]
+    pub fn as_secret(&self) -> &Secret {
+        &self.0
+    }
+}
+
+/// Compares a verifier with the challenge that came before it, for an authorization server.
+///
+/// # Errors
+/// When the method was not `S256` (a missing one means `plain`), the verifier is malformed, or it is not the one.
+pub fn verify(verifier: &str, challenge: &str, method: Option<&str>) -> Result<(), PkceRefused> {
+    if method != Some(METHOD) {
+        return Err(PkceRefused::Method);
+    }
+    if !is_verifier(verifier) {
+        return Err(PkceRefused::Malformed);
+    }
+    // Secrets compare in constant time.
+    if Secret::new(challenge_of(verifier)) == Secret::new(challenge) {
+        Ok(())
+    } else {
+        Err(PkceRefused::Mismatch)
+    }
+}
+
+fn challenge_of(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
+}
+
+fn is_verifier(text: &str) -> bool {
+    LENGTHS.contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'))
+}
+
+/// Why a code is not given a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PkceRefused {
+    /// The method is not `S256`.
+    Method,
+    /// The verifier is malformed.
+    Malformed,
+    /// The verifier does not fit the challenge.
+    Mismatch,
+}
+
+impl fmt::Display for PkceRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Method => "the code challenge method must be S256",
+            Self::Malformed => "the code verifier must be 43 to 128 unreserved characters",
+            Self::Mismatch => "the code verifier does not fit the code challenge",
+        })
+    }
+}
+
+impl std::error::Error for PkceRefused {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// RFC 7636, appendix B.
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+    #[test]
+    fn the_example_of_the_rfc_fits() {
+        let bytes = [
+            116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212,
+            37, 77, 105, 214, 191, 240, 91, 88, 5, 88, 83, 132, 141, 121,
+        ];
+        let verifier = Verifier::from_random(bytes);
+        assert_eq!(verifier.as_secret().expose(), VERIFIER);
+        assert_eq!(verifier.challenge(), CHALLENGE);
+        assert_eq!(verify(VERIFIER, CHALLENGE, Some("S256")), Ok(()));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let check = |verifier: &str, challenge: &str, method, expected| {
+            assert_eq!(verify(verifier, challenge, method), Err(expected));
+        };
+        check(VERIFIER, VERIFIER, Some("plain"), PkceRefused::Method);
+        check(VERIFIER, CHALLENGE, None, PkceRefused::Method);
+        check(VERIFIER, CHALLENGE, Some("s256"), PkceRefused::Method);
+        check(VERIFIER, VERIFIER, Some(METHOD), PkceRefused::Mismatch);
+        check(VERIFIER, "", Some(METHOD), PkceRefused::Mismatch);
+        check(
+            &VERIFIER.replace('d', "e"),
+            CHALLENGE,
+            Some(METHOD),
+            PkceRefused::Mismatch,
+        );
+        check("", CHALLENGE, Some(METHOD), PkceRefused::Malformed);
+        check(
+            &VERIFIER.replace('d', "ü"),
+            CHALLENGE,
+            Some(METHOD),
+            PkceRefused::Malformed,
+        );
+        check(
+            &VERIFIER.replace('d', "+"),
+            CHALLENGE,
+            Some(METHOD),
+            PkceRefused::Malformed,
+        );
+    }
+
+    #[test]
+    fn verifiers_have_43_to_128_characters() {
+        for (length, expected) in [(42, false), (43, true), (128, true), (129, false)] {
+            let text = Secret::new("a".repeat(length));
+            assert_eq!(Verifier::from_stored(text).is_some(), expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn verifiers_do_not_print() {
+        let printed = format!("{:?}", Verifier::from_random([1; 32]));
+        assert!(!printed.contains("AQEB"), "{printed}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_verifier_fits_its_challenge_and_no_other(one: [u8; 32], other: [u8; 32]) {
+            let (first, second) = (Verifier::from_random(one), Verifier::from_random(other));
+            let fits = verify(first.as_secret().expose(), &second.challenge(), Some(METHOD));
+            prop_assert_eq!(fits.is_ok(), one == other);
+            prop_assert_eq!(Verifier::from_stored(first.as_secret().clone()), Some(first));
+        }
+    }
+}

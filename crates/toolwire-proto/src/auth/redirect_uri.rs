@@ -1,0 +1,197 @@
+//! Redirect URIs: where a user may be sent back to with a code.
+//!
+//! Spec 2026-07-28, authorization/security-considerations, "Communication Security" and "Open Redirection"; OAuth 2.1,
+//! section 2.3.1; RFC 8252, section 7.3. They are compared as texts. Only the port of an `http` URI on this machine may
+//! differ, since a native client listens on whichever is free.
+
+use toolwire_types::auth::ApplicationType;
+
+use super::web_url::{InvalidUrl, UrlProblem, WebUrl};
+
+/// Checks a URI that a client wants to register.
+///
+/// # Errors
+/// When it is neither `https` nor on this machine, or has a fragment. Private schemes are refused, too.
+pub fn check(uri: &str) -> Result<(), InvalidUrl> {
+    super::endpoints::check(uri)?;
+    if WebUrl::parse(uri)?.has_dot_segments() {
+        return Err(InvalidUrl::new(uri, UrlProblem::HasDotSegments));
+    }
+    Ok(())
+}
+
+/// Whether a user may be sent to a URI, given those that the client registered.
+#[must_use]
+pub fn is_registered(requested: &str, registered: &[String]) -> bool {
+    check(requested).is_ok() && registered.iter().any(|own| matches(own, requested))
+}
+
+/// What a client calls itself when it registers: native if users come back to their own machine, else web (spec
+/// 2026-07-28, authorization/client-registration, "Application Type and Redirect URI Constraints").
+#[must_use]
+pub fn application_type(redirect_uris: &[String]) -> ApplicationType {
+    let is_local = |uri: &String| WebUrl::parse(uri).is_ok_and(|url| url.is_loopback());
+    if redirect_uris.iter().any(is_local) {
+        ApplicationType::Native
+    } else {
+        ApplicationType::Web
+    }
+}
+
+fn matches(registered: &str, requested: &str) -> bool {
+    if registered == requested {
+        return true;
+    }
+    match (portless(registered), portless(requested)) {
+        (Some(registered), Some(requested)) => registered == requested,
+        _ => false,
+    }
+}
+
+/// Host, path and query of a plain `http` URI on this machine, the only kind whose port may vary. `localhost` and the
+/// addresses stay different hosts: they may lead to different programs.
+fn portless(uri: &str) -> Option<(String, &str, Option<&str>)> {
+    let url = WebUrl::parse(uri).ok()?;
+    let is_variable = !url.is_secure && url.is_loopback() && !url.has_fragment;
+    is_variable.then(|| (url.host().to_string(), url.path, url.query))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_safe_uris_can_be_registered() {
+        for uri in [
+            "https://app.example.com/callback?a=b",
+            "http://127.0.0.1/callback",
+            "http://127.0.0.1:3000/callback",
+            "http://[::1]:3000/callback",
+            "http://localhost:3000/callback",
+            "https://app.example.com",
+        ] {
+            assert_eq!(check(uri), Ok(()), "{uri}");
+        }
+        for uri in [
+            "",
+            "/callback",
+            "http://app.example.com/callback",
+            "http://localhost.example.com/callback",
+            "http://192.168.0.1/callback",
+            "https://app.example.com/callback#",
+            "https://app.example.com/callback#a",
+            "https://user@app.example.com/callback",
+            "https://app.example.com/a/../callback",
+            "com.example.app:/callback",
+            "javascript:alert(1)",
+            "data:text/html,a",
+            "urn:ietf:wg:oauth:2.0:oob",
+            "https://app.example.com\\@evil.test/",
+            "https://*.example.com/callback",
+        ] {
+            assert!(check(uri).is_err(), "{uri}");
+        }
+    }
+
+    #[test]
+    fn uris_match_character_by_character() {
+        #[track_caller]
+        fn check(requested: &str, expected: bool) {
+            let registered = [
+                "https://app.example.com/callback".to_owned(),
+                "https://app.example.com/other?a=b".to_owned(),
+            ];
+            assert_eq!(
+                is_registered(requested, &registered),
+                expected,
+                "{requested}"
+            );
+        }
+        check("https://app.example.com/callback", true);
+        check("https://app.example.com/other?a=b", true);
+        check("https://app.example.com/callback/", false);
+        check("https://app.example.com/callback?a=b", false);
+        check("https://app.example.com:443/callback", false);
+        check("https://app.example.com:8443/callback", false);
+        check("https://APP.example.com/callback", false);
+        check("https://app.example.com/Callback", false);
+        check("https://app.example.com/callback/../evil", false);
+        check("https://app.example.com/other?a=b&c=d", false);
+        check("https://evil.test/callback", false);
+        check("https://app.example.com.evil.test/callback", false);
+        check("http://app.example.com/callback", false);
+    }
+
+    #[test]
+    fn the_port_of_this_machine_may_vary_and_nothing_else() {
+        #[track_caller]
+        fn check(registered: &str, requested: &str, expected: bool) {
+            let registered = [registered.to_owned()];
+            assert_eq!(
+                is_registered(requested, &registered),
+                expected,
+                "{requested}"
+            );
+        }
+        let address = "http://127.0.0.1/callback";
+        check(address, "http://127.0.0.1:51004/callback", true);
+        check(
+            "http://127.0.0.1:3000/callback",
+            "http://127.0.0.1:51004/callback",
+            true,
+        );
+        check("http://127.0.0.1:3000/callback", address, true);
+        check("http://[::1]/callback", "http://[::1]:51004/callback", true);
+        check(
+            "http://localhost/callback",
+            "http://localhost:51004/callback",
+            true,
+        );
+        check(address, "http://127.0.0.1:51004/other", false);
+        check(address, "http://127.0.0.1:51004/callback?a=b", false);
+        check(address, "http://127.0.0.2:51004/callback", false);
+        check(address, "http://localhost:51004/callback", false);
+        check(
+            "http://localhost/callback",
+            "http://127.0.0.1:51004/callback",
+            false,
+        );
+        check(
+            "http://localhost/callback",
+            "http://[::1]:51004/callback",
+            false,
+        );
+        check(address, "https://127.0.0.1:51004/callback", false);
+        check(
+            "https://localhost/callback",
+            "https://localhost:51004/callback",
+            false,
+        );
+        check(address, "http://127.0.0.1:51004/callback#a", false);
+        check(address, "http://127.0.0.1:51004@evil.test/callback", false);
+        check(address, "http://127.0.0.1.evil.test:51004/callback", false);
+    }
+
+    #[test]
+    fn clients_on_the_machine_of_the_user_are_native() {
+        let check = |uris: &[&str], expected: ApplicationType| {
+            let uris: Vec<String> = uris.iter().map(ToString::to_string).collect();
+            assert_eq!(application_type(&uris), expected, "{uris:?}");
+        };
+        check(&["http://127.0.0.1/cb"], ApplicationType::Native);
+        check(&["http://localhost:3000/cb"], ApplicationType::Native);
+        check(
+            &["https://a.example/cb", "http://[::1]/cb"],
+            ApplicationType::Native,
+        );
+        check(&["https://a.example/cb"], ApplicationType::Web);
+        check(&[], ApplicationType::Web);
+    }
+
+    #[test]
+    fn what_must_not_be_registered_does_not_match_itself() {
+        for uri in ["javascript:alert(1)", "http://evil.test/", "https://a/#b"] {
+            assert!(!is_registered(uri, &[uri.to_owned()]), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Scopes that imply others, and what a token lacks.
+//!
+//! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": servers account for broader scopes that imply narrower
+//! ones. "Scope Challenge Handling": all missing scopes are named at once.
+
+use std::collections::BTreeMap;
+
+use super::ScopeSet;
+
+/// Which scopes imply which others. None do unless they are named here.
+///
+/// ```
+/// use toolwire_proto::auth::scopes::{ScopeHierarchy, ScopeSet};
+///
+/// let hierarchy = ScopeHierarchy::new().with_implied("files:write", ["files:read"]);
+/// let granted = ScopeSet::parse("files:write")?;
+/// let required = ScopeSet::parse("files:read mail:read")?;
+/// assert_eq!(hierarchy.missing(&required, &granted).to_string(), "mail:read");
+/// # Ok::<(), toolwire_proto::auth::scopes::InvalidScope>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScopeHierarchy {
+    implied: BTreeMap<String, Vec<String>>,
+}
+
+impl ScopeHierarchy {
+    /// No scope implies another.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            implied: BTreeMap::new(),
+        }
+    }
+
+    /// Lets a scope imply others, and what those imply.
+    #[must_use]
+    pub fn with_implied<S: Into<String>>(
+        mut self,
+        broader: impl Into<String>,
+        narrower: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let implied = self.implied.entry(broader.into()).or_default();
+        implied.extend(narrower.into_iter().map(Into::into));
+        self
+    }
+
+    /// The required scopes that are neither granted nor implied by granted ones, all of them.
+    #[must_use]
+    pub fn missing(&self, required: &ScopeSet, granted: &ScopeSet) -> ScopeSet {
+        required.without(&self.closure(granted))
+    }
+
+    /// The scopes and everything they imply; a circle implies all of its members.
+    fn closure(&self, granted: &ScopeSet) -> ScopeSet {
+        let mut closure = granted.clone();
+        let mut at = 0;
+        while let Some(scope) = closure.0.get(at) {
+            for narrower in self.implied.get(scope).into_iter().flatten() {
+                if !closure.contains(narrower) {
+                    closure.0.push(narrower.clone());
+                }
+            }
+            at += 1;
+        }
+        closure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_missing_is_named() {
+        let hierarchy = ScopeHierarchy::new()
+            .with_implied("admin", ["write"])
+            .with_implied("write", ["read", "list"])
+            .with_implied("list", ["write"]);
+        let check = |required: &str, granted: &str, expected: &str| {
+            let set = |text| ScopeSet::parse(text).unwrap();
+            let missing = hierarchy.missing(&set(required), &set(granted));
+            assert_eq!(missing.to_string(), expected, "{required} of {granted}");
+        };
+        check("", "", "");
+        check("read write mail", "", "read write mail");
+        check("read", "read", "");
+        check("read", "admin", "");
+        check("read write mail chat", "admin", "mail chat");
+        check("admin read", "write", "admin");
+        check("write", "list", "");
+        check("write", "read", "write");
+    }
+
+    #[test]
+    fn nothing_is_implied_by_itself() {
+        let set = |text| ScopeSet::parse(text).unwrap();
+        let missing = ScopeHierarchy::new().missing(&set("files:read"), &set("files files:*"));
+        assert_eq!(missing.to_string(), "files:read");
+    }
+}

@@ -1,0 +1,197 @@
+//! Requests to a token endpoint: the form to post, and the header that says who posts it.
+//!
+//! OAuth 2.1, sections 2.4 and 4; RFC 8707 for `resource`; RFC 7523 for assertions; RFC 8693 for exchanging tokens. Data
+//! only: signing an assertion and sending the form are somebody else's.
+
+mod assertion;
+mod client;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use toolwire_types::auth::Secret;
+
+use super::form;
+use super::pkce::Verifier;
+use super::resource_indicator::ResourceIndicator;
+use super::scopes::ScopeSet;
+
+pub use self::assertion::{ASSERTION_LIFETIME, ClientAssertionClaims};
+pub use self::client::ClientAuthentication;
+
+/// The content type of the body.
+pub const CONTENT_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The token type of an identity assertion (extension enterprise-managed authorization).
+pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+
+/// What a client gives for a token.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Grant<'a> {
+    /// The code of a redirect.
+    AuthorizationCode {
+        /// The code.
+        code: &'a Secret,
+        /// The redirect URI of the authorization request.
+        redirect_uri: &'a str,
+        /// What the code's challenge was made of.
+        verifier: &'a Verifier,
+    },
+    /// A refresh token.
+    RefreshToken(&'a Secret),
+    /// Nothing but who the client is (extension OAuth client credentials).
+    ClientCredentials,
+    /// A signed assertion: of an enterprise's identity provider, or of a workload (RFC 7523).
+    JwtBearer(&'a Secret),
+    /// A token of an identity provider, for an assertion to an MCP server's authorization server (RFC 8693).
+    ExchangeForAssertion {
+        /// The token to exchange.
+        subject_token: &'a Secret,
+        /// What it is.
+        subject_token_type: SubjectTokenType,
+        /// The issuer of the authorization server that will be shown the assertion.
+        audience: &'a str,
+    },
+}
+
+/// What kind of token is exchanged (RFC 8693, section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SubjectTokenType {
+    /// An ID token of OpenID Connect.
+    IdToken,
+    /// A refresh token, after a sign-in with SAML.
+    RefreshToken,
+}
+
+impl SubjectTokenType {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::IdToken => "urn:ietf:params:oauth:token-type:id_token",
+            Self::RefreshToken => "urn:ietf:params:oauth:token-type:refresh_token",
+        }
+    }
+}
+
+/// A request to a token endpoint.
+///
+/// ```
+/// use toolwire_proto::auth::token_request::{ClientAuthentication, Grant, TokenRequest};
+/// use toolwire_types::auth::Secret;
+///
+/// let refresh_token = Secret::new("tGzv3JOkF0XG5Qx2TlKWIA");
+/// let client = ClientAuthentication::Public { client_id: "s6BhdRkqt3" };
+/// let request = TokenRequest::new(Grant::RefreshToken(&refresh_token), client);
+/// assert_eq!(
+///     request.body().expose(),
+///     "grant_type=refresh_token&refresh_token=tGzv3JOkF0XG5Qx2TlKWIA&client_id=s6BhdRkqt3"
+/// );
+/// assert!(request.authorization().is_none());
+/// ```
+#[derive(Clone)]
+pub struct TokenRequest {
+    form: Vec<(&'static str, Secret)>,
+    authorization: Option<Secret>,
+}
+
+impl TokenRequest {
+    /// A request of a client for what it gives.
+    #[must_use]
+    pub fn new(grant: Grant<'_>, client: ClientAuthentication<'_>) -> Self {
+        let mut request = Self {
+            form: Vec::new(),
+            authorization: client.authorization(),
+        };
+        match grant {
+            Grant::AuthorizationCode {
+                code,
+                redirect_uri,
+                verifier,
+            } => {
+                request.push("grant_type", "authorization_code");
+                request.push("code", code.expose());
+                request.push("redirect_uri", redirect_uri);
+                request.push("code_verifier", verifier.as_secret().expose());
+            }
+            Grant::RefreshToken(token) => {
+                request.push("grant_type", "refresh_token");
+                request.push("refresh_token", token.expose());
+            }
+            Grant::ClientCredentials => request.push("grant_type", "client_credentials"),
+            Grant::JwtBearer(assertion) => {
+                request.push("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
+                request.push("assertion", assertion.expose());
+            }
+            Grant::ExchangeForAssertion {
+                subject_token,
+                subject_token_type,
+                audience,
+            } => {
+                request.push(
+                    "grant_type",
+                    "urn:ietf:params:oauth:grant-type:token-exchange",
+                );
+                request.push("requested_token_type", ID_JAG);
+                request.push("audience", audience);
+                request.push("subject_token", subject_token.expose());
+                request.push("subject_token_type", subject_token_type.as_str());
+            }
+        }
+        for (name, value) in client.parameters().into_iter().flatten() {
+            request.push(name, value);
+        }
+        request
+    }
+
+    /// Names the server that the token is for, as in the authorization request: always, from 2025-06-18 on.
+    #[must_use]
+    pub fn with_resource(mut self, resource: &ResourceIndicator) -> Self {
+        self.push("resource", resource.as_str());
+        self
+    }
+
+    /// Asks for scopes; an empty set asks for none.
+    #[must_use]
+    pub fn with_scopes(mut self, scopes: &ScopeSet) -> Self {
+        if !scopes.is_empty() {
+            self.push("scope", &scopes.to_string());
+        }
+        self
+    }
+
+    fn push(&mut self, name: &'static str, value: &str) {
+        self.form.push((name, Secret::new(value)));
+    }
+
+    /// The form to post, of the type [`CONTENT_TYPE`].
+    #[must_use]
+    pub fn body(&self) -> Secret {
+        Secret::new(form::encode(self.parameters()))
+    }
+
+    /// The `Authorization` header, if the client proves itself with one.
+    #[must_use]
+    pub fn authorization(&self) -> Option<&Secret> {
+        self.authorization.as_ref()
+    }
+
+    /// The parameters of the form. Most values are secret.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.form
+            .iter()
+            .map(|(name, value)| (*name, value.expose()))
+    }
+}
+
+impl fmt::Debug for TokenRequest {
+    /// The names of the parameters, without their values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.parameters().map(|(name, _)| name).collect();
+        f.debug_struct("TokenRequest")
+            .field("form", &names)
+            .field("authorization", &self.authorization)
+            .finish()
+    }
+}

@@ -1,0 +1,73 @@
+//! How a client says who it is, to a token endpoint (OAuth 2.1, section 2.4).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use toolwire_types::auth::Secret;
+
+use crate::auth::form;
+
+/// Who asks, and how that is proved.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum ClientAuthentication<'a> {
+    /// Nothing is proved: `none`.
+    Public {
+        /// The client's id.
+        client_id: &'a str,
+    },
+    /// A password in the header: `client_secret_basic`.
+    Basic {
+        /// The client's id.
+        client_id: &'a str,
+        /// Its password.
+        client_secret: &'a Secret,
+    },
+    /// A password in the body: `client_secret_post`.
+    Post {
+        /// The client's id.
+        client_id: &'a str,
+        /// Its password.
+        client_secret: &'a Secret,
+    },
+    /// A signed assertion, which also says who the client is: `private_key_jwt` (RFC 7523, section 2.2).
+    Assertion(&'a Secret),
+}
+
+impl<'a> ClientAuthentication<'a> {
+    pub(super) fn authorization(self) -> Option<Secret> {
+        let Self::Basic {
+            client_id,
+            client_secret,
+        } = self
+        else {
+            return None;
+        };
+        // RFC 6749, section 2.3.1: both are form-encoded first, so that the colon between them is the only one.
+        let mut pair = String::new();
+        form::encode_into(&mut pair, client_id);
+        pair.push(':');
+        form::encode_into(&mut pair, client_secret.expose());
+        Some(Secret::new(format!("Basic {}", STANDARD.encode(pair))))
+    }
+
+    pub(super) fn parameters(self) -> [Option<(&'static str, &'a str)>; 2] {
+        match self {
+            Self::Public { client_id } => [Some(("client_id", client_id)), None],
+            Self::Basic { .. } => [None, None],
+            Self::Post {
+                client_id,
+                client_secret,
+            } => [
+                Some(("client_id", client_id)),
+                Some(("client_secret", client_secret.expose())),
+            ],
+            Self::Assertion(assertion) => [
+                Some((
+                    "client_assertion_type",
+                    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+                )),
+                Some(("client_assertion", assertion.expose())),
+            ],
+        }
+    }
+}

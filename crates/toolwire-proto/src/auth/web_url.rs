@@ -1,0 +1,330 @@
+//! Absolute `http` and `https` URLs, read strictly and compared part by part.
+//!
+//! What two parsers could read differently is refused: user info, backslashes, spaces, characters outside ASCII, hosts
+//! that are numbers in disguise. The text stays as it came, since several rules of OAuth compare it byte by byte.
+
+use std::fmt;
+
+use crate::http::authority::{Authority, Host};
+use crate::http::shown;
+
+/// The longest URL that is read, in bytes.
+pub const LONGEST_URL: usize = 8 * 1024;
+
+/// A URL in its parts; the path is empty or begins with a slash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WebUrl<'a> {
+    pub(super) is_secure: bool,
+    pub(super) path: &'a str,
+    pub(super) query: Option<&'a str>,
+    pub(super) has_fragment: bool,
+    authority: Authority<'a>,
+    /// The authority as it was written.
+    written_authority: &'a str,
+}
+
+impl<'a> WebUrl<'a> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, InvalidUrl> {
+        Self::read(text).ok_or_else(|| InvalidUrl::new(text, UrlProblem::Malformed))
+    }
+
+    fn read(text: &'a str) -> Option<Self> {
+        if text.len() > LONGEST_URL || !has_url_characters(text) {
+            return None;
+        }
+        let (scheme, rest) = text.split_once("://")?;
+        let is_secure = match scheme {
+            _ if scheme.eq_ignore_ascii_case("https") => true,
+            _ if scheme.eq_ignore_ascii_case("http") => false,
+            _ => return None,
+        };
+        let (rest, has_fragment) = match rest.split_once('#') {
+            Some((rest, _)) => (rest, true),
+            None => (rest, false),
+        };
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query)),
+            None => (rest, None),
+        };
+        let (written_authority, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        Some(Self {
+            is_secure,
+            path,
+            query,
+            has_fragment,
+            authority: Authority::parse(written_authority)?,
+            written_authority,
+        })
+    }
+
+    /// Whether the host is this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        self.authority.host.is_loopback()
+    }
+
+    pub(super) fn host(&self) -> &Host<'a> {
+        &self.authority.host
+    }
+
+    /// The port that is meant, written or not.
+    pub(super) fn port(&self) -> u16 {
+        let usual = if self.is_secure { 443 } else { 80 };
+        self.authority.port.unwrap_or(usual)
+    }
+
+    pub(super) fn is_same_origin(&self, other: &WebUrl<'_>) -> bool {
+        self.is_secure == other.is_secure
+            && self.port() == other.port()
+            && self.authority.host == other.authority.host
+    }
+
+    /// Scheme and authority in lower case, without a port that goes without saying.
+    pub(super) fn origin(&self) -> String {
+        let (scheme, usual) = match self.is_secure {
+            true => ("https", 443),
+            false => ("http", 80),
+        };
+        let mut authority = self.authority.clone();
+        authority.port = authority.port.filter(|port| *port != usual);
+        format!("{scheme}://{}", authority.to_string().to_ascii_lowercase())
+    }
+
+    /// The scheme in lower case and the authority as it was written.
+    pub(super) fn written_origin(&self) -> String {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}", self.written_authority)
+    }
+
+    /// The path without a slash at its end, which makes the root an empty text.
+    pub(super) fn trimmed_path(&self) -> &'a str {
+        self.path.strip_suffix('/').unwrap_or(self.path)
+    }
+
+    /// Whether a resolver would change the path: `.` and `..`, plain or percent-encoded.
+    pub(super) fn has_dot_segments(&self) -> bool {
+        self.path.split('/').any(|segment| {
+            let plain = segment.replace("%2e", ".").replace("%2E", ".");
+            matches!(plain.as_str(), "." | "..")
+        })
+    }
+
+    /// Whether what is sent there can be read on the way: only TLS and this machine keep it.
+    pub(super) fn is_confidential(&self) -> bool {
+        self.is_secure || self.is_loopback()
+    }
+}
+
+/// Visible ASCII without what RFC 3986 leaves out, and percent signs only before two hexadecimal digits.
+fn has_url_characters(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.iter().enumerate().all(|(at, byte)| match byte {
+        b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => false,
+        b'%' => bytes
+            .get(at + 1..at + 3)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)),
+        _ => byte.is_ascii_graphic(),
+    })
+}
+
+/// A URL that cannot be used where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidUrl {
+    /// The start of the URL, without its query.
+    pub url: String,
+    /// What is wrong with it.
+    pub problem: UrlProblem,
+}
+
+impl InvalidUrl {
+    pub(super) fn new(url: &str, problem: UrlProblem) -> Self {
+        // Queries hold codes and tokens.
+        let end = url.find(['?', '#']).unwrap_or(url.len());
+        Self {
+            url: shown(url.get(..end).unwrap_or_default()),
+            problem,
+        }
+    }
+}
+
+/// What is wrong with a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UrlProblem {
+    /// It is no absolute `http` or `https` URL, is too long, or could be read in two ways.
+    Malformed,
+    /// It is `http` and not on this machine.
+    NotSecure,
+    /// It is not `https`, where not even this machine is an exception.
+    NotHttps,
+    /// A server somewhere else names a place on this machine.
+    NamesThisMachine,
+    /// It has a fragment.
+    HasFragment,
+    /// It has a query.
+    HasQuery,
+    /// It has no path.
+    HasNoPath,
+    /// Its path has `.` or `..` as a segment.
+    HasDotSegments,
+}
+
+impl fmt::Display for UrlProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "it is no plain absolute http or https URL",
+            Self::NotSecure => "it must be https, or http on this machine",
+            Self::NotHttps => "it must be https",
+            Self::NamesThisMachine => {
+                "a server that is not on this machine may not send us to this machine"
+            }
+            Self::HasFragment => "it must not have a fragment",
+            Self::HasQuery => "it must not have a query",
+            Self::HasNoPath => "it must have a path",
+            Self::HasDotSegments => "its path must not have dots as segments",
+        })
+    }
+}
+
+impl fmt::Display for InvalidUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url.escape_debug();
+        write!(f, "the URL `{url}` is refused: {}", self.problem)
+    }
+}
+
+impl std::error::Error for InvalidUrl {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn urls_are_read_in_parts() {
+        #[track_caller]
+        fn check(text: &str, origin: &str, path: &str, query: Option<&str>) {
+            let url = WebUrl::parse(text).expect("well formed");
+            assert_eq!(url.origin(), origin, "{text}");
+            assert_eq!((url.path, url.query), (path, query), "{text}");
+        }
+        check("https://a.example", "https://a.example", "", None);
+        check("HTTPS://A.Example:443/", "https://a.example", "/", None);
+        check("http://a.example:80/b?", "http://a.example", "/b", Some(""));
+        check(
+            "http://a:443/b/c/?d=/e?f",
+            "http://a:443",
+            "/b/c/",
+            Some("d=/e?f"),
+        );
+        check("https://[::1]:8443/x", "https://[::1]:8443", "/x", None);
+        check("https://a?b", "https://a", "", Some("b"));
+        check("https://a#b?c/d", "https://a", "", None);
+        check("https://a.example./", "https://a.example", "/", None);
+        check("https://a/%2F", "https://a", "/%2F", None);
+    }
+
+    #[test]
+    fn what_two_parsers_could_read_differently_is_refused() {
+        for text in [
+            "",
+            "a.example",
+            "//a.example/",
+            "https:a.example",
+            "https:/a.example",
+            "https:///a.example",
+            "ftp://a.example",
+            "javascript://a.example/%0aalert(1)",
+            "data:text/html,https://a",
+            " https://a.example",
+            "https://a.example ",
+            "https://a.example/\n",
+            "https://user@a.example",
+            "https://user:secret@a.example/",
+            "https://a.example\\@b.example/",
+            "https://a.example\\.b.example/",
+            "https://a.example/\\b",
+            "https://2130706433/",
+            "https://0x7f.1/",
+            "https://127.1/",
+            "https://bücher.example/",
+            "https://a.example/ü",
+            "https://a.example/{b}",
+            "https://a.example/%",
+            "https://a.example/%2",
+            "https://a.example/%zz",
+            "https://a.example:99999/",
+            "https://[::1%25eth0]/",
+            "https://a\0b/",
+        ] {
+            assert!(WebUrl::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn urls_are_read_up_to_their_longest_and_no_further() {
+        let longest = format!("https://a/{}", "b".repeat(LONGEST_URL - 10));
+        assert_eq!(longest.len(), LONGEST_URL);
+        assert!(WebUrl::parse(&longest).is_ok());
+        assert!(WebUrl::parse(&format!("{longest}b")).is_err());
+    }
+
+    #[test]
+    fn dot_segments_are_found_in_every_spelling() {
+        let check = |path: &str, expected: bool| {
+            let text = format!("https://a{path}");
+            let url = WebUrl::parse(&text).unwrap();
+            assert_eq!(url.has_dot_segments(), expected, "{path}");
+        };
+        for path in [
+            "/.", "/..", "/a/../b", "/a/./b", "/%2e", "/.%2E/b", "/%2e%2E",
+        ] {
+            check(path, true);
+        }
+        for path in [
+            "",
+            "/",
+            "/a.b",
+            "/...",
+            "/.well-known",
+            "/a..",
+            "/%2e%2e%2e",
+        ] {
+            check(path, false);
+        }
+    }
+
+    #[test]
+    fn errors_show_no_queries() {
+        let error = WebUrl::parse("ftp://a.example/b?code=secret").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the URL `ftp://a.example/b` is refused: it is no plain absolute http or https URL"
+        );
+        let hostile = WebUrl::parse("a\nb").unwrap_err();
+        assert!(!hostile.to_string().contains('\n'));
+        let long = WebUrl::parse(&"a".repeat(9000)).unwrap_err();
+        assert!(long.url.chars().count() < 200);
+    }
+
+    proptest! {
+        #[test]
+        fn reading_anything_does_not_panic(text in any::<String>()) {
+            let _ = WebUrl::parse(&text);
+        }
+
+        #[test]
+        fn an_origin_is_its_own_origin(text in "https?://[a-zA-Z.\\[\\]:0-9-]{1,20}(/[a-z.%/]{0,8})?") {
+            if let Ok(url) = WebUrl::parse(&text) {
+                let origin = url.origin();
+                let again = WebUrl::parse(&origin).unwrap();
+                prop_assert_eq!(again.origin(), origin.clone());
+                prop_assert!(again.is_same_origin(&url));
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Where metadata is: ordered lists of URLs to try, so that no caller has to guess.
+//!
+//! Spec 2026-07-28, authorization/authorization-server-discovery; 2025-03-26, basic/authorization, "Server Metadata
+//! Discovery". A client knows the version it speaks before it is let in; one that does not yet know asks in the newest.
+
+use toolwire_types::ProtocolVersion;
+
+use super::endpoints::{self, InvalidUrl, UrlProblem};
+use super::web_url::WebUrl;
+use crate::features::VersionFeatures as _;
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
+
+/// How to find the authorization server of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DiscoveryPlan {
+    /// Where the resource's metadata may be; the first document found counts.
+    pub resource_metadata: Vec<String>,
+    /// The server to turn to when there is no such metadata; nothing when that would be a guess.
+    pub origin_server: Option<OriginServer>,
+    /// The URL of the challenge, when it was refused and the usual places are asked instead.
+    pub refused: Option<InvalidUrl>,
+}
+
+impl DiscoveryPlan {
+    /// Plans the search for an endpoint, after a challenge that named the URL of the metadata or did not.
+    ///
+    /// The named URL is the only one to try, when there is one. Otherwise the usual places follow, the one of this very
+    /// path first. The rule of 2025-03-26, by which the server's origin is its own authorization server, applies to
+    /// that revision and before, and to later ones only if `allow_origin_server` is set.
+    ///
+    /// # Errors
+    /// When the endpoint itself is no URL that tokens may be sent to.
+    pub fn new(
+        endpoint: &str,
+        named: Option<&str>,
+        version: ProtocolVersion,
+        allow_origin_server: bool,
+    ) -> Result<Self, InvalidUrl> {
+        endpoints::check(endpoint)?;
+        let url = WebUrl::parse(endpoint)?;
+        let origin_server = OriginServer::of(&url);
+        if !version.has_resource_metadata() {
+            return Ok(Self {
+                resource_metadata: Vec::new(),
+                origin_server: Some(origin_server),
+                refused: None,
+            });
+        }
+        let named = named.map(|named| endpoints::check_named_by(named, endpoint).map(|()| named));
+        let (resource_metadata, refused) = match named {
+            Some(Ok(named)) => (vec![named.to_owned()], None),
+            Some(Err(refused)) => (usual_places(&url), Some(refused)),
+            None => (usual_places(&url), None),
+        };
+        Ok(Self {
+            resource_metadata,
+            origin_server: allow_origin_server.then_some(origin_server),
+            refused,
+        })
+    }
+}
+
+/// An origin that is its own authorization server, by the rules of 2025-03-26.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OriginServer {
+    /// The origin, which is also the issuer.
+    pub issuer: String,
+    /// Where its metadata is, if it has any.
+    pub metadata: String,
+    /// Where users authorize, if there is no metadata.
+    pub authorization_endpoint: String,
+    /// Where tokens are given out, if there is no metadata.
+    pub token_endpoint: String,
+    /// Where clients register, if there is no metadata.
+    pub registration_endpoint: String,
+}
+
+impl OriginServer {
+    fn of(endpoint: &WebUrl<'_>) -> Self {
+        let origin = endpoint.written_origin();
+        Self {
+            metadata: format!("{origin}{OAUTH}"),
+            authorization_endpoint: format!("{origin}/authorize"),
+            token_endpoint: format!("{origin}/token"),
+            registration_endpoint: format!("{origin}/register"),
+            issuer: origin,
+        }
+    }
+}
+
+/// Where a server publishes the metadata of its own resource, which is what its challenges name (RFC 9728, section 3.1).
+///
+/// # Errors
+/// When the resource is no URL that tokens may be sent to.
+pub fn resource_metadata_url(resource: &str) -> Result<String, InvalidUrl> {
+    endpoints::check(resource)?;
+    let url = WebUrl::parse(resource)?;
+    Ok(inserted(&url, RESOURCE, url.path))
+}
+
+/// Where the metadata of an authorization server may be, in the order to try.
+///
+/// Revisions before 2025-11-25 know the first place only.
+///
+/// # Errors
+/// When the issuer is not confidential, or has a query, a fragment or dots in its path (RFC 8414, section 2).
+pub fn server_metadata_urls(
+    issuer: &str,
+    version: ProtocolVersion,
+) -> Result<Vec<String>, InvalidUrl> {
+    endpoints::check(issuer)?;
+    let url = WebUrl::parse(issuer)?;
+    if url.query.is_some() {
+        return Err(InvalidUrl::new(issuer, UrlProblem::HasQuery));
+    }
+    if url.has_dot_segments() {
+        return Err(InvalidUrl::new(issuer, UrlProblem::HasDotSegments));
+    }
+    let (origin, path) = (url.written_origin(), url.trimmed_path());
+    let mut urls = vec![format!("{origin}{OAUTH}{path}")];
+    if version.has_openid_discovery() {
+        urls.push(format!("{origin}{OPENID}{path}"));
+        if !path.is_empty() {
+            urls.push(format!("{origin}{path}{OPENID}"));
+        }
+    }
+    Ok(urls)
+}
+
+/// The metadata of this very path, with and without a slash at its end, then that of the whole origin.
+fn usual_places(endpoint: &WebUrl<'_>) -> Vec<String> {
+    let mut places = vec![
+        inserted(endpoint, RESOURCE, endpoint.path),
+        inserted(endpoint, RESOURCE, endpoint.trimmed_path()),
+        format!("{}{RESOURCE}", endpoint.written_origin()),
+    ];
+    places.dedup();
+    places
+}
+
+/// The well-known part stands between the host and the rest; a path that is only a slash is none.
+fn inserted(url: &WebUrl<'_>, well_known: &str, path: &str) -> String {
+    let path = if path == "/" { "" } else { path };
+    let query = url.query.map(|query| format!("?{query}"));
+    format!(
+        "{}{well_known}{path}{}",
+        url.written_origin(),
+        query.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use ProtocolVersion::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+
+    fn plan(endpoint: &str, named: Option<&str>) -> DiscoveryPlan {
+        DiscoveryPlan::new(endpoint, named, V2026_07_28, false).unwrap()
+    }
+
+    #[test]
+    fn resource_metadata_is_looked_for_at_the_path_and_then_at_the_root() {
+        #[track_caller]
+        fn check(endpoint: &str, expected: &[&str]) {
+            assert_eq!(plan(endpoint, None).resource_metadata, expected);
+        }
+        check(
+            "https://example.com/public/mcp",
+            &[
+                "https://example.com/.well-known/oauth-protected-resource/public/mcp",
+                "https://example.com/.well-known/oauth-protected-resource",
+            ],
+        );
+        for root in ["https://example.com", "https://example.com/"] {
+            check(
+                root,
+                &["https://example.com/.well-known/oauth-protected-resource"],
+            );
+        }
+        check(
+            "http://localhost:3000/mcp/",
+            &[
+                "http://localhost:3000/.well-known/oauth-protected-resource/mcp/",
+                "http://localhost:3000/.well-known/oauth-protected-resource/mcp",
+                "http://localhost:3000/.well-known/oauth-protected-resource",
+            ],
+        );
+        check(
+            "https://example.com/mcp?tenant=1",
+            &[
+                "https://example.com/.well-known/oauth-protected-resource/mcp?tenant=1",
+                "https://example.com/.well-known/oauth-protected-resource",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_url_of_the_challenge_is_the_only_one_to_try() {
+        let named = "https://other.example.com/custom/metadata.json";
+        let plan = plan("https://example.com/mcp", Some(named));
+        assert_eq!(plan.resource_metadata, [named]);
+        assert_eq!(plan.refused, None);
+    }
+
+    #[test]
+    fn a_refused_url_of_the_challenge_leads_back_to_the_usual_places() {
+        for named in [
+            "http://example.com/metadata",
+            "http://127.0.0.1/metadata",
+            "file:///etc/passwd",
+            "",
+        ] {
+            let plan = plan("https://example.com/mcp", Some(named));
+            assert_eq!(plan.resource_metadata.len(), 2, "{named}");
+            assert!(plan.refused.is_some(), "{named}");
+        }
+    }
+
+    #[test]
+    fn the_origin_is_the_authorization_server_in_old_revisions_or_when_allowed() {
+        let origin_server = |version, allow| {
+            DiscoveryPlan::new("https://Example.com:8443/v1/mcp?a", None, version, allow).unwrap()
+        };
+        for version in [V2024_11_05, V2025_03_26] {
+            let plan = origin_server(version, false);
+            assert!(plan.resource_metadata.is_empty());
+            let server = plan.origin_server.unwrap();
+            let expected = "https://Example.com:8443";
+            assert_eq!(server.issuer, expected);
+            assert_eq!(
+                [
+                    server.metadata,
+                    server.authorization_endpoint,
+                    server.token_endpoint,
+                    server.registration_endpoint
+                ],
+                [
+                    format!("{expected}/.well-known/oauth-authorization-server"),
+                    format!("{expected}/authorize"),
+                    format!("{expected}/token"),
+                    format!("{expected}/register"),
+                ]
+            );
+        }
+        for version in [V2025_06_18, V2025_11_25, V2026_07_28] {
+            assert_eq!(origin_server(version, false).origin_server, None);
+            let allowed = origin_server(version, true);
+            assert!(allowed.origin_server.is_some());
+            assert!(!allowed.resource_metadata.is_empty());
+        }
+    }
+
+    #[test]
+    fn server_metadata_is_looked_for_in_the_order_of_the_specification() {
+        #[track_caller]
+        fn check(issuer: &str, version: ProtocolVersion, expected: &[&str]) {
+            assert_eq!(server_metadata_urls(issuer, version).unwrap(), expected);
+        }
+        let tenant = [
+            "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
+            "https://auth.example.com/.well-known/openid-configuration/tenant1",
+            "https://auth.example.com/tenant1/.well-known/openid-configuration",
+        ];
+        let root = [
+            "https://auth.example.com/.well-known/oauth-authorization-server",
+            "https://auth.example.com/.well-known/openid-configuration",
+        ];
+        for version in [V2025_11_25, V2026_07_28] {
+            check("https://auth.example.com/tenant1", version, &tenant);
+            check("https://auth.example.com/tenant1/", version, &tenant);
+            check("https://auth.example.com", version, &root);
+            check("https://auth.example.com/", version, &root);
+        }
+        check(
+            "https://auth.example.com/tenant1",
+            V2025_06_18,
+            &tenant[..1],
+        );
+        check("https://auth.example.com", V2025_03_26, &root[..1]);
+    }
+
+    #[test]
+    fn issuers_that_are_no_issuers_are_refused() {
+        #[track_caller]
+        fn check(issuer: &str, expected: UrlProblem) {
+            let error = server_metadata_urls(issuer, V2026_07_28).unwrap_err();
+            assert_eq!(error.problem, expected, "{issuer}");
+        }
+        check("http://auth.example.com", UrlProblem::NotSecure);
+        check("https://auth.example.com?a", UrlProblem::HasQuery);
+        check("https://auth.example.com#a", UrlProblem::HasFragment);
+        check(
+            "https://auth.example.com/a/../b",
+            UrlProblem::HasDotSegments,
+        );
+        check("auth.example.com", UrlProblem::Malformed);
+        assert!(DiscoveryPlan::new("http://example.com/mcp", None, V2026_07_28, true).is_err());
+    }
+
+    #[test]
+    fn a_server_publishes_where_clients_look_first() {
+        for resource in [
+            "https://a",
+            "https://a/",
+            "https://a/mcp",
+            "https://a/mcp/",
+            "https://a/b?c",
+        ] {
+            let published = resource_metadata_url(resource).unwrap();
+            assert_eq!(
+                plan(resource, None).resource_metadata.first(),
+                Some(&published)
+            );
+        }
+    }
+}
