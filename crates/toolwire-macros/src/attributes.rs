@@ -109,6 +109,12 @@ impl Entries {
             .map(|entry| entry.span)
     }
 
+    /// Whether `key` is given as `key(…)`.
+    pub(crate) fn is_list(&self, key: &str) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.key == key && matches!(entry.value, Value::List(_)))
+    }
+
     /// Takes `key = "text"`.
     pub(crate) fn take_text(&mut self, key: &str) -> Result<Option<LitStr>> {
         self.take(key)

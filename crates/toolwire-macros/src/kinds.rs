@@ -68,6 +68,11 @@ pub(crate) fn vec_inner(ty: &Type) -> Option<&Type> {
     generic_argument(ty, "Vec")
 }
 
+/// `T` of `BTreeSet<T>` and `HashSet<T>`.
+pub(crate) fn set_inner(ty: &Type) -> Option<&Type> {
+    generic_argument(ty, "BTreeSet").or_else(|| generic_argument(ty, "HashSet"))
+}
+
 /// Whether `ty` is a path that ends in `name`.
 pub(crate) fn is_called(ty: &Type, name: &str) -> bool {
     last_segment(ty).is_some_and(|segment| segment.ident == name)

@@ -163,10 +163,24 @@ pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Fields are text, numbers, booleans, enums that derive `Elicit`, `Vec`s of those enums (a choice of several), and
-/// `Option`s of all these. `#[elicit(…)]` knows `title`, `description` (or else the doc comment) and `default` on every
-/// field; `format`, `min_length` and `max_length` on text; `minimum` and `maximum` on numbers; `min_items` and `max_items`
-/// on choices of several. On the type it knows `crate = "path"`. Names follow serde's `rename` and `rename_all`.
+/// Fields are text (`String`, `char`), numbers of up to 64 bits, booleans, enums that derive `Elicit`, `Vec`s and sets of
+/// those enums (a choice of several), `Option`s of all these, and aliases of them.
+///
+/// # Keys
+///
+/// | key | on | meaning |
+/// |---|---|---|
+/// | `title` | fields, variants | the label |
+/// | `description` | fields | the explanation, instead of the doc comment |
+/// | `default` | fields | what stands there at first; `default("a", "b")` for a choice of several |
+/// | `format` | text | `email`, `uri`, `date` or `date-time` |
+/// | `min_length`, `max_length` | text | in characters |
+/// | `minimum`, `maximum` | numbers | both included; the range of the type unless given |
+/// | `min_items`, `max_items` | choices of several | how many to choose |
+/// | `crate = "path"` | the type | where toolwire is found |
+///
+/// Values are constants, and one that does not fit its field fails the build. Names follow serde's `rename` and
+/// `rename_all`; `default` makes a field optional and `skip` leaves it out.
 #[proc_macro_derive(Elicit, attributes(elicit))]
 pub fn elicit(item: TokenStream) -> TokenStream {
     elicit::expand(item.into()).into()

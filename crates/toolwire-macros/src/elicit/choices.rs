@@ -1,17 +1,20 @@
 //! A unit enum as a choice: one word per variant, with a title where the variant has one.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
 use syn::{DataEnum, Error, Fields, Result, Variant};
 
 use crate::attributes::{CratePath, Entries};
 use crate::elicit::serde_names::SerdeAttributes;
+use crate::parameters::Errors;
 
 /// A word the user can choose.
 struct Choice {
     word: String,
     title: Option<String>,
+    span: Span,
 }
 
 /// The implementation for the enum `ident`.
@@ -21,37 +24,45 @@ pub(crate) fn choice(
     serde: &SerdeAttributes,
     crate_path: &CratePath,
 ) -> Result<TokenStream> {
-    let mut choices = Vec::new();
+    let mut errors = Errors::default();
+    let mut choices: Vec<Choice> = Vec::new();
     for variant in data.variants {
-        choices.extend(read(variant, serde)?);
+        let Some(choice) = errors.keep(read(variant, serde)).flatten() else {
+            continue;
+        };
+        if choices.iter().any(|other| other.word == choice.word) {
+            let message = format!("two variants are called {:?} on the wire", choice.word);
+            errors.add(Error::new(choice.span, message));
+        }
+        choices.push(choice);
     }
     if choices.is_empty() {
-        return Err(Error::new_spanned(
+        errors.add(Error::new_spanned(
             ident,
-            "a choice needs at least one variant",
+            "a choice needs at least one variant that can be chosen",
         ));
     }
     let private = crate_path.private();
     let words = choices.iter().map(|choice| &choice.word);
-    let (schema, options) = if choices.iter().any(|choice| choice.title.is_some()) {
-        let titles = choices
-            .iter()
-            .map(|choice| choice.title.as_ref().unwrap_or(&choice.word));
-        (
-            quote!(TitledSingleSelectEnumSchema),
-            quote!([#(#private::EnumOption::new(#words, #titles)),*]),
-        )
-    } else {
-        (
-            quote!(UntitledSingleSelectEnumSchema),
-            quote!([#(#words),*]),
-        )
-    };
-    Ok(quote! {
+    let has_titles = choices.iter().any(|choice| choice.title.is_some());
+    let titles = choices
+        .iter()
+        .filter(|_| has_titles)
+        .map(|choice| choice.title.as_ref().unwrap_or(&choice.word));
+    errors.finish(quote! {
+        #[automatically_derived]
+        impl #private::ElicitChoice for #ident {
+            const WORDS: &'static [&'static str] = &[#(#words),*];
+            const TITLES: &'static [&'static str] = &[#(#titles),*];
+        }
+
         #[automatically_derived]
         impl #private::ElicitField for #ident {
+            const KIND: #private::FieldKind =
+                #private::FieldKind::Choice(<Self as #private::ElicitChoice>::WORDS);
+
             fn field_schema() -> #private::PrimitiveSchema {
-                #private::PrimitiveSchema::from(#private::#schema::new(#options))
+                #private::one_of::<Self>()
             }
         }
     })
@@ -59,7 +70,7 @@ pub(crate) fn choice(
 
 fn read(mut variant: Variant, serde: &SerdeAttributes) -> Result<Option<Choice>> {
     if !matches!(variant.fields, Fields::Unit) {
-        let message = "a choice is one word, so its variants carry no data";
+        let message = "a choice is one word, so its variants carry no data; ask for the data in a field of the form";
         return Err(Error::new_spanned(&variant, message));
     }
     let mut entries = Entries::extract(
@@ -78,5 +89,6 @@ fn read(mut variant: Variant, serde: &SerdeAttributes) -> Result<Option<Choice>>
         None => name,
     });
     let title = entries.take_text("title")?.map(|title| title.value());
-    Ok(Some(Choice { word, title }))
+    let span = variant.span();
+    Ok(Some(Choice { word, title, span }))
 }

@@ -1,36 +1,35 @@
-//! The keys of `#[elicit(…)]` on a field, as members of the field's schema.
+//! The keys of `#[elicit(…)]` on a field, and what must hold of them.
+//!
+//! What the syntax shows is refused here. The rest depends on the type, so the compiler checks it: generated assertions
+//! fail the build at the key.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
-use syn::{Error, Expr, ExprUnary, Lit, LitFloat, LitStr, Result, UnOp};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Error, Expr, ExprLit, ExprUnary, Lit, LitFloat, LitInt, LitStr, Result, Type, UnOp};
 
 use crate::attributes::{Entries, quoted};
 use crate::elicit::fields::Asked;
 
-/// A member of a schema and its value.
-pub(super) struct Keyword {
-    member: Ident,
-    value: TokenStream,
+/// What stands in a field at first.
+enum Default {
+    Text(LitStr),
+    Number(TokenStream),
+    Flag(bool),
+    Words(Vec<LitStr>),
 }
 
-impl Keyword {
-    fn new(member: &str, value: TokenStream) -> Self {
-        Self {
-            member: format_ident!("{member}"),
-            value,
-        }
-    }
+/// A limit: its key, where it stands, and the expression of its value.
+type Limit = (&'static str, Span, TokenStream);
 
-    /// Whether every kind of schema has it.
-    pub(super) fn is_label(&self) -> bool {
-        self.member == "title" || self.member == "description"
-    }
-
-    /// The statement that sets the member of `__schema`.
-    pub(super) fn assignment(&self) -> TokenStream {
-        let Self { member, value } = self;
-        quote!(__schema.#member = ::core::option::Option::Some(#value);)
-    }
+/// The keys of one field.
+pub(super) struct Keys {
+    /// Title and description.
+    labels: Vec<(&'static str, String)>,
+    format: Option<(Span, TokenStream)>,
+    lengths: [Option<Limit>; 2],
+    range: [Option<Limit>; 2],
+    items: [Option<Limit>; 2],
+    default: Option<(Span, Default)>,
 }
 
 /// Takes what `asked` knows; `description` is the doc comment.
@@ -39,77 +38,274 @@ pub(super) fn take(
     asked: Asked,
     description: Option<String>,
     private: &TokenStream,
-) -> Result<Vec<Keyword>> {
-    let mut keywords = Vec::new();
-    if let Some(title) = entries.take_text("title")? {
-        keywords.push(Keyword::new("title", owned(&title)));
-    }
+) -> Result<Keys> {
+    let title = entries.take_text("title")?.map(|text| text.value());
     let description = entries
         .take_text("description")?
         .map(|text| text.value())
         .or(description);
-    if let Some(text) = description {
-        keywords.push(Keyword::new(
-            "description",
-            quote!(::std::string::String::from(#text)),
-        ));
-    }
-    match asked {
-        Asked::Text => {
-            if let Some(format) = entries.take_text("format")? {
-                keywords.push(Keyword::new("format", string_format(&format, private)?));
-            }
-            take_counts(entries, ["min_length", "max_length"], &mut keywords)?;
-            take_word(entries, &mut keywords)?;
-        }
-        Asked::Integer { .. } | Asked::Number => {
-            if matches!(asked, Asked::Integer { unsigned: true })
-                && entries.span("minimum").is_none()
-            {
-                keywords.push(Keyword::new("minimum", quote!(0.0)));
-            }
-            for key in ["minimum", "maximum", "default"] {
-                if let Some(value) = entries.take_expression(key)? {
-                    keywords.push(Keyword::new(key, float(&value)?));
-                }
-            }
-        }
-        Asked::Boolean => {
-            if let Some(value) = entries.take_flag("default")? {
-                keywords.push(Keyword::new("default", quote!(#value)));
-            }
-        }
-        Asked::Choice => take_word(entries, &mut keywords)?,
-        Asked::Several => {
-            take_counts(entries, ["min_items", "max_items"], &mut keywords)?;
-            if entries.span("default").is_some() {
-                let words = entries.take_texts("default")?;
-                let words = words.iter().map(owned);
-                keywords.push(Keyword::new("default", quote!(::std::vec![#(#words),*])));
-            }
-        }
-    }
-    Ok(keywords)
+    let labels = [("title", title), ("description", description)];
+    let span = entries.span("format");
+    let format = match (span, entries.take_text("format")?) {
+        (Some(span), Some(format)) => Some((span, string_format(&format, private)?)),
+        _ => None,
+    };
+    Ok(Keys {
+        labels: labels
+            .into_iter()
+            .filter_map(|(key, text)| Some((key, text?)))
+            .collect(),
+        format,
+        lengths: [
+            take_count(entries, "min_length")?,
+            take_count(entries, "max_length")?,
+        ],
+        range: [
+            take_number(entries, "minimum")?,
+            take_number(entries, "maximum")?,
+        ],
+        items: [
+            take_count(entries, "min_items")?,
+            take_count(entries, "max_items")?,
+        ],
+        default: take_default(entries, asked)?,
+    })
 }
 
-fn take_counts(entries: &mut Entries, keys: [&str; 2], keywords: &mut Vec<Keyword>) -> Result<()> {
-    for key in keys {
-        if let Some(value) = entries.take_expression(key)? {
-            keywords.push(Keyword::new(key, quote!(#value)));
+fn take_count(entries: &mut Entries, key: &'static str) -> Result<Option<Limit>> {
+    let span = entries.span(key).unwrap_or_else(Span::call_site);
+    let value = entries.take_expression(key)?;
+    Ok(value.map(|value| (key, span, quote!((#value)))))
+}
+
+fn take_number(entries: &mut Entries, key: &'static str) -> Result<Option<Limit>> {
+    let span = entries.span(key).unwrap_or_else(Span::call_site);
+    let value = entries.take_expression(key)?;
+    let value = value.map(|value| float(&value)).transpose()?;
+    Ok(value.map(|value| (key, span, value)))
+}
+
+fn take_default(entries: &mut Entries, asked: Asked) -> Result<Option<(Span, Default)>> {
+    let Some(span) = entries.span("default") else {
+        return Ok(None);
+    };
+    let is_list =
+        asked == Asked::Several || (asked == Asked::Unknown && entries.is_list("default"));
+    let default = match asked {
+        _ if is_list => Some(Default::Words(entries.take_texts("default")?)),
+        Asked::Text => entries.take_text("default")?.map(Default::Text),
+        Asked::Boolean => entries.take_flag("default")?.map(Default::Flag),
+        Asked::Number => {
+            let value = entries.take_expression("default")?;
+            let value = value.map(|value| float(&value)).transpose()?;
+            value.map(Default::Number)
+        }
+        _ => match entries.take_expression("default")? {
+            Some(Expr::Lit(ExprLit {
+                lit: Lit::Str(text),
+                ..
+            })) => Some(Default::Text(text)),
+            Some(Expr::Lit(ExprLit {
+                lit: Lit::Bool(flag),
+                ..
+            })) => Some(Default::Flag(flag.value)),
+            Some(value) => Some(Default::Number(float(&value)?)),
+            None => None,
+        },
+    };
+    Ok(default.map(|default| (span, default)))
+}
+
+impl Keys {
+    /// The calls that set the keys on a field.
+    pub(super) fn calls(&self) -> Vec<TokenStream> {
+        let labels = self.labels.iter().map(|(key, text)| {
+            let key = format_ident!("{key}");
+            quote!(.#key(#text))
+        });
+        let format = self
+            .format
+            .iter()
+            .map(|(_, format)| quote!(.format(#format)));
+        let limits = [&self.lengths, &self.range, &self.items];
+        let limits = limits.into_iter().flatten().flatten();
+        let limits = limits.map(|(key, _, value)| {
+            let key = format_ident!("{key}");
+            quote!(.#key(#value))
+        });
+        let default = self.default.iter().map(|(_, default)| match default {
+            Default::Text(text) => quote!(.default_text(#text)),
+            Default::Number(number) => quote!(.default_number(#number)),
+            Default::Flag(flag) => quote!(.default_flag(#flag)),
+            Default::Words(words) => quote!(.default_words(&[#(#words),*])),
+        });
+        labels.chain(format).chain(limits).chain(default).collect()
+    }
+
+    /// What the compiler must find true of the keys on a field of type `ty`; nothing when there is nothing to check.
+    pub(super) fn checks(&self, ty: &Type, private: &TokenStream) -> TokenStream {
+        let mut checks = Checks {
+            name: quote!(#ty).to_string().replace(' ', ""),
+            kind: quote!(<#ty as #private::ElicitField>::KIND),
+            rules: quote!(#private::form_checks),
+            asserts: Vec::new(),
+        };
+        self.check_text(&mut checks);
+        self.check_range(&mut checks);
+        self.check_items(&mut checks);
+        self.check_default(&mut checks);
+        let asserts = checks.asserts;
+        match asserts.is_empty() {
+            true => TokenStream::new(),
+            false => quote!(const _: () = { #(#asserts)* };),
         }
     }
-    Ok(())
-}
 
-fn take_word(entries: &mut Entries, keywords: &mut Vec<Keyword>) -> Result<()> {
-    if let Some(text) = entries.take_text("default")? {
-        keywords.push(Keyword::new("default", owned(&text)));
+    fn check_text(&self, checks: &mut Checks) {
+        let lengths = self.lengths.iter().flatten();
+        let keys = lengths.clone().map(|(key, span, _)| (*key, *span));
+        let format = self.format.iter().map(|(span, _)| ("format", *span));
+        for (key, span) in keys.chain(format) {
+            let message = format!("`{key}` is for text, and `{}` is none", checks.name);
+            checks.assert(span, |kind| quote!(is_text(#kind)), &message);
+        }
+        for (key, span, value) in lengths {
+            let message = format!("`{}` does not hold a text of this `{key}`", checks.name);
+            checks.assert(*span, |kind| quote!(holds_length(#kind, #value)), &message);
+        }
+        checks.ordered(&self.lengths, "no text is that long and that short");
     }
-    Ok(())
+
+    fn check_range(&self, checks: &mut Checks) {
+        for (key, span, value) in self.range.iter().flatten() {
+            let message = format!("`{key}` is for numbers, and `{}` is none", checks.name);
+            checks.assert(*span, |kind| quote!(is_number(#kind)), &message);
+            let message = format!("`{key}` is not a number that `{}` holds", checks.name);
+            checks.assert(*span, |kind| quote!(holds_number(#kind, #value)), &message);
+        }
+        if let [Some((_, _, minimum)), Some((_, span, maximum))] = &self.range {
+            checks.assert(
+                *span,
+                |_| quote!(is_between(#minimum, None, Some(#maximum))),
+                "`minimum` is larger than `maximum`: no number would do",
+            );
+        }
+    }
+
+    fn check_items(&self, checks: &mut Checks) {
+        for (key, span, _) in self.items.iter().flatten() {
+            let message = format!(
+                "`{key}` is for choices of several, and `{}` is none; use a `Vec` of the enum",
+                checks.name
+            );
+            checks.assert(*span, |kind| quote!(is_several(#kind)), &message);
+        }
+        if let [Some((_, span, minimum)), _] = &self.items {
+            checks.assert(
+                *span,
+                |kind| quote!(has_words(#kind, #minimum)),
+                "`min_items` is more than there is to choose from",
+            );
+        }
+        if let [_, Some((_, span, maximum))] = &self.items {
+            checks.assert(
+                *span,
+                |_| quote!(are_ordered(Some(1), Some(#maximum))),
+                "with `max_items = 0` nothing could be chosen",
+            );
+        }
+        checks.ordered(&self.items, "nobody can choose that many and that few");
+    }
+
+    fn check_default(&self, checks: &mut Checks) {
+        let Some((span, default)) = &self.default else {
+            return;
+        };
+        let name = &checks.name.clone();
+        match default {
+            Default::Text(text) => {
+                let [minimum, maximum] = options(&self.lengths);
+                let message = format!(
+                    "the default {:?} is not in `{name}`: write one of its words, as they are on the wire",
+                    text.value()
+                );
+                checks.assert(*span, |kind| quote!(takes_text(#kind, #text)), &message);
+                checks.assert(
+                    *span,
+                    |kind| quote!(fits_length(#kind, #text, #minimum, #maximum)),
+                    "the default is shorter or longer than the field allows",
+                );
+            }
+            Default::Number(number) => {
+                let [minimum, maximum] = options(&self.range);
+                let message = format!("the default is not a number that `{name}` holds");
+                checks.assert(*span, |kind| quote!(holds_number(#kind, #number)), &message);
+                checks.assert(
+                    *span,
+                    |_| quote!(is_between(#number, #minimum, #maximum)),
+                    "the default is not between `minimum` and `maximum`",
+                );
+            }
+            Default::Flag(_) => {
+                let message = format!("the default is `true` or `false`, and `{name}` is neither");
+                checks.assert(*span, |kind| quote!(is_boolean(#kind)), &message);
+            }
+            Default::Words(words) => {
+                let [minimum, maximum] = options(&self.items);
+                let count = words.len() as u64;
+                let message = format!(
+                    "a default is not in `{name}`: write words of its enum, as they are on the wire"
+                );
+                let words = quote!(&[#(#words),*]);
+                checks.assert(*span, |kind| quote!(takes_words(#kind, #words)), &message);
+                checks.assert(
+                    *span,
+                    |_| quote!(are_distinct(#words)),
+                    "a default is given twice",
+                );
+                checks.assert(
+                    *span,
+                    |_| quote!(is_count(#count, #minimum, #maximum)),
+                    "there are fewer defaults than `min_items` or more than `max_items`",
+                );
+            }
+        }
+    }
 }
 
-fn owned(text: &LitStr) -> TokenStream {
-    quote!(::std::string::String::from(#text))
+/// Assertions about one field, as they are collected.
+struct Checks {
+    /// The type as messages call it.
+    name: String,
+    kind: TokenStream,
+    /// The module with the rules.
+    rules: TokenStream,
+    asserts: Vec<TokenStream>,
+}
+
+impl Checks {
+    /// Asserts a rule, given what the field holds; an error stands at `span`.
+    fn assert(&mut self, span: Span, rule: impl Fn(&TokenStream) -> TokenStream, message: &str) {
+        let (rules, call) = (&self.rules, rule(&self.kind));
+        self.asserts
+            .push(quote_spanned!(span=> ::core::assert!(#rules::#call, #message);));
+    }
+
+    fn ordered(&mut self, limits: &[Option<Limit>; 2], why: &str) {
+        if let [Some((least, _, minimum)), Some((most, span, maximum))] = limits {
+            let message = format!("`{least}` is larger than `{most}`: {why}");
+            let rule = |_: &TokenStream| quote!(are_ordered(Some(#minimum), Some(#maximum)));
+            self.assert(*span, rule, &message);
+        }
+    }
+}
+
+/// The limits as expressions of options.
+fn options(limits: &[Option<Limit>; 2]) -> [TokenStream; 2] {
+    limits.each_ref().map(|limit| match limit {
+        Some((_, _, value)) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    })
 }
 
 /// The formats a form knows; clients refuse others.
@@ -132,10 +328,7 @@ fn string_format(format: &LitStr, private: &TokenStream) -> Result<TokenStream> 
 fn float(value: &Expr) -> Result<TokenStream> {
     match value {
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Int(number) => {
-                let float = LitFloat::new(&format!("{}.0", number.base10_digits()), number.span());
-                Ok(quote!(#float))
-            }
+            Lit::Int(number) => exact(number),
             Lit::Float(number) => Ok(quote!(#number)),
             other => Err(Error::new_spanned(other, "expected a number")),
         },
@@ -149,4 +342,17 @@ fn float(value: &Expr) -> Result<TokenStream> {
         }
         other => Ok(quote!((#other) as f64)),
     }
+}
+
+fn exact(number: &LitInt) -> Result<TokenStream> {
+    let value: u64 = number.base10_parse()?;
+    let float = value as f64;
+    if float as u128 != u128::from(value) {
+        let message = format!(
+            "the numbers of a form are doubles, which do not hold {value}; the nearest is {float}"
+        );
+        return Err(Error::new_spanned(number, message));
+    }
+    let float = LitFloat::new(&format!("{value}.0"), number.span());
+    Ok(quote!(#float))
 }

@@ -33,14 +33,14 @@ fn generate(mut item: DeriveInput) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         return Err(Error::new_spanned(
             &item.generics,
-            "a form cannot be generic: its fields are fixed",
+            "a form cannot be generic: its fields are fixed; write a struct for each form",
         ));
     }
     match item.data {
         Data::Struct(data) => match data.fields {
             Fields::Named(fields) => fields::form(&item.ident, fields, &serde, &crate_path),
             _ => {
-                let message = "a form has named fields: the names are what the user is asked for";
+                let message = "a form has named fields, for the names are what the user is asked for: write `struct Name { field: String }`";
                 Err(Error::new_spanned(&item.ident, message))
             }
         },

@@ -90,7 +90,7 @@ impl SerdeAttributes {
         } else if SHAPE_CHANGING.iter().any(|name| path.is_ident(name)) {
             return Err(Error::new_spanned(
                 meta,
-                "a form is a flat object: this serde attribute changes the shape",
+                "a form is a flat object, and a choice a word: this serde attribute changes the shape, so remove it",
             ));
         }
         Ok(())

@@ -1,0 +1,244 @@
+//! What must hold of the keys of `#[elicit(…)]`, decided while the program is compiled.
+//!
+//! Generated code asserts these with a message of its own for each. An absent limit is `None`.
+
+use super::FieldKind;
+
+/// The field takes lengths and formats.
+#[must_use]
+pub const fn is_text(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Text { .. })
+}
+
+/// The field takes a smallest and a largest number.
+#[must_use]
+pub const fn is_number(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Number { .. })
+}
+
+/// The field takes a number of choices.
+#[must_use]
+pub const fn is_several(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Several(_))
+}
+
+/// The number, a limit or a default, is one that the type holds.
+#[must_use]
+pub const fn holds_number(kind: FieldKind, number: f64) -> bool {
+    match kind {
+        FieldKind::Number {
+            whole,
+            smallest,
+            largest,
+        } => smallest <= number && number <= largest && (!whole || is_whole(number)),
+        _ => false,
+    }
+}
+
+const fn is_whole(number: f64) -> bool {
+    // Every double beyond this is whole, and `i64` holds every one below it.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    !(-EXACT < number && number < EXACT) || number as i64 as f64 == number
+}
+
+/// The number is between the limits.
+#[must_use]
+pub const fn is_between(number: f64, minimum: Option<f64>, maximum: Option<f64>) -> bool {
+    let large_enough = match minimum {
+        Some(minimum) => minimum <= number,
+        None => true,
+    };
+    let small_enough = match maximum {
+        Some(maximum) => number <= maximum,
+        None => true,
+    };
+    large_enough && small_enough
+}
+
+/// The limits leave something between them.
+#[must_use]
+pub const fn are_ordered(minimum: Option<u64>, maximum: Option<u64>) -> bool {
+    match (minimum, maximum) {
+        (Some(minimum), Some(maximum)) => minimum <= maximum,
+        _ => true,
+    }
+}
+
+/// The type holds a text of this length.
+#[must_use]
+pub const fn holds_length(kind: FieldKind, length: u64) -> bool {
+    match kind {
+        FieldKind::Text { shortest, longest } => shortest <= length && length <= longest,
+        _ => false,
+    }
+}
+
+/// The text is as long as it must be; anything that is not text has no length to check.
+#[must_use]
+pub const fn fits_length(
+    kind: FieldKind,
+    text: &str,
+    minimum: Option<u64>,
+    maximum: Option<u64>,
+) -> bool {
+    if !is_text(kind) {
+        return true;
+    }
+    let length = characters(text);
+    holds_length(kind, length) && is_count(length, minimum, maximum)
+}
+
+/// The field takes a text at first: any text, or one of its words.
+#[must_use]
+pub const fn takes_text(kind: FieldKind, text: &str) -> bool {
+    match kind {
+        FieldKind::Text { .. } => true,
+        FieldKind::Choice(words) => contains(words, text),
+        _ => false,
+    }
+}
+
+/// The field is yes or no.
+#[must_use]
+pub const fn is_boolean(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Boolean)
+}
+
+/// Every one of the words can be chosen.
+#[must_use]
+pub const fn takes_words(kind: FieldKind, chosen: &[&str]) -> bool {
+    let FieldKind::Several(words) = kind else {
+        return false;
+    };
+    let mut rest = chosen;
+    while let [word, after @ ..] = rest {
+        if !contains(words, word) {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
+/// No word is there twice.
+#[must_use]
+pub const fn are_distinct(words: &[&str]) -> bool {
+    let mut rest = words;
+    while let [word, after @ ..] = rest {
+        if contains(after, word) {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
+/// As many words are chosen as must be.
+#[must_use]
+pub const fn is_count(count: u64, minimum: Option<u64>, maximum: Option<u64>) -> bool {
+    are_ordered(minimum, Some(count)) && are_ordered(Some(count), maximum)
+}
+
+/// The field has at least as many words.
+#[must_use]
+pub const fn has_words(kind: FieldKind, count: u64) -> bool {
+    match kind {
+        FieldKind::Several(words) => count <= words.len() as u64,
+        _ => false,
+    }
+}
+
+const fn contains(words: &[&str], sought: &str) -> bool {
+    let mut rest = words;
+    while let [word, after @ ..] = rest {
+        if are_same(word.as_bytes(), sought.as_bytes()) {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+const fn are_same(mut left: &[u8], mut right: &[u8]) -> bool {
+    while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
+        if *first != *second {
+            return false;
+        }
+        (left, right) = (left_rest, right_rest);
+    }
+    left.is_empty() && right.is_empty()
+}
+
+/// Characters as JSON Schema counts them: every byte of UTF-8 that does not continue a character begins one.
+const fn characters(text: &str) -> u64 {
+    let mut count = 0;
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        if *byte & 0b1100_0000 != 0b1000_0000 {
+            count += 1;
+        }
+        rest = after;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEVERAL: FieldKind = FieldKind::Several(&["a", "b"]);
+
+    #[test]
+    fn numbers_are_of_their_type() {
+        let byte = FieldKind::Number {
+            whole: true,
+            smallest: 0.0,
+            largest: 255.0,
+        };
+        for (number, held) in [
+            (0.0, true),
+            (255.0, true),
+            (256.0, false),
+            (-1.0, false),
+            (1.5, false),
+            (f64::NAN, false),
+        ] {
+            assert_eq!(holds_number(byte, number), held, "{number}");
+        }
+        assert!(!holds_number(FieldKind::Boolean, 1.0));
+        assert!(is_whole(1e300) && is_whole(-3.0) && !is_whole(-0.5));
+        assert!(is_between(1.0, Some(1.0), Some(1.0)) && is_between(1.0, None, None));
+        assert!(!is_between(1.0, Some(1.5), None) && !is_between(2.0, None, Some(1.5)));
+    }
+
+    #[test]
+    fn lengths_count_characters() {
+        let text = FieldKind::Text {
+            shortest: 0,
+            longest: u64::MAX,
+        };
+        assert_eq!(characters("aé😀"), 3);
+        assert!(fits_length(text, "aé😀", Some(3), Some(3)));
+        assert!(!fits_length(text, "aé", Some(3), None));
+        assert!(!fits_length(text, "aé😀", None, Some(2)));
+        assert!(fits_length(SEVERAL, "aé😀", None, Some(2)));
+        let character = FieldKind::Text {
+            shortest: 1,
+            longest: 1,
+        };
+        assert!(holds_length(character, 1) && !holds_length(character, 2));
+        assert!(!fits_length(character, "ab", None, None));
+    }
+
+    #[test]
+    fn words_are_found() {
+        let one = FieldKind::Choice(&["a", "bc"]);
+        assert!(takes_text(one, "bc") && !takes_text(one, "b") && !takes_text(one, ""));
+        assert!(!takes_text(SEVERAL, "a"));
+        assert!(takes_words(SEVERAL, &["b", "a"]) && takes_words(SEVERAL, &[]));
+        assert!(!takes_words(SEVERAL, &["a", "c"]) && !takes_words(one, &["a"]));
+        assert!(are_distinct(&["a", "b"]) && !are_distinct(&["a", "b", "a"]));
+        assert!(has_words(SEVERAL, 2) && !has_words(SEVERAL, 3));
+        assert!(is_count(2, Some(2), Some(2)) && !is_count(1, Some(2), None));
+    }
+}
