@@ -78,7 +78,7 @@ fn endpoint_uri(url: &str) -> Result<Uri, Error> {
     let refuse = |why: &str| Error::refused(format!("{shown} cannot be connected to: {why}"));
     let uri: Uri = url
         .parse()
-        .map_err(|_| refuse("it is no URL; use something like https://example.com/mcp"))?;
+        .map_err(|_| refuse("it is no URL; write it like https://example.com/mcp"))?;
     match (uri.scheme_str(), uri.authority()) {
         (Some("http" | "https"), Some(authority)) => match authority.as_str().contains('@') {
             true => Err(refuse("it names a user; use ClientBuilder::with_header")),
@@ -130,7 +130,8 @@ mod tests {
         };
         check("https://example.com/mcp", "https://example.com/mcp");
         check("http://[::1]:3000/mcp", "http://[::1]:3000/mcp");
-        check("example.com/mcp", "put https:// in front");
+        check("example.com/mcp", "like https://example.com/mcp");
+        check("example.com", "put https:// in front");
         check("ftp://example.com/?key=secret", "only http and https");
         check("no url?key=secret", "it is no URL");
         check("https://me:secret@example.com/", "it names a user");

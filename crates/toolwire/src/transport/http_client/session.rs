@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Response};
 use tokio::sync::{oneshot, watch};
@@ -26,6 +27,9 @@ use crate::client::link::{Answer, OutgoingRequest};
 use crate::client::send::SendMessage;
 use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
+
+/// How long the stream for the server's own messages may take to open before requests no longer wait for it.
+const STREAM_TIME: Duration = Duration::from_secs(1);
 
 /// What the legacy revisions keep between requests.
 #[derive(Debug)]
@@ -98,6 +102,10 @@ impl LegacySession {
         let generation = self.state().generation;
         if request.method == "logging/setLevel" {
             self.state().log_level.clone_from(&request.params);
+        }
+        if self.inbox.handlers.answers_questions() {
+            // Many servers ask on the session's own stream whatever they ask, and a question before it is open is lost.
+            self.settled().await;
         }
         let error = match self.attempt(request, intake).await {
             Err(error) if self.is_lost(&error, request) => error,
@@ -241,16 +249,17 @@ impl LegacySession {
 
     /// Waits until that is so, for a while.
     pub(super) async fn settled(&self) {
+        if *self.settled.borrow() {
+            return;
+        }
         let mut settled = self.settled.subscribe();
         let settled = settled.wait_for(|settled| *settled);
-        // Some servers send no head before they have something to say.
-        if tokio::time::timeout(self.limits.probe_timeout, settled)
-            .await
-            .is_err()
-        {
+        // Some servers send no head before they have something to say; nobody waits for that twice.
+        if tokio::time::timeout(STREAM_TIME, settled).await.is_err() {
             tracing::debug!(
                 "the stream for the server's own messages does not say that it is open"
             );
+            self.settle();
         }
     }
 

@@ -102,6 +102,35 @@ async fn questions_on_the_stream_of_a_call_are_answered_while_it_runs() {
     assert_eq!(answers[0]["result"]["action"], "accept");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_the_stream_its_questions_may_come_on_but_not_for_long() {
+    let open = Arc::new(Notify::new());
+    let gate = Arc::clone(&open);
+    let server = Double::new(move |seen| match &*seen.verb {
+        "GET" => Reply::events("").left_open().held(&gate),
+        _ => legacy(seen),
+    });
+    let client = server.connect_with(answering()).await.unwrap();
+    let call = tokio::spawn(client.call_tool("act", json!({})).into_future());
+    server.record.nth("GET", "", 0).await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    assert_eq!(server.record.of("POST", "tools/call").len(), 0);
+    open.notify_one();
+    call.await.unwrap().unwrap();
+
+    // A server that keeps its head back costs one second, once.
+    let server = Double::new(|seen| match &*seen.verb {
+        "GET" => Reply::never(),
+        _ => legacy(seen),
+    });
+    let client = server.connect_with(answering()).await.unwrap();
+    let start = tokio::time::Instant::now();
+    client.call_tool("act", json!({})).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 1);
+    client.call_tool("act", json!({})).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 1);
+}
+
 #[tokio::test]
 async fn changes_are_heard_on_the_standing_stream() {
     let (tell, mut told) = mpsc::unbounded_channel();
