@@ -1,7 +1,8 @@
-//! What several nodes of one service may share: sessions, streams that can be resumed, and news of changes.
+//! What several nodes of one service may share: sessions, streams that can be resumed, news of changes, and which request
+//! states were used.
 //!
-//! Only the HTTP transport needs these, and only for clients of the 2025 revisions; a 2026-07-28 request carries
-//! everything itself. The defaults keep everything in memory, within bounds. An implementation over a network makes any
+//! All but the last are for the HTTP transport, and only for clients of the 2025 revisions; a 2026-07-28 request carries
+//! everything itself, and has to be remembered only where its state must not be used twice. The defaults keep everything in memory, within bounds. An implementation over a network makes any
 //! node able to serve any request; [`contract`] holds the tests it has to pass.
 //!
 //! Every call takes the principal. A record of somebody else is treated exactly as one that does not exist, and how long
@@ -11,6 +12,7 @@ mod bus;
 pub mod contract;
 mod events;
 mod memory;
+mod nonces;
 mod sessions;
 
 use std::error::Error as StdError;
@@ -19,8 +21,10 @@ use std::fmt;
 pub use bus::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
 pub use events::{EventLog, LogEntry, Replay, StreamKey};
 pub use memory::{
-    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemorySessionLimits, MemorySessionStore,
+    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
+    MemorySessionStore,
 };
+pub use nonces::NonceStore;
 pub use sessions::{SessionRecord, SessionStore, StoredSession};
 
 use crate::engine::BoxFuture;

@@ -8,7 +8,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use toolwire::store::{MemoryBus, MemoryEventLog, MemorySessionStore, contract};
+//! use toolwire::store::{MemoryBus, MemoryEventLog, MemoryNonceStore, MemorySessionStore, contract};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -16,6 +16,7 @@
 //! let ttl = Duration::from_millis(100);
 //! contract::session_store(async || Arc::new(MemorySessionStore::default()), ttl).await;
 //! contract::event_log(async || Arc::new(MemoryEventLog::default())).await;
+//! contract::nonce_store(async || Arc::new(MemoryNonceStore::default())).await;
 //!
 //! // Each call is another connection to the same bus.
 //! let bus = Arc::new(MemoryBus::default());
@@ -25,10 +26,12 @@
 
 mod bus;
 mod events;
+mod nonces;
 mod sessions;
 
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
+pub use nonces::nonce_store;
 pub use sessions::{session_store, session_store_bound};
 
 use std::fmt::Write;

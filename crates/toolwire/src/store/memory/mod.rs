@@ -5,10 +5,12 @@
 
 mod bus;
 mod events;
+mod nonces;
 mod sessions;
 
 pub use bus::MemoryBus;
 pub use events::{MemoryEventLog, MemoryEventLogLimits};
+pub use nonces::MemoryNonceStore;
 pub use sessions::{MemorySessionLimits, MemorySessionStore};
 
 use std::time::Duration;
