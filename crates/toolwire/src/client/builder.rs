@@ -136,6 +136,8 @@ impl ClientBuilder {
     }
 
     /// Lets the server ask a model. Deprecated by the protocol since 2026-07-28, but served in every revision.
+    ///
+    /// Before 2025-11-25 an answer is one block: several texts are joined, and other answers of several blocks are refused.
     pub fn on_sampling<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,

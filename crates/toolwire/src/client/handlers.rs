@@ -11,14 +11,16 @@ use serde::Serialize;
 use toolwire_proto::elicit_answer::{
     InvalidAnswer, apply_defaults, check_answer, check_mode, check_url_answer, read_schema,
 };
+use toolwire_proto::request_meta::capabilities_for;
 use toolwire_proto::sampling_rules::check_sampling;
+use toolwire_proto::stamp::project_sampling_result;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestParams, ElicitRequestURLParams, ElicitResult,
     ElicitationCompleteNotificationParams, ErrorObject, InputRequest, ListRootsResult,
-    LoggingMessageNotificationParams, Notification, RawJson, Root, RootsCapability,
-    SamplingCapability, code,
+    LoggingMessageNotificationParams, Notification, ProtocolVersion, RawJson, Root,
+    RootsCapability, SamplingCapability, code,
 };
 
 use crate::engine::{BoxFuture, CatchPanic};
@@ -71,6 +73,12 @@ where
 }
 
 impl Handlers {
+    /// Whether a server may have something to ask.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn answers_questions(&self) -> bool {
+        self.form.is_some() || self.url.is_some() || self.sampling.is_some() || self.roots.is_some()
+    }
+
     /// What this client can do, from what is registered.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let mut capabilities = self.declared.clone();
@@ -98,10 +106,14 @@ impl Handlers {
         capabilities
     }
 
-    /// Answers one question of the server.
-    pub(crate) async fn answer(&self, question: InputRequest) -> Result<RawJson, ErrorObject> {
+    /// Answers one question of a server that speaks this revision.
+    pub(crate) async fn answer(
+        &self,
+        question: InputRequest,
+        version: ProtocolVersion,
+    ) -> Result<RawJson, ErrorObject> {
         let method = question.method().to_owned();
-        let answering = CatchPanic::new(self.answer_kind(question));
+        let answering = CatchPanic::new(self.answer_kind(question, version));
         answering.await.unwrap_or_else(|_| {
             Err(ErrorObject::internal(format!(
                 "the handler of {method} panicked"
@@ -109,7 +121,11 @@ impl Handlers {
         })
     }
 
-    async fn answer_kind(&self, question: InputRequest) -> Result<RawJson, ErrorObject> {
+    async fn answer_kind(
+        &self,
+        question: InputRequest,
+        version: ProtocolVersion,
+    ) -> Result<RawJson, ErrorObject> {
         match question {
             InputRequest::Elicitation(question) => {
                 check_mode(&question, &self.capabilities())?;
@@ -128,8 +144,10 @@ impl Handlers {
             InputRequest::Sampling(request) => {
                 let handler = self.sampling.as_ref();
                 let handler = handler.ok_or_else(|| not_offered("sampling"))?;
-                check_sampling(&request, &self.capabilities())?;
-                encode(handler(*request).await?)
+                // What this revision does not have the server was not told of, either.
+                check_sampling(&request, &capabilities_for(version, &self.capabilities()))?;
+                let answer = handler(*request).await?;
+                encode(project_sampling_result(answer, version)?)
             }
             InputRequest::Roots(_) => {
                 let roots = self.roots.as_ref();

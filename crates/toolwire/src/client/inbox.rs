@@ -177,7 +177,11 @@ impl Inbox {
             return;
         }
         let id = request.id.clone();
-        let Some(question) = self.question(version, request) else {
+        let question = version.and_then(|version| {
+            let question = self.question(version, request)?;
+            Some((version, question))
+        });
+        let Some((version, question)) = question else {
             let answer = match &*request.method {
                 "ping" => Ok(RawJson::empty_object()),
                 method => Err(ErrorObject::method_not_found(method.to_owned())),
@@ -209,7 +213,7 @@ impl Inbox {
         let answered = id.clone();
         // Spawned while the table is locked, so that the task cannot be over before it is in the table.
         let task = tokio::spawn(async move {
-            let answer = inbox.handlers.answer(question).await;
+            let answer = inbox.handlers.answer(question, version).await;
             // The answer is on its way out before the question leaves the table, which bounds both.
             send_reply(&reply, answered.clone(), answer).await;
             inbox.state().answering.remove(&answered);
@@ -241,11 +245,11 @@ impl Inbox {
     /// The question a request puts, when it is one of the kinds a client answers.
     fn question(
         &self,
-        version: Option<ProtocolVersion>,
+        version: ProtocolVersion,
         request: &RequestEnvelope<'_>,
     ) -> Option<Result<InputRequest, ErrorObject>> {
         let method = methods::find(&request.method)?;
-        if request.method == "ping" || !method.is_server_request(version?) {
+        if request.method == "ping" || !method.is_server_request(version) {
             return None;
         }
         // Kept raw: a number that fits no type is an error of the question, not a value.

@@ -94,7 +94,11 @@ impl Client {
             .iter()
             .flat_map(|requests| requests.iter());
         for (key, question) in questions {
-            let answer = self.shared.handlers.answer(question.clone()).await;
+            let answer = self
+                .shared
+                .handlers
+                .answer(question.clone(), self.version())
+                .await;
             let answer = answer.map_err(|error| {
                 Error::refused(format!(
                     "the server's question {key:?} ({}) has no answer: {}",

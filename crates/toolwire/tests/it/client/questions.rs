@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use toolwire::testing::{ScriptedServer, assert_text};
-use toolwire::types::{CreateMessageResult, ElicitResult, Root, SamplingMessageContentBlock};
+use toolwire::types::{
+    CreateMessageResult, ElicitResult, ImageContent, Root, SamplingMessageContentBlock,
+};
 use toolwire::{ClientBuilder, ErrorObject, ProtocolVersion};
 
 use super::{LEGACY, MODERN, builder, calling, ended, expect_call, form, legacy, started, text};
@@ -120,6 +122,47 @@ async fn tools_for_a_model_that_takes_none_are_refused() {
 }
 
 #[tokio::test]
+async fn tools_are_refused_where_the_revision_has_none() {
+    let model = |_| async { Ok(CreateMessageResult::new("model", "hello")) };
+    for version in LEGACY_VERSIONS {
+        let client = builder().on_sampling_with_tools(model);
+        let (_client, mut server) = ScriptedServer::connect(client, version).await;
+        let mut request = message();
+        request["tools"] = json!([]);
+        server.ask(1, "sampling/createMessage", request).await;
+        let answer = server.expect_answer(1).await;
+        assert_eq!(answer.is_ok(), version == LEGACY, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_says_several_things_is_told_in_the_form_of_the_revision() {
+    let image = || ImageContent::new("AAAA", "image/png");
+    let text = SamplingMessageContentBlock::text;
+    let check = async |blocks: Vec<SamplingMessageContentBlock>, before: Result<Value, &str>| {
+        for version in LEGACY_VERSIONS {
+            let blocks = blocks.clone();
+            let sent = serde_json::to_value(&blocks).expect("JSON");
+            let client = builder().on_sampling(move |_| {
+                let answer = CreateMessageResult::new("model", blocks.clone());
+                async { Ok(answer) }
+            });
+            let (_client, mut server) = ScriptedServer::connect(client, version).await;
+            server.ask(1, "sampling/createMessage", message()).await;
+            match (server.expect_answer(1).await, &before) {
+                (Ok(answer), _) if version == LEGACY => assert_eq!(answer["content"], sent),
+                (Ok(answer), Ok(expected)) => assert_eq!(answer["content"], *expected),
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (answer, _) => panic!("{version}: {answer:?}"),
+            }
+        }
+    };
+    let merged = json!({"type": "text", "text": "one two"});
+    check(vec![text("one "), text("two")], Ok(merged)).await;
+    check(vec![text("look"), image().into()], Err("several")).await;
+}
+
+#[tokio::test]
 async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
     let builder = builder()
         .on_elicitation(|_| async { panic!("a bug of the handler") })
@@ -144,13 +187,14 @@ async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
 #[tokio::test]
 async fn a_number_that_fits_no_type_costs_only_its_question() {
     let (client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
-    // Valid JSON, and more than any number type holds.
+    // More than any number type holds: the strict reader takes no such message, so nobody answers it.
     for method in ["elicitation/create", "sampling/createMessage", "roots/list"] {
         let question = format!(
-            r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}","params":{{"_meta":{{"x":1e999}},"y":1e999}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"q","method":"{method}","params":{{"_meta":{{"x":1e999}},"y":1e999}}}}"#
         );
         server.send(question).await;
-        drop(server.expect_answer(method).await);
+        server.ask("p", "ping", json!({})).await;
+        assert_eq!(server.expect_answer("p").await, Ok(json!({})), "{method}");
     }
     let call = started(client.call_tool("quick", json!({})));
     let request = expect_call(&mut server, "quick").await;
