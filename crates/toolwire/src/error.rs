@@ -6,7 +6,9 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use toolwire_types::{ElicitRequestURLParams, ErrorObject, URLElicitationRequiredData, code};
+use toolwire_types::{
+    ElicitAction, ElicitRequestURLParams, ErrorObject, URLElicitationRequiredData, code,
+};
 
 /// What went wrong in a call made through toolwire.
 ///
@@ -48,6 +50,10 @@ enum Kind {
     Limit(String),
     /// What was asked for cannot be sent.
     Refused(String),
+    /// The question under this key is not answered yet; the handler runs again when it is.
+    InputRequired(String),
+    /// The user did not accept what was asked under this key.
+    NotAccepted(String, ElicitAction),
 }
 
 /// Why a connection is gone. Everybody who waits on it gets the same reason.
@@ -92,7 +98,6 @@ impl Error {
         Self::new(Kind::Closed(Some(closure)))
     }
 
-    #[cfg(feature = "client")]
     pub(crate) fn protocol(what: impl Into<String>) -> Self {
         Self::new(Kind::Protocol(what.into()))
     }
@@ -117,6 +122,14 @@ impl Error {
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
         self.0.http_status = Some(status);
         self
+    }
+
+    pub(crate) fn input_required(key: &str) -> Self {
+        Self::new(Kind::InputRequired(key.to_owned()))
+    }
+
+    pub(crate) fn not_accepted(key: &str, action: ElicitAction) -> Self {
+        Self::new(Kind::NotAccepted(key.to_owned(), action))
     }
 
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
@@ -155,6 +168,22 @@ impl Error {
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self.0.kind, Kind::Refused(_))
+    }
+
+    /// The handler cannot go on before the client has answered: return this error (`?` does), and the handler runs again
+    /// with the answer. See [`RequestContext::ask`](crate::RequestContext::ask).
+    #[must_use]
+    pub fn is_input_required(&self) -> bool {
+        matches!(self.0.kind, Kind::InputRequired(_))
+    }
+
+    /// What the user did instead of accepting what a handler asked: decline, or cancel.
+    #[must_use]
+    pub fn not_accepted_because(&self) -> Option<ElicitAction> {
+        match self.0.kind {
+            Kind::NotAccepted(_, action) => Some(action),
+            _ => None,
+        }
     }
 
     /// The HTTP status of the answer, when the error came from one that was not a success.
@@ -202,6 +231,8 @@ impl Error {
             Kind::Protocol(what) | Kind::Limit(what) | Kind::Refused(what) => {
                 ErrorObject::internal(what)
             }
+            Kind::InputRequired(key) => ErrorObject::internal(unanswered(&key)),
+            Kind::NotAccepted(key, action) => ErrorObject::internal(not_accepted(&key, action)),
         }
     }
 
@@ -236,8 +267,24 @@ impl fmt::Display for Error {
             Kind::Io(what) | Kind::Protocol(what) | Kind::Limit(what) | Kind::Refused(what) => {
                 f.write_str(what)
             }
+            Kind::InputRequired(key) => f.write_str(&unanswered(key)),
+            Kind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
         }
     }
+}
+
+fn unanswered(key: &str) -> String {
+    format!(
+        "{key:?} is not answered yet; return this error, and the handler runs again with the answer"
+    )
+}
+
+fn not_accepted(key: &str, action: ElicitAction) -> String {
+    let what = match action {
+        ElicitAction::Decline => "declined",
+        ElicitAction::Accept | ElicitAction::Cancel => "cancelled",
+    };
+    format!("the user {what} {key:?}")
 }
 
 impl fmt::Debug for Error {

@@ -28,7 +28,6 @@ mod engine;
 mod error;
 pub mod guide;
 mod server;
-#[cfg(feature = "http-server")]
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -54,6 +53,7 @@ pub use schemars::JsonSchema;
 #[cfg(feature = "macros")]
 pub use toolwire_macros::{Elicit, prompt, resource, resource_template, server, tool};
 pub use toolwire_proto::cache::CacheHint;
+pub use toolwire_proto::request_state::{KeyRing, StateKey};
 pub use toolwire_types::{
     CacheScope, CallToolResult, ClientCapabilities, ContentBlock, ErrorObject, GetPromptResult,
     LoggingLevel, PromptMessage, ProtocolVersion, RawJson, ResourceContents, Tool,
@@ -72,6 +72,7 @@ pub use engine::{
     TokenInfo, TransportContext,
 };
 pub use error::{Error, ServerExit};
+pub use server::ask;
 pub use server::{
     Completion, CompletionRequest, Contents, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,
     IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
@@ -89,12 +90,12 @@ pub mod __private {
     pub use serde;
     pub use serde_json;
 
+    pub use crate::ask::{ElicitChoice, FieldKind};
+    pub use crate::server::{FormField, form_checks, one_of};
     pub use crate::types::{
-        Annotations, BooleanSchema, ClientCapabilities, ElicitSchema, ElicitationCapability,
-        EnumOption, Icon, NumberSchema, PrimitiveSchema, PromptArgument, Role, RootsCapability,
-        SamplingCapability, StringFormat, StringSchema, TitledMultiSelectEnumSchema,
-        TitledSingleSelectEnumSchema, ToolAnnotations, UntitledMultiSelectEnumSchema,
-        UntitledSingleSelectEnumSchema,
+        Annotations, ClientCapabilities, ElicitSchema, ElicitationCapability, Icon,
+        PrimitiveSchema, PromptArgument, Role, RootsCapability, SamplingCapability, StringFormat,
+        ToolAnnotations,
     };
     pub use crate::{
         Completion, CompletionRequest, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,

@@ -11,13 +11,13 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::progress::ProgressGate;
 use toolwire_proto::stamp::{Stamp, Target};
 use toolwire_types::{
-    ClientCapabilities, ErrorObject, Implementation, InputResponses, LoggingLevel,
-    LoggingMessageNotificationParams, Meta, ProgressNotificationParams, ProgressToken,
-    ProtocolVersion, RawJson, RequestId, meta_key,
+    ClientCapabilities, ElicitationCompleteNotificationParams, ErrorObject, Implementation,
+    LoggingLevel, LoggingMessageNotificationParams, Meta, ProgressNotificationParams,
+    ProgressToken, ProtocolVersion, RawJson, RequestId, meta_key,
 };
 
 use crate::engine::transport::no_channel;
-use crate::engine::{Cancellation, ConnectionState, Notice, TokenInfo, TransportContext};
+use crate::engine::{Cancellation, ConnectionState, Notice, Round, TokenInfo, TransportContext};
 use crate::error::Error;
 
 /// One request as its handler sees it. [`RequestContext`](crate::RequestContext) is the handle to it.
@@ -35,16 +35,10 @@ pub struct RequestScope {
     pub(crate) meta: OnceLock<Meta>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
+    /// Whether the request may be answered with `input_required`.
+    pub(crate) may_ask_input: bool,
     pub(crate) round: Round,
     pub(crate) progress: Arc<Mutex<ProgressGate>>,
-}
-
-/// What the client sent back when it was asked for input.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Round {
-    pub(crate) input_responses: InputResponses,
-    /// The empty text is a state, too.
-    pub(crate) request_state: Option<String>,
 }
 
 impl RequestScope {
@@ -165,6 +159,22 @@ impl RequestScope {
         self.notify("notifications/message", params, OutgoingKind::Log);
     }
 
+    /// Sends `notifications/elicitation/complete`, in the one revision that has it.
+    pub(crate) fn elicitation_complete(&self, elicitation_id: String) {
+        if !self.version.has_elicitation_id() {
+            return;
+        }
+        let gate = self.gate();
+        if gate.is_complete() || self.is_cancelled() {
+            return;
+        }
+        self.notify(
+            "notifications/elicitation/complete",
+            ElicitationCompleteNotificationParams::new(elicitation_id),
+            OutgoingKind::Other,
+        );
+    }
+
     /// Sends a request to the client and waits for its answer; a stateless request has no channel for it.
     pub(crate) async fn request(
         &self,
@@ -184,8 +194,8 @@ impl RequestScope {
             return Ok(());
         }
         Err(ErrorObject::internal(format!(
-            "`{method}` cannot be sent during a stateless request; return `input_required` and read \
-             `input_responses` when the client calls again"
+            "`{method}` cannot be sent during a stateless request; use `ask` and its siblings, which work in every \
+             revision, or return `input_required` and read `input_responses` when the client calls again"
         ))
         .into())
     }
@@ -225,6 +235,7 @@ impl RequestScope {
             meta: OnceLock::new(),
             client_info: OnceLock::new(),
             cancellation: self.cancellation.clone(),
+            may_ask_input: self.may_ask_input,
             round,
             progress: Arc::clone(&self.progress),
         }

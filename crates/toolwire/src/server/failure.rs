@@ -79,6 +79,8 @@ impl ToolError {
             Err(other) => other,
         };
         match error.downcast::<Error>() {
+            // A user who says no is news for the model, not a fault.
+            Ok(error) if error.not_accepted_because().is_some() => Self::failed(error.to_string()),
             Ok(error) => Self(Failure::Rpc(error.into_error_object())),
             Err(other) => Self(Failure::Text(chain(&*other))),
         }

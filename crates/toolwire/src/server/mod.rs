@@ -1,5 +1,6 @@
 //! Servers: what they offer, and how requests reach it.
 
+pub mod ask;
 mod completion;
 mod context;
 mod described;
@@ -33,7 +34,7 @@ use toolwire_types::{Implementation, ServerCapabilities};
 
 pub use completion::{Completion, CompletionRequest};
 pub use context::RequestContext;
-pub use elicit::{Elicit, ElicitField};
+pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
 pub use failure::{IntoToolError, ToolError};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptResponse, ServedPrompt};
 pub use register::Handlers;

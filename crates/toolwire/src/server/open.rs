@@ -34,6 +34,7 @@ impl Server {
             version: admitted.version,
             client_capabilities: client_capabilities(&admitted, &*transport)?,
             minimum_log_level: minimum_log_level(&snapshot, &admitted, &*transport),
+            may_ask_input: admitted.method.may_ask_input(),
             round: round(&snapshot, &admitted, &*transport)?,
             id: admitted.id,
             progress_token: admitted.meta.progress_token,
@@ -112,20 +113,17 @@ fn round(
             .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,
         None => InputResponses::default(),
     };
-    let request_state = match &admitted.request_state {
-        Some(token) => {
-            let purpose = Purpose {
-                principal: &Principal::of(transport.auth()),
-                method: admitted.method.name(),
-                name: admitted.name.as_deref().unwrap_or_default(),
-                arguments: admitted.arguments,
-            };
-            Some(snapshot.options.seal.open(&purpose, token)?)
-        }
-        None => None,
+    let Some(token) = &admitted.request_state else {
+        return Ok(Round::new(input_responses, None));
     };
-    Ok(Round {
-        input_responses,
-        request_state,
-    })
+    let purpose = Purpose {
+        principal: &Principal::of(transport.auth()),
+        method: admitted.method.name(),
+        name: admitted.name.as_deref().unwrap_or_default(),
+        arguments: admitted.arguments,
+    };
+    let opened = snapshot.options.seal.open(&purpose, token)?;
+    let mut round = Round::new(input_responses, opened.author_state).with_journal(opened.journal);
+    round.to_be_spent = opened.to_be_spent;
+    Ok(round)
 }

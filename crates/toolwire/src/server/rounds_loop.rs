@@ -9,17 +9,19 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use toolwire_proto::methods::Method;
 use toolwire_proto::rounds::{self, RoundCounter};
+use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_proto::stamp::{self, Stamp};
 use toolwire_types::{
-    CallToolResult, ErrorObject, GetPromptRequestParams, InputRequiredResult, InputResponses,
-    RawJson,
+    CallToolResult, ErrorObject, GetPromptRequestParams, GetPromptResult, InputRequest,
+    InputRequiredResult, InputResponses, RawJson, ReadResourceResult,
 };
 
 use crate::engine::{Exchange, Outcome, Principal, Reply, Round};
 use crate::server::context::RequestContext;
+use crate::server::failure::ToolError;
 use crate::server::prompt::PromptResponse;
 use crate::server::resource::ReadOutcome;
-use crate::server::response::ToolResponse;
+use crate::server::response::{self, ToolResponse};
 use crate::server::sealing::Purpose;
 
 pub(crate) async fn call_tool(method: &'static Method, exchange: Exchange) -> Outcome {
@@ -41,21 +43,27 @@ pub(crate) async fn call_tool(method: &'static Method, exchange: Exchange) -> Ou
         ));
     }
     let version = exchange.context.version();
-    let mut rounds = Rounds::new(method, &exchange);
+    let mut rounds = Rounds::begin(method, &exchange).await?;
     loop {
-        let outcome = tool.call(rounds.context.clone(), &arguments).await;
-        let mut result = match outcome {
-            Ok(ToolResponse::Complete(result)) => {
+        let outcome = match tool.call(rounds.context.clone(), &arguments).await {
+            // A tool may tell the model of its failure in its own words; the failure to find something out is none.
+            Ok(ToolResponse::Complete(result))
+                if result.is_error == Some(true) && rounds.is_unfinished() =>
+            {
+                Err(ToolError::failed("a question is not answered yet"))
+            }
+            outcome => outcome,
+        };
+        let mut result = match rounds.settle(outcome.map(Step::from)).await? {
+            Settled::Complete(result) => {
                 if snapshot.options.validate_output {
                     tool.check_output(&result)?;
                 }
                 result
             }
-            Ok(ToolResponse::InputRequired(wish)) => match rounds.next(wish).await? {
-                Some(answer) => return Ok(answer),
-                None => continue,
-            },
-            Err(error) => CallToolResult::error(error.into_text()?),
+            Settled::Failed(error) => CallToolResult::error(error.into_text()?),
+            Settled::Asks(answer) => return Ok(answer),
+            Settled::Again => continue,
         };
         result.stamp(&snapshot.target(version));
         return Ok(Reply::Tool(Box::new(result)));
@@ -73,18 +81,16 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: Exchange) -> O
     exchange.context.check_required(prompt.requires.as_ref())?;
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
-    let mut rounds = Rounds::new(method, &exchange);
+    let mut rounds = Rounds::begin(method, &exchange).await?;
     loop {
         let outcome = prompt.get(rounds.context.clone(), values.clone()).await;
-        match outcome.map_err(|error| error.into_error_object())? {
-            PromptResponse::Complete(result) => {
+        match rounds.settle(outcome.map(Step::from)).await? {
+            Settled::Complete(result) => {
                 return snapshot.finish(result, exchange.context.version());
             }
-            PromptResponse::InputRequired(wish) => {
-                if let Some(answer) = rounds.next(wish).await? {
-                    return Ok(answer);
-                }
-            }
+            Settled::Failed(error) => return Err(error.into_error_object()),
+            Settled::Asks(answer) => return Ok(answer),
+            Settled::Again => {}
         }
     }
 }
@@ -99,18 +105,60 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: Exchange) -
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_required(resource.requires())?;
-    let mut rounds = Rounds::new(method, &exchange);
+    let mut rounds = Rounds::begin(method, &exchange).await?;
     loop {
         let outcome = resource.clone().read(rounds.context.clone()).await;
-        match outcome.map_err(|error| error.into_error_object())? {
-            ReadOutcome::Complete(result) => return snapshot.finish(result, version),
-            ReadOutcome::InputRequired(wish) => {
-                if let Some(answer) = rounds.next(wish).await? {
-                    return Ok(answer);
-                }
-            }
+        match rounds.settle(outcome.map(Step::from)).await? {
+            Settled::Complete(result) => return snapshot.finish(result, version),
+            Settled::Failed(error) => return Err(error.into_error_object()),
+            Settled::Asks(answer) => return Ok(answer),
+            Settled::Again => {}
         }
     }
+}
+
+/// What a handler returned.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+enum Step<T> {
+    Complete(T),
+    Wish(InputRequiredResult),
+}
+
+impl From<ToolResponse> for Step<CallToolResult> {
+    fn from(response: ToolResponse) -> Self {
+        match response {
+            ToolResponse::Complete(result) => Self::Complete(result),
+            ToolResponse::InputRequired(wish) => Self::Wish(wish),
+        }
+    }
+}
+
+impl From<PromptResponse> for Step<GetPromptResult> {
+    fn from(response: PromptResponse) -> Self {
+        match response {
+            PromptResponse::Complete(result) => Self::Complete(result),
+            PromptResponse::InputRequired(wish) => Self::Wish(wish),
+        }
+    }
+}
+
+impl From<ReadOutcome> for Step<ReadResourceResult> {
+    fn from(outcome: ReadOutcome) -> Self {
+        match outcome {
+            ReadOutcome::Complete(result) => Self::Complete(result),
+            ReadOutcome::InputRequired(wish) => Self::Wish(wish),
+        }
+    }
+}
+
+/// What is to be done about it.
+enum Settled<T> {
+    Complete(T),
+    Failed(ToolError),
+    /// The request is answered with questions.
+    Asks(Reply),
+    /// The handler runs again.
+    Again,
 }
 
 /// The rounds of one request.
@@ -122,24 +170,52 @@ struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    fn new(method: &'static Method, exchange: &'a Exchange) -> Self {
-        Self {
+    /// The first round of a request, or the next one of a client that comes back.
+    async fn begin(method: &'static Method, exchange: &'a Exchange) -> Result<Self, ErrorObject> {
+        let context = exchange.context.clone();
+        if let Some(spending) = &context.scope().round.to_be_spent {
+            exchange.snapshot.options.seal.spend(spending).await?;
+        }
+        Ok(Self {
             exchange,
             method,
-            context: exchange.context.clone(),
+            context,
             counter: RoundCounter::default(),
-        }
+        })
+    }
+
+    fn is_unfinished(&self) -> bool {
+        self.context.scope().round.is_unfinished()
+    }
+
+    /// Decides how to go on after a run of the handler.
+    async fn settle<T>(
+        &mut self,
+        outcome: Result<Step<T>, ToolError>,
+    ) -> Result<Settled<T>, ErrorObject> {
+        let round = &self.context.scope().round;
+        let wish = match outcome {
+            Ok(Step::Complete(result)) => return Ok(Settled::Complete(result)),
+            Ok(Step::Wish(wish)) => {
+                round.set_aside();
+                wish
+            }
+            // How it failed does not matter: a handler that could not find something out cannot go on, whatever it made
+            // of the error.
+            Err(error) => match round.suspend()? {
+                Some(questions) => response::input_required(questions, round.request_state.clone()),
+                None => return Ok(Settled::Failed(error)),
+            },
+        };
+        Ok(match self.next(wish).await? {
+            Some(answer) => Settled::Asks(answer),
+            None => Settled::Again,
+        })
     }
 
     /// Answers the request with the wish, or gathers the input and prepares the next run of the handler.
     async fn next(&mut self, wish: InputRequiredResult) -> Result<Option<Reply>, ErrorObject> {
         if self.context.is_stateless() {
-            rounds::check_input_required(
-                self.method,
-                self.context.version(),
-                &wish,
-                self.context.client_capabilities(),
-            )?;
             return self.hand_out(wish).map(Some);
         }
         let pause = self
@@ -158,15 +234,15 @@ impl<'a> Rounds<'a> {
         {
             let answer = self
                 .context
-                .send_to_client(request)
+                .send_to_client(key, request)
                 .await
                 .map_err(|error| error.into_error_object())?;
             input_responses.insert(key, answer);
         }
-        let round = Round {
-            input_responses,
-            request_state: wish.request_state,
-        };
+        let mut round = Round::new(input_responses, wish.request_state);
+        if let Some(journal) = self.context.scope().round.take_journal() {
+            round = round.with_journal(journal);
+        }
         let scope = self.context.scope().next_round(round);
         self.context = RequestContext::new(Arc::new(scope), self.context.server().clone());
         Ok(None)
@@ -174,19 +250,35 @@ impl<'a> Rounds<'a> {
 
     /// The wish as the answer, its state sealed.
     fn hand_out(&self, mut wish: InputRequiredResult) -> Outcome {
-        if let Some(state) = wish.request_state.take() {
-            let purpose = Purpose {
-                principal: &Principal::of(self.context.auth()),
-                method: self.method.name,
-                name: self.exchange.name.as_deref().unwrap_or_default(),
-                arguments: self
-                    .exchange
-                    .arguments
-                    .as_ref()
-                    .map(|arguments| arguments.as_raw_value()),
-            };
-            wish.request_state = Some(self.exchange.snapshot.options.seal.seal(&purpose, state)?);
+        let purpose = Purpose {
+            principal: &Principal::of(self.context.auth()),
+            method: self.method.name,
+            name: self.exchange.name.as_deref().unwrap_or_default(),
+            arguments: self
+                .exchange
+                .arguments
+                .as_ref()
+                .map(|arguments| arguments.as_raw_value()),
+        };
+        for request in wish
+            .input_requests
+            .iter_mut()
+            .flat_map(|all| all.values_mut())
+        {
+            if let InputRequest::Sampling(params) = request {
+                let declared = self.context.client_capabilities();
+                drop_undeclared_context(params, self.context.version(), declared);
+            }
         }
+        let journal = self.context.scope().round.take_journal();
+        let seal = &self.exchange.snapshot.options.seal;
+        wish.request_state = seal.write(&purpose, journal.as_ref(), wish.request_state.take())?;
+        rounds::check_input_required(
+            self.method,
+            self.context.version(),
+            &wish,
+            self.context.client_capabilities(),
+        )?;
         self.exchange.snapshot.finish(wish, self.context.version())
     }
 }

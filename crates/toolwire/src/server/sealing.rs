@@ -1,20 +1,25 @@
 //! Request state on its way through the client and back.
 //!
-//! The author's text is sealed: the client can neither read nor change it, and it opens only for the same principal,
-//! method and parameters, for ten minutes. Keys are random per process unless they are given; servers that share keys
-//! open each other's state.
+//! What a request remembers between its rounds, its journal and the author's own text, is sealed: the client can neither
+//! read nor change it, and it opens only for the same principal, method and parameters, and in time. Keys are random per
+//! process unless they are given; servers that share keys open each other's state.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::RawValue;
-use toolwire_proto::request_state::{self, Binding, KeyRing, StateKey};
+use toolwire_proto::journal::Journal;
+use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateError, StateKey};
 use toolwire_types::ErrorObject;
 
-use crate::engine::Principal;
+use crate::engine::{Principal, Spending};
+use crate::store::NonceStore;
 
-/// How long a client may take to come back.
-const STATE_TTL: Duration = Duration::from_secs(600);
+/// How long a client may take to come back, unless told otherwise.
+const DEFAULT_TTL: Duration = Duration::from_secs(600);
+
+/// What is said when the system gives no random bytes.
+pub(crate) const NO_RANDOMNESS: &str = "the system gives no random bytes";
 
 /// What a state belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +30,23 @@ pub(crate) struct Purpose<'a> {
     pub(crate) arguments: Option<&'a RawValue>,
 }
 
-/// Seals and opens request state.
+/// What a state says.
 #[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) journal: Journal,
+    pub(crate) author_state: Option<String>,
+    /// For a state that may be used once.
+    pub(crate) to_be_spent: Option<Spending>,
+}
+
+/// Seals and opens request state.
+#[derive(Debug, Clone)]
 pub(crate) struct StateSeal {
     audience: String,
     keys: OnceLock<KeyRing>,
-    sealed: bool,
+    seals_author_state: bool,
+    ttl: Duration,
+    nonces: Option<Arc<dyn NonceStore>>,
 }
 
 impl StateSeal {
@@ -39,52 +55,125 @@ impl StateSeal {
         Self {
             audience,
             keys: OnceLock::new(),
-            sealed: true,
+            seals_author_state: true,
+            ttl: DEFAULT_TTL,
+            nonces: None,
         }
     }
 
-    /// Given keys, newest first.
-    pub(crate) fn with_keys(audience: String, keys: KeyRing) -> Self {
+    pub(crate) fn with_keys(self, keys: KeyRing) -> Self {
         Self {
-            audience,
             keys: OnceLock::from(keys),
-            sealed: true,
+            ..self
         }
     }
 
-    /// State passes through as it is.
-    pub(crate) fn open_state(audience: String) -> Self {
+    pub(crate) fn with_ttl(self, ttl: Duration) -> Self {
+        Self { ttl, ..self }
+    }
+
+    pub(crate) fn with_nonces(self, nonces: Arc<dyn NonceStore>) -> Self {
         Self {
-            audience,
-            keys: OnceLock::new(),
-            sealed: false,
+            nonces: Some(nonces),
+            ..self
         }
     }
 
-    pub(crate) fn seal(&self, purpose: &Purpose<'_>, state: String) -> Result<String, ErrorObject> {
-        if !self.sealed {
-            return Ok(state);
+    /// The author's state passes through as it is. A journal is sealed all the same.
+    pub(crate) fn with_open_author_state(self) -> Self {
+        Self {
+            seals_author_state: false,
+            ..self
         }
+    }
+
+    /// Says at start-up what the keys mean for a service of several nodes.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn announce(&self) {
+        if self.keys.get().is_none() {
+            tracing::info!(
+                "request state is sealed with a random key of this process: a call that asks for input must come back \
+                 to this very process; a service of several nodes gives them all the same keys with \
+                 `with_request_state_keys`"
+            );
+        }
+    }
+
+    /// Writes the state of the next round; `None` when there is nothing to remember.
+    pub(crate) fn write(
+        &self,
+        purpose: &Purpose<'_>,
+        journal: Option<&Journal>,
+        author_state: Option<String>,
+    ) -> Result<Option<String>, ErrorObject> {
+        let state = match (journal.filter(|journal| !journal.is_blank()), author_state) {
+            (None, None) => return Ok(None),
+            (None, Some(state)) if !self.seals_author_state => return Ok(Some(state)),
+            (Some(journal), author_state) => journal.to_state(author_state),
+            (None, author_state) => Journal::default().to_state(author_state),
+        };
         let keys = self.keys()?;
         let mut nonce = [0; 24];
         getrandom::fill(&mut nonce).map_err(|_| no_randomness())?;
-        request_state::seal(
-            keys,
-            &self.binding(purpose),
-            state.as_bytes(),
-            now(),
-            STATE_TTL,
-            nonce,
-        )
-        .map_err(|error| ErrorObject::internal(error.to_string()))
+        let binding = self.binding(purpose);
+        request_state::seal(keys, &binding, state.as_bytes(), now(), self.ttl, nonce)
+            .map(Some)
+            .map_err(|error| match error {
+                SealError::TooLarge { limit } => ErrorObject::internal(format!(
+                    "what this request has to remember between its rounds is larger than {limit} bytes; ask for less, \
+                     or raise the limit of the key ring (`KeyRing::with_max_payload`)"
+                )),
+                SealError::TimeOutOfRange => ErrorObject::internal(error.to_string()),
+            })
     }
 
-    pub(crate) fn open(&self, purpose: &Purpose<'_>, token: &str) -> Result<String, ErrorObject> {
-        if !self.sealed {
-            return Ok(token.to_owned());
+    /// Reads the state that came back.
+    pub(crate) fn open(&self, purpose: &Purpose<'_>, token: &str) -> Result<Opened, ErrorObject> {
+        if !self.seals_author_state && !request_state::is_sealed(token) {
+            return Ok(Opened {
+                journal: Journal::default(),
+                author_state: Some(token.to_owned()),
+                to_be_spent: None,
+            });
         }
         let state = request_state::open(self.keys()?, &self.binding(purpose), token, now())?;
-        String::from_utf8(state).map_err(|_| ErrorObject::internal("the request state is not text"))
+        let text = std::str::from_utf8(&state).map_err(|_| StateError::unreadable())?;
+        let (journal, author_state) =
+            Journal::from_state(text).map_err(|_| StateError::unreadable())?;
+        let to_be_spent = self.nonces.is_some().then(|| {
+            // Its own expiry counts: another node may give states another time.
+            let expiry = request_state::expiry(token).unwrap_or(Duration::MAX);
+            Spending {
+                fingerprint: request_state::fingerprint(token),
+                lifetime: expiry.saturating_sub(now()),
+            }
+        });
+        Ok(Opened {
+            journal,
+            author_state,
+            to_be_spent,
+        })
+    }
+
+    /// Uses up a state that may be used once.
+    pub(crate) async fn spend(&self, spending: &Spending) -> Result<(), ErrorObject> {
+        let Some(nonces) = &self.nonces else {
+            return Ok(());
+        };
+        // The clock of the node that remembers may be ahead of those that open.
+        let lifetime = spending
+            .lifetime
+            .saturating_add(request_state::MAX_CLOCK_SKEW);
+        match nonces.spend(&spending.fingerprint, lifetime).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StateError::used().into()),
+            Err(error) => {
+                tracing::error!(%error, "request state cannot be used while the nonce store does not work");
+                Err(ErrorObject::internal(
+                    "request state cannot be checked now; try again",
+                ))
+            }
+        }
     }
 
     fn binding<'a>(&'a self, purpose: &Purpose<'a>) -> Binding<'a> {
@@ -103,16 +192,12 @@ impl StateSeal {
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|_| no_randomness())?;
-        tracing::info!(
-            "request state is sealed with a key of this process; give every node the same keys with \
-             `with_request_state_keys` if a client may come back to another one"
-        );
         Ok(self.keys.get_or_init(|| KeyRing::new(StateKey::new(key))))
     }
 }
 
 fn no_randomness() -> ErrorObject {
-    ErrorObject::internal("the system gives no random bytes")
+    ErrorObject::internal(NO_RANDOMNESS)
 }
 
 /// Time since the epoch; state outlives processes, so this is the wall clock.

@@ -55,6 +55,7 @@ impl HttpService {
     /// When the options name a host or an origin that is none.
     #[must_use]
     pub fn new(server: Server, options: HttpOptions) -> Self {
+        server.snapshot().options.seal.announce();
         let endpoint = Arc::new(Endpoint::new(server, options));
         if Handle::try_current().is_ok() {
             endpoint.node.join(&endpoint);

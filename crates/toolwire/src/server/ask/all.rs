@@ -1,0 +1,85 @@
+//! Several questions at once.
+
+use toolwire_types::{ErrorObject, RawJson};
+
+use super::{Asked, Question};
+use crate::error::Error;
+
+/// Several questions: a tuple of up to eight, or a `Vec` of alike ones.
+///
+/// Only toolwire implements this.
+pub trait Questions: sealed::Several {
+    /// The answers, in the same order.
+    type Answers;
+
+    /// Reads the answers.
+    ///
+    /// # Errors
+    /// When one of them is not what is wanted.
+    #[doc(hidden)]
+    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Answers, Error>;
+}
+
+pub(crate) mod sealed {
+    use super::super::Asked;
+    use crate::error::Error;
+
+    #[expect(private_interfaces, reason = "nobody outside can name this trait")]
+    pub trait Several {
+        /// What the client is asked.
+        fn asked(&self) -> Result<Vec<Asked>, Error>;
+    }
+}
+
+/// The answer that must be next.
+fn next(answers: &mut dyn Iterator<Item = RawJson>) -> Result<RawJson, Error> {
+    answers
+        .next()
+        .ok_or_else(|| ErrorObject::internal("a question was left without an answer").into())
+}
+
+macro_rules! tuples {
+    ($(($($question:ident $index:tt),+))+) => {$(
+        #[expect(private_interfaces, reason = "nobody outside can name this trait")]
+        impl<$($question: Question),+> sealed::Several for ($($question,)+) {
+            fn asked(&self) -> Result<Vec<Asked>, Error> {
+                Ok(vec![$(Asked::new(&self.$index)?),+])
+            }
+        }
+
+        impl<$($question: Question),+> Questions for ($($question,)+) {
+            type Answers = ($($question::Answer,)+);
+
+            fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Answers, Error> {
+                Ok(($(self.$index.read(next(answers)?)?,)+))
+            }
+        }
+    )+};
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
+
+#[expect(private_interfaces, reason = "nobody outside can name this trait")]
+impl<Q: Question> sealed::Several for Vec<Q> {
+    fn asked(&self) -> Result<Vec<Asked>, Error> {
+        self.iter().map(Asked::new).collect()
+    }
+}
+
+impl<Q: Question> Questions for Vec<Q> {
+    type Answers = Vec<Q::Answer>;
+
+    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Answers, Error> {
+        let read = |question: &Q| question.read(next(answers)?);
+        self.iter().map(read).collect()
+    }
+}
