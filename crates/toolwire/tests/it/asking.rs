@@ -121,7 +121,7 @@ async fn a_handler_asks_and_goes_on_with_the_answer() {
         "type": "object",
         "properties": {
             "name": {"type": "string", "description": "What shall I call you?"},
-            "age": {"type": "integer", "minimum": 0},
+            "age": {"type": "integer", "minimum": 0, "maximum": 255},
         },
         "required": ["name"],
     });

@@ -83,11 +83,10 @@ async fn visit(ctx: &RequestContext) -> String {
     )
 }
 
-fn question() -> CreateMessageRequestParams {
-    let sound = AudioContent::new("AAAA", "audio/wav");
+fn question(block: impl Into<SamplingMessageContentBlock>) -> CreateMessageRequestParams {
     let several = SamplingContent::Many(vec![
-        SamplingMessageContentBlock::text("Listen"),
-        SamplingMessageContentBlock::Audio(sound),
+        SamplingMessageContentBlock::text("And this"),
+        block.into(),
     ]);
     CreateMessageRequestParams::new(
         [
@@ -102,7 +101,14 @@ fn question() -> CreateMessageRequestParams {
 /// Asks the client's model.
 #[tool]
 async fn think(ctx: &RequestContext) -> String {
-    told(ctx.sample(question()).await)
+    told(ctx.sample(question("Again")).await)
+}
+
+/// Asks the client's model about a sound.
+#[tool]
+async fn hear(ctx: &RequestContext) -> String {
+    let sound = AudioContent::new("AAAA", "audio/wav");
+    told(ctx.sample(question(sound)).await)
 }
 
 /// Asks the client's model, which may use a tool.
@@ -133,6 +139,7 @@ pub(crate) fn asking_server() -> Server {
         .tool(order)
         .tool(visit)
         .tool(think)
+        .tool(hear)
         .tool(think_with_tools)
         .tool(roots)
         .tool(roots_or_fail)
@@ -198,18 +205,18 @@ async fn a_form_goes_to_the_user_and_the_answer_to_the_handler() {
 
 #[tokio::test]
 async fn a_derived_form_is_written_in_the_words_of_the_revision() {
-    let question = |size: Value, extras: Value| {
+    let question = |size: Value, extras: Value, required: Value| {
         let params = json!({
             "message": "What?",
             "requestedSchema": {
                 "type": "object",
                 "properties": {
-                    "count": {"type": "integer", "description": "How many?", "minimum": 0},
+                    "count": {"type": "integer", "description": "How many?", "minimum": 0, "maximum": 255},
                     "size": size,
                     "extras": extras,
                     "gift": {"type": "boolean"},
                 },
-                "required": ["count", "size", "extras"],
+                "required": required,
             },
         });
         legacy(1, "elicitation/create", params)
@@ -225,6 +232,7 @@ async fn a_derived_form_is_written_in_the_words_of_the_revision() {
             "default": "Large",
         }),
         json!({"type": "array", "items": {"type": "string", "enum": ["Milk", "Sugar"]}}),
+        json!(["count", "size", "extras"]),
     );
     check_question("2025-11-25", "order", rich, declined.clone(), told).await;
     let plain = question(
@@ -234,6 +242,8 @@ async fn a_derived_form_is_written_in_the_words_of_the_revision() {
             "enumNames": ["Small one", "Large one"],
         }),
         json!({"type": "string", "enum": ["Milk", "Sugar"]}),
+        // Nobody has to choose an extra.
+        json!(["count", "size"]),
     );
     check_question("2025-06-18", "order", plain, declined, told).await;
 }
@@ -269,36 +279,29 @@ async fn a_model_is_asked_with_what_the_revision_knows() {
     let reply = json!({
         "model": "m", "role": "assistant", "content": words("Hi"), "stopReason": "endTurn",
     });
-    let check = async |version: &str, messages: Value| {
+    let check = async |version: &str, tool: &str, messages: Value| {
         let params = json!({"messages": messages, "systemPrompt": "Be kind", "maxTokens": 10});
         let question = legacy(1, "sampling/createMessage", params);
         let mut peer = Peer::connect(&asking_server());
         peer.initialize_with(version, able()).await;
-        peer.send(call("c", "think")).await;
+        peer.send(call("c", tool)).await;
         peer.expect(question).await;
         peer.send(answer(1, reply.clone())).await;
         let result = peer.receive().await;
         let told = result["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(told).unwrap(), reply);
     };
-    let omitted = || words("[audio omitted: audio/wav]");
-    check(
-        "2024-11-05",
-        json!([one(words("Hello")), one(words("Listen")), one(omitted())]),
-    )
-    .await;
+    let split = |block: Value| json!([one(words("Hello")), one(words("And this")), one(block)]);
+    let whole = |block: Value| json!([one(words("Hello")), one(json!([words("And this"), block]))]);
+    // There is no sound in 2024-11-05, and a model must not be asked about one it does not get.
+    check("2024-11-05", "think", split(words("Again"))).await;
+    check_not_asked("2024-11-05", able(), "hear", -32600).await;
     for version in ["2025-03-26", "2025-06-18"] {
-        check(
-            version,
-            json!([one(words("Hello")), one(words("Listen")), one(sound())]),
-        )
-        .await;
+        check(version, "think", split(words("Again"))).await;
+        check(version, "hear", split(sound())).await;
     }
-    check(
-        "2025-11-25",
-        json!([one(words("Hello")), one(json!([words("Listen"), sound()]))]),
-    )
-    .await;
+    check("2025-11-25", "think", whole(words("Again"))).await;
+    check("2025-11-25", "hear", whole(sound())).await;
 }
 
 #[tokio::test]
@@ -316,6 +319,10 @@ async fn tools_for_the_model_are_offered_in_2025_11_25() {
     peer.initialize_with("2025-11-25", able()).await;
     peer.send(call("c", "think_with_tools")).await;
     peer.expect(question).await;
+    // What a client declares beyond its revision does not make it one that knows tools.
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        check_not_asked(version, able(), "think_with_tools", -32600).await;
+    }
 }
 
 #[tokio::test]
@@ -366,8 +373,10 @@ async fn an_answer_of_the_wrong_shape_is_an_error_for_the_handler_only() {
         peer.send(call("c", "roots")).await;
         peer.receive().await;
         peer.send(answer(1, reply)).await;
-        let unreadable = "unreadable: unreadable answer to `roots/list`";
-        peer.expect(answer("c", text(unreadable))).await;
+        let answer = peer.receive().await;
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let unusable = "unreadable: the answer to \"roots/list\" cannot be used: ";
+        assert!(text.starts_with(unusable), "{text}");
         peer.expect_silence().await;
     }
 }

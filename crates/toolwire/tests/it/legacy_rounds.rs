@@ -171,15 +171,27 @@ async fn what_the_client_or_its_revision_lacks_fails_the_request() {
     }
     check("2024-11-05", able(), form("Who?").into()).await;
     check("2025-03-26", able(), form("Who?").into()).await;
-    let visit = || ElicitRequestURLParams::new("Go", "https://example.test");
-    check(
-        "2025-06-18",
-        able(),
-        visit().with_elicitation_id("v").into(),
-    )
-    .await;
-    // 2025-11-25 wants an id for it, and only the author can give one.
-    check("2025-11-25", able(), visit().into()).await;
+    let visit = ElicitRequestURLParams::new("Go", "https://example.test");
+    check("2025-06-18", able(), visit.into()).await;
+}
+
+#[tokio::test]
+async fn an_address_gets_an_id_where_the_revision_wants_one() {
+    let visit = ElicitRequestURLParams::new("Go", "https://example.test");
+    for given in [None, Some("v")] {
+        let mut visit = visit.clone();
+        visit.elicitation_id = given.map(str::to_owned);
+        let (tool, _) = insatiable(visit.into());
+        let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
+        peer.initialize_with("2025-11-25", able()).await;
+        peer.send(call("c", "insatiable")).await;
+        let question = peer.receive().await;
+        let id = question["params"]["elicitationId"].as_str().unwrap();
+        match given {
+            Some(given) => assert_eq!(id, given),
+            None => assert_eq!(id.len(), 32, "{id}"),
+        }
+    }
 }
 
 #[tokio::test]

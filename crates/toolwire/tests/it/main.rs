@@ -5,6 +5,8 @@
     reason = "scripts write their JSON in place; a reference at every call would be noise"
 )]
 
+#[cfg(feature = "testing")]
+mod ask;
 mod asking;
 mod bad_input;
 mod batch;

@@ -23,6 +23,7 @@ mod listen;
 mod modern;
 mod principals;
 mod request;
+mod rounds;
 mod rows;
 mod rows_hosts;
 mod rows_routing;

@@ -1,0 +1,143 @@
+//! What a question and an effect are called.
+
+use serde_json::json;
+use toolwire::{Error, RequestContext, ServedTool, Server, ask};
+
+use super::{BOTH, Diary, Name, accept, client, shown};
+use crate::peer::plain;
+
+fn serving(tool: ServedTool) -> Server {
+    Server::new("test", "1").tool(tool)
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_thing() {
+    let clear = "stands for two different things";
+    for version in BOTH {
+        let check = async |tool: ServedTool, expected: &str| {
+            let asked = Diary::default();
+            let answers = [("", accept(json!({"name": "Ada"})))];
+            let client = client(&serving(tool), version, &answers, &asked).await;
+            let text = shown(client.call_tool("work", json!({})).await);
+            assert!(text.contains(expected), "{version}: {text}");
+            asked.take()
+        };
+        // The same question twice is one question.
+        let asked = check(
+            plain("work", |ctx: RequestContext| async move {
+                let first: Name = ctx.ask("k", "Who?").await?;
+                let second: Name = ctx.ask("k", "Who?").await?;
+                Ok::<_, Error>(format!("{} {}", first.name, second.name))
+            }),
+            "Ada Ada",
+        )
+        .await;
+        assert_eq!(asked, ["Who?"], "{version}");
+        let asked = check(
+            plain("work", |ctx: RequestContext| async move {
+                let form = || ask::form::<Name>("k", "Who?");
+                let (first, second) = ctx.ask_all((form(), form())).await?;
+                Ok::<_, Error>(format!("{} {}", first.name, second.name))
+            }),
+            "Ada Ada",
+        )
+        .await;
+        assert_eq!(asked, ["Who?"], "{version}");
+
+        let asked = check(
+            plain("work", |ctx: RequestContext| async move {
+                let first: Name = ctx.ask("k", "Who?").await?;
+                let second: Name = ctx.ask("k", "Who else?").await?;
+                Ok::<_, Error>(format!("{} {}", first.name, second.name))
+            }),
+            clear,
+        )
+        .await;
+        assert_eq!(asked, ["Who?"], "{version}");
+        let asked = check(
+            plain("work", |ctx: RequestContext| async move {
+                let form = |message| ask::form::<Name>("k", message);
+                ctx.ask_all((form("Who?"), form("Who else?"))).await?;
+                Ok::<_, Error>("both")
+            }),
+            clear,
+        )
+        .await;
+        assert_eq!(asked, [""; 0], "{version}");
+        check(
+            plain("work", |ctx: RequestContext| async move {
+                ctx.once("k", async {}).await?;
+                let name: Name = ctx.ask("k", "Who?").await?;
+                Ok::<_, Error>(name.name)
+            }),
+            clear,
+        )
+        .await;
+        check(
+            plain("work", |ctx: RequestContext| async move {
+                let name: Name = ctx.ask("k", "Who?").await?;
+                ctx.once("k", async {}).await?;
+                Ok::<_, Error>(name.name)
+            }),
+            clear,
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn keys_have_1_to_256_bytes() {
+    for version in BOTH {
+        for (length, fits) in [(0, false), (1, true), (256, true), (257, false)] {
+            for asks in [true, false] {
+                let tool = plain("work", move |ctx: RequestContext| async move {
+                    let key = "k".repeat(length);
+                    match asks {
+                        true => ctx.ask::<Name>(key, "Who?").await?.name,
+                        false => ctx.once(key, async { "Ada".to_owned() }).await?,
+                    };
+                    Ok::<_, Error>("fits")
+                });
+                let answers = [("", accept(json!({"name": "Ada"})))];
+                let asked = Diary::default();
+                let client = client(&serving(tool), version, &answers, &asked).await;
+                let text = shown(client.call_tool("work", json!({})).await);
+                let expected = match fits {
+                    true => "fits",
+                    false => "a key has 1 to 256 bytes",
+                };
+                assert!(text.contains(expected), "{version} {length}: {text}");
+                assert_eq!(asked.take().len(), usize::from(fits && asks));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn any_text_may_be_a_key() {
+    for version in BOTH {
+        for key in [
+            " ",
+            "a b",
+            "é",
+            "\"",
+            "\\",
+            "\u{0}",
+            "a/1",
+            "a.b",
+            "__proto__",
+            "🦀",
+            "method",
+        ] {
+            let tool = plain("work", move |ctx: RequestContext| async move {
+                let name: Name = ctx.ask(key, "Who?").await?;
+                let sure = ctx.once(format!("{key}!"), async { true }).await?;
+                Ok::<_, Error>(format!("{} {sure}", name.name))
+            });
+            let answers = [("", accept(json!({"name": key})))];
+            let client = client(&serving(tool), version, &answers, &Diary::default()).await;
+            let text = shown(client.call_tool("work", json!({})).await);
+            assert_eq!(text, format!("{key} true"), "{version}");
+        }
+    }
+}
