@@ -1,14 +1,22 @@
 //! Tools that ask the user or the client's model.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde::Deserialize;
+use toolwire::ask::Answer;
 use toolwire::types::{
-    CreateMessageRequestParams, CreateMessageResult, ElicitAction, ElicitRequestFormParams,
-    ElicitResult, InputRequests, SamplingMessage,
+    CreateMessageRequestParams, ElicitAction, ElicitRequestFormParams, ElicitResult, InputRequests,
+    SamplingMessage,
 };
-use toolwire::{Elicit, RequestContext, Server, ToolError, ToolResponse, tool};
+use toolwire::{CallToolResult, Elicit, RequestContext, Server, ToolError, ToolResponse, tool};
 
 pub(super) fn register(server: Server) -> Server {
-    server.tool(confirm).tool(approve).tool(summarise)
+    server
+        .tool(confirm)
+        .tool(approve)
+        .tool(trip)
+        .tool(sign_in)
+        .tool(summarise)
 }
 
 /// What the user is asked.
@@ -18,8 +26,7 @@ struct Confirmation {
     confirmed: bool,
 }
 
-/// Asks the user to confirm something, with one handler for every revision: it returns what it wants to know and is run
-/// again with the answer.
+/// Asks the user to confirm something. It returns what it wants to know and is run again with the answer.
 #[tool]
 fn confirm(
     ctx: &RequestContext,
@@ -33,75 +40,89 @@ fn confirm(
             None,
         ));
     };
-    Ok(ToolResponse::complete(toolwire::CallToolResult::text(
-        verdict(&answer)?,
-    )))
-}
-
-/// Asks the user to approve something. On revisions with a channel to the client it asks while it runs, otherwise it
-/// returns what it wants to know.
-#[tool]
-async fn approve(
-    ctx: &RequestContext,
-    /// What to approve.
-    question: String,
-) -> Result<ToolResponse, ToolError> {
-    let answer = if ctx.is_stateless() {
-        match ctx.input_response_as::<ElicitResult>("approval")? {
-            Some(answer) => answer,
-            None => {
-                let form = ElicitRequestFormParams::new(question, Confirmation::elicit_schema());
-                let requests = InputRequests::new().with("approval", form);
-                return Ok(ToolResponse::input_required(
-                    requests,
-                    Some("asked for approval".to_owned()),
-                ));
-            }
-        }
-    } else {
-        ctx.elicit_as::<Confirmation>(question).await?
-    };
-    let text = match verdict(&answer)? {
-        "confirmed" => "approved",
-        "not confirmed" => "not approved",
-        other => other,
-    };
-    Ok(ToolResponse::complete(toolwire::CallToolResult::text(text)))
-}
-
-fn verdict(answer: &ElicitResult) -> Result<&'static str, ToolError> {
-    Ok(match answer.action {
+    let text = match answer.action {
         ElicitAction::Accept => match answer.content_as::<Confirmation>()? {
             Some(Confirmation { confirmed: true }) => "confirmed",
             _ => "not confirmed",
         },
         ElicitAction::Decline => "not confirmed",
         _ => "cancelled",
+    };
+    Ok(CallToolResult::text(text).into())
+}
+
+/// Asks the user to approve something, in the words that are the same for every revision.
+#[tool]
+async fn approve(
+    ctx: &RequestContext,
+    /// What to approve.
+    question: String,
+) -> Result<&'static str, ToolError> {
+    Ok(match ctx.ask("approval", question).await? {
+        Answer::Accepted(Confirmation { confirmed: true }) => "approved",
+        Answer::Accepted(_) | Answer::Declined => "not approved",
+        Answer::Cancelled => "cancelled",
     })
+}
+
+#[derive(Debug, Deserialize, Elicit)]
+struct Destination {
+    city: String,
+}
+
+#[derive(Debug, Deserialize, Elicit)]
+struct Stay {
+    #[elicit(minimum = 1, maximum = 14, default = 2)]
+    nights: u64,
+}
+
+static OFFERS: AtomicU64 = AtomicU64::new(0);
+
+/// Plans a trip with the user: three questions, each with the answers before in it.
+#[tool]
+async fn trip(ctx: &RequestContext) -> Result<String, ToolError> {
+    let Destination { city } = ctx.ask("destination", "Where to?").await?;
+    let Stay { nights } = ctx
+        .ask("stay", format!("How many nights in {city}?"))
+        .await?;
+    // The handler may run several times for one call, and makes one offer all the same.
+    let counting = async { OFFERS.fetch_add(1, Ordering::Relaxed) + 1 };
+    let number = ctx.once("offer", counting).await?;
+    let price = nights * 90;
+    let question = format!("Offer {number}: {nights} nights in {city} for {price}. Do you agree?");
+    Ok(match ctx.ask("agreement", question).await? {
+        Answer::Accepted(Confirmation { confirmed: true }) => {
+            format!("offer {number} is taken: {nights} nights in {city}")
+        }
+        _ => format!("offer {number} is not taken"),
+    })
+}
+
+/// Sends the user to a page to sign in. There is no such page, and nothing is signed.
+#[tool]
+async fn sign_in(ctx: &RequestContext) -> Result<&'static str, ToolError> {
+    let address = "https://example.com/sign-in?for=toolwire-demo";
+    Ok(
+        match ctx.ask_url("page", "Please sign in.", address).await? {
+            Answer::Accepted(()) => "on the way",
+            Answer::Declined => "declined",
+            Answer::Cancelled => "cancelled",
+        },
+    )
 }
 
 /// Summarises a text with the client's model.
 #[tool]
-fn summarise(
+async fn summarise(
     ctx: &RequestContext,
     /// What to summarise.
     text: String,
-) -> Result<ToolResponse, ToolError> {
-    let Some(answer) = ctx.input_response_as::<CreateMessageResult>("summary")? else {
-        let prompt = format!("Summarise in one sentence:\n\n{text}");
-        let request = CreateMessageRequestParams::new(vec![SamplingMessage::user(prompt)], 200);
-        return Ok(ToolResponse::input_required(
-            InputRequests::new().with("summary", request),
-            None,
-        ));
-    };
-    let summary = answer
-        .content
-        .blocks()
-        .iter()
-        .find_map(|block| block.as_text())
-        .ok_or_else(|| ToolError::failed("the model answered without text"))?;
-    Ok(ToolResponse::complete(toolwire::CallToolResult::text(
-        summary,
-    )))
+) -> Result<String, ToolError> {
+    let prompt = format!("Summarise in one sentence:\n\n{text}");
+    let request = CreateMessageRequestParams::new([SamplingMessage::user(prompt)], 200);
+    let answer = ctx.ask_model("summary", request).await?;
+    let mut texts = answer.content.blocks().iter();
+    let summary = texts.find_map(|block| block.as_text());
+    let summary = summary.ok_or_else(|| ToolError::failed("the model answered without text"))?;
+    Ok(summary.to_owned())
 }

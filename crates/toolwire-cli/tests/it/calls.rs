@@ -96,6 +96,8 @@ async fn every_tool_is_listed_and_active_comes_first() {
             "route",
             "confirm",
             "approve",
+            "trip",
+            "sign_in",
             "summarise",
             "bump",
             "change_list",

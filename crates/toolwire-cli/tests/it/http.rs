@@ -33,15 +33,17 @@ impl HttpDemo {
             .expect("the program under test starts");
         let stderr = child.stderr.take().expect("it is piped");
         let mut errors = BufReader::new(stderr).lines();
-        let line = within(errors.next_line())
-            .await
-            .expect("it can be read")
-            .expect("it says where it listens");
-        let address = line
-            .strip_prefix("listening on http://")
-            .and_then(|rest| rest.strip_suffix("/mcp"))
-            .unwrap_or_else(|| panic!("{line}"))
-            .to_owned();
+        // Logs, where they are wanted, may come first.
+        let address = loop {
+            let line = within(errors.next_line())
+                .await
+                .expect("it can be read")
+                .expect("it says where it listens");
+            let url = line.strip_prefix("listening on http://");
+            if let Some(address) = url.and_then(|rest| rest.strip_suffix("/mcp")) {
+                break address.to_owned();
+            }
+        };
         Self {
             child,
             errors,

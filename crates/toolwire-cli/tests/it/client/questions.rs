@@ -24,6 +24,28 @@ async fn answers_can_be_given_beforehand() {
 }
 
 #[tokio::test]
+async fn answers_given_beforehand_serve_one_question_after_the_other() {
+    for era in ["modern", "legacy"] {
+        let answers = ["city=Rome", "nights=3", "confirmed=yes"];
+        let answers = answers.map(|answer| ["--answer", answer]).concat();
+        let text = run_demo(&[&["call", "trip", "--era", era], &answers[..]].concat()).await;
+        assert_eq!(text.ok(), "offer 1 is taken: 3 nights in Rome\n", "{era}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_is_declined_beforehand_or_not_offered() {
+    for era in ["modern", "legacy"] {
+        let text = run_demo(&["call", "sign_in", "--era", era, "--decline"]).await;
+        assert_eq!(text.ok(), "declined\n", "{era}");
+        // Whoever fills in forms from the command line cannot open a page.
+        let forms_only = ["call", "sign_in", "--era", era, "--answer", "a=b"];
+        let text = run_demo(&forms_only).await.failed(4);
+        assert!(text.contains("elicitation"), "{era}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_missing_is_named() {
     let ran = run_demo(&["call", "confirm", "question=Sure?", "--answer", "other=1"]).await;
     assert!(
@@ -95,8 +117,9 @@ mod terminal {
 
     async fn at_terminal(
         arguments: &[&str],
-        script: &'static [(&'static str, &'static str)],
+        script: &[(&'static str, &'static str)],
     ) -> (String, String) {
+        let script = script.to_vec();
         let (ours, theirs) = terminal();
         let mut command = demo_command(arguments);
         command
@@ -110,7 +133,7 @@ mod terminal {
         let child = command.spawn().expect("the program under test starts");
         // It holds our copies of their end.
         drop(command);
-        let talk = tokio::task::spawn_blocking(move || converse(ours, script));
+        let talk = tokio::task::spawn_blocking(move || converse(ours, &script));
         let output = within(child.wait_with_output())
             .await
             .expect("it can be waited for");
@@ -142,6 +165,51 @@ mod terminal {
         let arguments = ["call", "approve", "question=Shall we?"];
         let (out, shown) = at_terminal(&arguments, &[("(yes or no): ", "!d")]).await;
         assert_eq!(out, "not approved\n", "{shown}");
+    }
+
+    #[tokio::test]
+    async fn questions_that_build_on_each_other() {
+        for era in ["modern", "legacy"] {
+            let script: &[_] = &[
+                ("Where to?", ""),
+                ("it must be filled in", "Rome"),
+                ("Send it?", ""),
+                ("How many nights in Rome?", "40"),
+                ("at most 14", "3"),
+                ("Send it?", ""),
+                ("Offer 1: 3 nights in Rome for 270. Do you agree?", "y"),
+                ("Send it?", ""),
+            ];
+            let (out, shown) = at_terminal(&["call", "trip", "--era", era], script).await;
+            assert_eq!(out, "offer 1 is taken: 3 nights in Rome\n", "{shown}");
+            assert_eq!(shown.matches("The server asks: ").count(), 3, "{shown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_is_shown_and_the_person_decides() {
+        for era in ["modern", "legacy"] {
+            for (answer, outcome) in [
+                ("y", "on the way\n"),
+                ("n", "declined\n"),
+                ("c", "cancelled\n"),
+            ] {
+                // Enter alone is no consent.
+                let script = [
+                    ("Will you? [y]es, [n]o, [c]ancel: ", ""),
+                    ("Will you?", answer),
+                ];
+                let (out, shown) = at_terminal(&["call", "sign_in", "--era", era], &script).await;
+                assert_eq!(out, outcome, "{era}: {shown}");
+                for part in [
+                    "The server asks: Please sign in.",
+                    "open this address in a browser:",
+                    "  https://example.com/sign-in?for=toolwire-demo",
+                ] {
+                    assert!(shown.contains(part), "{era}, {part}: {shown}");
+                }
+            }
+        }
     }
 
     #[tokio::test]
