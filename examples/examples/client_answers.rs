@@ -6,10 +6,8 @@
 
 use serde::Deserialize;
 use toolwire::proto::features::Era;
-use toolwire::types::{ElicitRequestFormParams, ElicitResult, InputRequests};
-use toolwire::{
-    CallToolResult, Client, Elicit, RequestContext, Server, ToolError, ToolResponse, tool,
-};
+use toolwire::types::ElicitResult;
+use toolwire::{Client, Elicit, Error, RequestContext, Server, tool};
 
 #[derive(Deserialize, Elicit)]
 struct Name {
@@ -19,19 +17,13 @@ struct Name {
 
 /// Greets whoever is there, after asking for a name.
 #[tool]
-fn greet(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
-    let Some(answer) = ctx.input_response_as::<ElicitResult>("name")? else {
-        let form = ElicitRequestFormParams::new("What is your name?", Name::elicit_schema());
-        let questions = InputRequests::new().with("name", form);
-        return Ok(ToolResponse::input_required(questions, None));
-    };
-    let name = answer.content_as::<Name>()?.map(|form| form.name);
-    let greeting = format!("Hello, {}!", name.as_deref().unwrap_or("stranger"));
-    Ok(CallToolResult::text(greeting).into())
+async fn greet(ctx: &RequestContext) -> Result<String, Error> {
+    let Name { name } = ctx.ask("name", "What is your name?").await?;
+    Ok(format!("Hello, {name}!"))
 }
 
 #[tokio::main]
-async fn main() -> Result<(), toolwire::Error> {
+async fn main() -> Result<(), Error> {
     let server = Server::new("greeter", "1.0.0").tool(greet);
     for era in [Era::Modern, Era::Legacy] {
         let client = Client::builder("answering-client", "1.0.0")

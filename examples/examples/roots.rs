@@ -2,33 +2,28 @@
 //!
 //! The protocol deprecates roots as of 2026-07-28: new servers take paths as tool arguments or from their configuration.
 //! It is here for clients that still have them. As with any question, one handler serves every revision (see
-//! `ask_the_user`).
+//! `onboarding`).
 //! Run it with `cargo run -p toolwire-examples --example roots`, or give that command to an MCP client.
 
-use toolwire::types::{InputRequest, InputRequests, ListRootsResult};
-use toolwire::{CallToolResult, RequestContext, Server, ToolError, ToolResponse, tool};
+use toolwire::{RequestContext, Server, ToolError, tool};
 
 /// Says whether a file lies inside the client's roots.
-#[tool(read_only, requires("roots"))]
-fn may_touch(
+#[tool(read_only)]
+async fn may_touch(
     ctx: &RequestContext,
     /// A `file://` address.
     uri: String,
-) -> Result<ToolResponse, ToolError> {
-    let Some(answer) = ctx.input_response_as::<ListRootsResult>("roots")? else {
-        let questions = InputRequests::new().with("roots", InputRequest::roots());
-        return Ok(ToolResponse::input_required(questions, None));
-    };
+) -> Result<String, ToolError> {
+    let roots = ctx.ask_roots("roots").await?;
     // `file:///srv/project` holds `file:///srv/project/a` but not `file:///srv/projects`.
     let holds = |root: &str| {
         let rest = uri.strip_prefix(root.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let text = match answer.roots.iter().find(|root| holds(&root.uri)) {
+    Ok(match roots.iter().find(|root| holds(&root.uri)) {
         Some(root) => format!("yes, in {}", root.name.as_deref().unwrap_or(&root.uri)),
         None => "no".to_owned(),
-    };
-    Ok(CallToolResult::text(text).into())
+    })
 }
 
 #[tokio::main]

@@ -1,4 +1,6 @@
-//! Examples that ask the client: `ask_the_user`, `ask_the_model`, `roots`.
+//! Examples that ask the client: `ask_the_user`, `ask_the_model`, `roots`, `input_required`.
+
+use std::cell::Cell;
 
 use serde_json::{Value, json};
 
@@ -27,10 +29,7 @@ async fn the_user_answers_declines_or_cancels() {
     for revision in BOTH {
         let filled = json!({"email": "ada@example.com", "seats": 2, "class": "first"});
         let result = book(revision, &json!({"action": "accept", "content": filled})).await;
-        assert_eq!(
-            text(&result),
-            "2 × First to Rome for 60, sent to ada@example.com"
-        );
+        assert_eq!(text(&result), "2 × First to Rome, sent to ada@example.com");
 
         let result = book(revision, &json!({"action": "decline"})).await;
         assert_eq!(text(&result), "not booked, as you wish");
@@ -40,25 +39,80 @@ async fn the_user_answers_declines_or_cancels() {
         assert_eq!(text(&result), "the question was left unanswered");
         assert_eq!(result["isError"], true);
 
-        let incomplete = json!({"action": "accept", "content": {"seats": 2}});
-        let result = book(revision, &incomplete).await;
-        assert_eq!(result["isError"], true);
-        assert!(text(&result).contains("email"), "{result}");
+        // What the client leaves out is filled in where the form says how.
+        let short = json!({"action": "accept", "content": {"email": "ada@example.com"}});
+        let result = book(revision, &short).await;
+        assert_eq!(text(&result), "1 × Second to Rome, sent to ada@example.com");
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_does_not_fit_reaches_nobody() {
+    // On 2026-07-28 the answer is part of the request, which is then a bad one; before, the request was fine.
+    for (revision, code) in [(Revision::Newest, -32602), (Revision::Legacy, -32603)] {
+        for content in [
+            json!({"seats": 2}),
+            json!({"email": "ada@example.com", "seats": 5}),
+        ] {
+            let capabilities = json!({"elicitation": {"form": {}}});
+            let mut client = Client::start_with("ask_the_user", revision, capabilities).await;
+            let answer = json!({"action": "accept", "content": content});
+            let message = client
+                .call_to_the_end("book", json!({"destination": "Rome"}), |_, _| {
+                    answer.clone()
+                })
+                .await;
+            let told = message["error"]["message"].as_str().unwrap_or_default();
+            let why = r#"the answer to "details" cannot be used"#;
+            assert!(told.starts_with(why), "{revision:?}: {message}");
+            assert_eq!(message["error"]["code"], code, "{revision:?}");
+            client.end().await;
+        }
+    }
+}
+
+/// Halves what is left until the number is found.
+#[tokio::test]
+async fn a_game_is_played_with_a_state_of_its_own() {
+    for revision in BOTH {
+        let capabilities = json!({"elicitation": {"form": {}}});
+        let mut client = Client::start_with("input_required", revision, capabilities).await;
+        let range = Cell::new((1, 100));
+        let reply = |method: &str, params: &Value| {
+            assert_eq!(method, "elicitation/create");
+            let (low, high) = range.get();
+            let last = (low + high) / 2;
+            range.set(match params["message"].as_str().unwrap() {
+                "Too small." => (last + 1, high),
+                "Too big." => (low, last - 1),
+                _ => (low, high),
+            });
+            let (low, high) = range.get();
+            json!({"action": "accept", "content": {"number": (low + high) / 2}})
+        };
+        let result = client.call_and_reply("guess", json!({}), reply).await;
+        let (low, high) = range.get();
+        let won = text(&result).starts_with(&format!("{} in ", (low + high) / 2));
+        assert!(won, "{revision:?}: {result}");
+
+        let decline = |_: &str, _: &Value| json!({"action": "decline"});
+        let result = client.call_and_reply("guess", json!({}), decline).await;
+        assert_eq!(text(&result), "Another time, then.");
+        client.end().await;
     }
 }
 
 #[tokio::test]
 async fn the_state_between_the_rounds_cannot_be_forged() {
     let capabilities = json!({"elicitation": {"form": {}}});
-    let mut client = Client::start_with("ask_the_user", Revision::Newest, capabilities).await;
-    let mut call = json!({"name": "book", "arguments": {"destination": "Rome"}});
+    let mut client = Client::start_with("input_required", Revision::Newest, capabilities).await;
+    let mut call = json!({"name": "guess", "arguments": {}});
     let result = client.ask("tools/call", call.clone()).await;
     assert_eq!(result["resultType"], "input_required");
     let state = result["requestState"].as_str().unwrap();
-    assert!(!state.contains("price"), "{state}");
-    let filled = json!({"email": "ada@example.com", "seats": 1});
-    call["inputResponses"] = json!({"details": {"action": "accept", "content": filled}});
-    call["requestState"] = r#"{"price_each":0}"#.into();
+    assert!(!state.contains("secret"), "{state}");
+    call["inputResponses"] = json!({"guess": {"action": "accept", "content": {"number": 7}}});
+    call["requestState"] = r#"{"secret":7,"guesses":1}"#.into();
     let error = client.ask_in_vain("tools/call", call).await;
     assert_eq!(error["code"], -32602, "{error}");
     client.end().await;
@@ -130,6 +184,7 @@ async fn clients_that_cannot_answer_are_told_so() {
                 json!({"destination": "Rome"}),
                 "elicitation",
             ),
+            ("input_required", "guess", json!({}), "elicitation"),
             ("ask_the_model", "entitle", json!({"text": "x"}), "sampling"),
             ("roots", "may_touch", json!({"uri": "file:///x"}), "roots"),
         ] {

@@ -149,8 +149,22 @@ impl Client {
         text(&result).to_owned()
     }
 
-    /// Calls a tool and answers every question on the way, in the manner of the revision.
+    /// Calls a tool, answers every question on the way, and returns the result.
     pub(crate) async fn call_and_reply(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        reply: impl Fn(&str, &Value) -> Value,
+    ) -> Value {
+        let message = self.call_to_the_end(tool, arguments, reply).await;
+        message
+            .get("result")
+            .unwrap_or_else(|| panic!("{tool}: {message}"))
+            .clone()
+    }
+
+    /// Calls a tool, answers every question on the way in the manner of the revision, and returns the last message.
+    pub(crate) async fn call_to_the_end(
         &mut self,
         tool: &str,
         arguments: Value,
@@ -174,7 +188,7 @@ impl Client {
             assert_eq!(message["id"], id, "{message}");
             let result = &message["result"];
             if result["resultType"] != "input_required" {
-                return result.clone();
+                return message;
             }
             let questions = result["inputRequests"].as_object().unwrap();
             params["inputResponses"] = questions

@@ -15,14 +15,19 @@ use crate::client::program;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running example and where it listens.
-struct Example {
-    address: String,
+pub(crate) struct Example {
+    pub(crate) address: String,
     _child: Child,
 }
 
 impl Example {
     async fn start(name: &str) -> Self {
-        let mut child = Command::new(program(name))
+        Self::run(&mut Command::new(program(name))).await
+    }
+
+    /// Starts a program that takes the address to listen on as its last argument.
+    pub(crate) async fn run(command: &mut Command) -> Self {
+        let mut child = command
             .arg("127.0.0.1:0")
             .stderr(Stdio::piped())
             .kill_on_drop(true)
@@ -37,6 +42,10 @@ impl Example {
             address: address.to_owned(),
             _child: child,
         }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
     }
 
     /// Sends one request and returns the whole answer, head and body.

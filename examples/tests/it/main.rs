@@ -11,8 +11,10 @@ mod changes;
 mod client;
 mod clients;
 mod failures;
+mod fleet;
 mod http;
 mod long_work;
+mod onboarding;
 mod quickstart;
 mod readme;
 

@@ -25,3 +25,19 @@ fn every_example_is_listed_and_says_how_to_run_it() {
         );
     }
 }
+
+#[test]
+fn the_handler_in_the_project_s_readme_is_a_part_of_the_example() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(package.join("../README.md")).unwrap();
+    let (_, section) = readme.split_once("## Asking the user").unwrap();
+    let (_, block) = section.split_once("```rust\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let example = fs::read_to_string(package.join("examples/onboarding.rs")).unwrap();
+    // It is a method there, and stands further to the right.
+    let lines = example.lines();
+    let example: Vec<_> = lines
+        .map(|line| line.strip_prefix("    ").unwrap_or(line))
+        .collect();
+    assert!(example.join("\n").contains(block.trim_end()), "{block}");
+}

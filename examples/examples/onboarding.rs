@@ -1,0 +1,111 @@
+//! Three questions that build on each other, and something that happens once in between: one handler for every revision.
+//!
+//! Up to 2025-11-25 a question is a request to the client, and the handler waits. On 2026-07-28 the first question
+//! without an answer ends the handler through `?`; the client calls again with the answer, maybe to another process, and
+//! the handler runs from the top. The words are the same, and so is what the user sees.
+//!
+//! Run it with `cargo run -p toolwire-examples --example onboarding -- desks.txt`, or give that command to an MCP client.
+//! With an address behind the file, `-- desks.txt 127.0.0.1:3000`, it serves HTTP. Processes that share the file and the
+//! key in `ONBOARDING_KEY` (64 hexadecimal digits) can serve the rounds of one call in turn.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toolwire::ask::Answer;
+
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{Elicit, KeyRing, RequestContext, StateKey, ToolError};
+
+#[derive(Deserialize, Elicit)]
+struct Person {
+    name: String,
+}
+
+#[derive(Deserialize, Elicit)]
+struct Place {
+    team: Team,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, Elicit)]
+enum Team {
+    Design,
+    Platform,
+}
+
+#[derive(Deserialize, Elicit)]
+struct Laptop {
+    /// The size of the screen in inches.
+    #[elicit(minimum = 13, maximum = 16, default = 14)]
+    inches: u8,
+}
+
+struct Office {
+    /// The file that says who sits where, a line for each desk.
+    desks: PathBuf,
+}
+
+#[toolwire::server(name = "onboarding", version = "1.0.0")]
+impl Office {
+    /// Finds a desk and a laptop for somebody new.
+    #[tool]
+    async fn welcome(&self, ctx: &RequestContext) -> Result<String, ToolError> {
+        let Person { name } = ctx.ask("person", "Who is new?").await?;
+
+        let question = format!("Which team does {name} join?");
+        let Place { team } = ctx.ask("place", question).await?;
+
+        // However often the handler runs, one desk is taken. Its number is known again in the later runs.
+        let taking = async { self.take_desk(&name, team) };
+        let desk = ctx.try_once("desk", taking).await?;
+
+        let question = format!("{name} has desk {desk} at {team:?}. Which laptop goes there?");
+        let laptop = match ctx.ask("laptop", question).await? {
+            Answer::Accepted(Laptop { inches }) => format!("a laptop of {inches} inches"),
+            Answer::Declined | Answer::Cancelled => "no laptop".to_owned(),
+        };
+        Ok(format!(
+            "{name} sits at desk {desk} at {team:?}, with {laptop}."
+        ))
+    }
+
+    /// Adds a line to the file, and returns its number.
+    fn take_desk(&self, name: &str, team: Team) -> Result<usize, ToolError> {
+        let mut open = File::options();
+        let mut desks = open
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&self.desks)?;
+        // Other calls, and other processes, wait for their turn.
+        desks.lock()?;
+        let mut taken = String::new();
+        desks.read_to_string(&mut taken)?;
+        writeln!(desks, "{name}, {team:?}")?;
+        Ok(taken.lines().count() + 1)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let desks = arguments.next().unwrap_or_else(|| "desks.txt".to_owned());
+    let address = arguments.next();
+
+    let mut server = Office {
+        desks: desks.into(),
+    }
+    .into_server();
+    if let Ok(digits) = std::env::var("ONBOARDING_KEY") {
+        let key = StateKey::from_hex(&digits).ok_or("ONBOARDING_KEY is not 64 digits")?;
+        server = server.with_request_state_keys(KeyRing::new(key));
+    }
+
+    let Some(address) = address else {
+        return Ok(server.serve_stdio().await?);
+    };
+    let listener = HttpListener::bind(server, address, HttpOptions::new()).await?;
+    eprintln!("listening on {}", listener.url());
+    Ok(listener.run().await?)
+}

@@ -1,0 +1,170 @@
+//! Two processes of the example `onboarding`, which take the requests of one client in turn.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::uri::{Authority, Uri};
+use serde_json::json;
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use toolwire::proto::features::Era;
+use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HyperHttp};
+use toolwire::types::ElicitResult;
+use toolwire::{BoxFuture, Client, ClientBuilder};
+
+use crate::client::program;
+use crate::http::Example;
+use crate::onboarding::{Asked, no_desks, text};
+
+const CALLS: usize = 50;
+
+/// Sends each request to the next of the processes, wherever it was meant to go.
+#[derive(Debug)]
+struct InTurn {
+    processes: [Authority; 2],
+    sent: AtomicUsize,
+    http: HyperHttp,
+}
+
+impl InTurn {
+    fn new(processes: &[Example; 2]) -> Arc<Self> {
+        Arc::new(Self {
+            processes: [0, 1].map(|number| processes[number].address.parse().unwrap()),
+            sent: AtomicUsize::new(0),
+            http: HyperHttp::new(),
+        })
+    }
+}
+
+impl HttpClient for InTurn {
+    fn send(
+        &self,
+        mut request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpFailure>> {
+        let turn = self.sent.fetch_add(1, Ordering::Relaxed);
+        let mut parts = request.uri().clone().into_parts();
+        parts.authority = Some(self.processes[turn % 2].clone());
+        *request.uri_mut() = Uri::from_parts(parts).unwrap();
+        self.http.send(request)
+    }
+}
+
+async fn process(desks: &Path, key: u8) -> Example {
+    let key = format!("{key:02x}").repeat(32);
+    let mut command = Command::new(program("onboarding"));
+    Example::run(command.arg(desks).env("ONBOARDING_KEY", key)).await
+}
+
+/// A user who welcomes one person after the other, and never the same twice.
+fn client(asked: &Asked, in_turn: &Arc<InTurn>) -> ClientBuilder {
+    let asked = asked.clone();
+    let welcomed = AtomicUsize::new(0);
+    Client::builder("test", "1.0.0")
+        .with_era(Era::Modern)
+        .with_http_client(Arc::clone(in_turn))
+        .on_elicitation(move |form| {
+            asked.note(&form.message);
+            let content = if form.message == "Who is new?" {
+                let number = welcomed.fetch_add(1, Ordering::Relaxed) + 1;
+                json!({"name": format!("Person {number}")})
+            } else if form.message.starts_with("Which team") {
+                json!({"team": "Design"})
+            } else {
+                json!({"inches": 16})
+            };
+            let result = json!({"action": "accept", "content": content});
+            let result: ElicitResult = serde_json::from_value(result).unwrap();
+            async move { Ok(result) }
+        })
+}
+
+/// What must have been asked and answered when these desks were taken.
+fn expected(desks: &str) -> (Vec<String>, Vec<String>) {
+    let mut questions = Vec::new();
+    let mut outcomes = Vec::new();
+    for (index, line) in desks.lines().enumerate() {
+        let name = line.strip_suffix(", Design").unwrap();
+        let desk = index + 1;
+        questions.extend([
+            "Who is new?".to_owned(),
+            format!("Which team does {name} join?"),
+            format!("{name} has desk {desk} at Design. Which laptop goes there?"),
+        ]);
+        outcomes.push(format!(
+            "{name} sits at desk {desk} at Design, with a laptop of 16 inches."
+        ));
+    }
+    questions.sort();
+    outcomes.sort();
+    (questions, outcomes)
+}
+
+/// Looks at what came of all calls: one desk for each, every question once, and nobody at the desk of another.
+fn check(desks: &Path, asked: &Asked, mut outcomes: Vec<String>) {
+    let desks = fs::read_to_string(desks).unwrap();
+    assert_eq!(desks.lines().count(), CALLS, "{desks}");
+    let (questions, expected) = expected(&desks);
+    let mut asked = asked.take();
+    asked.sort();
+    assert_eq!(asked, questions);
+    outcomes.sort();
+    assert_eq!(outcomes, expected);
+}
+
+#[tokio::test]
+async fn every_round_may_reach_another_process() {
+    let desks = no_desks("fleet_one_by_one");
+    let processes = [process(&desks, 7).await, process(&desks, 7).await];
+    let (asked, in_turn) = (Asked::default(), InTurn::new(&processes));
+    let client = client(&asked, &in_turn).connect(processes[0].url());
+    let client = client.await.unwrap();
+    let mut outcomes = Vec::new();
+    for _ in 0..CALLS {
+        let before = in_turn.sent.load(Ordering::Relaxed);
+        let result = client.call_tool("welcome", ()).await.unwrap();
+        outcomes.push(text(&result).to_owned());
+        // Four rounds, one after the other: each of them in the other process.
+        assert_eq!(in_turn.sent.load(Ordering::Relaxed) - before, 4);
+    }
+    check(&desks, &asked, outcomes);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_keep_apart() {
+    let desks = no_desks("fleet_all_at_once");
+    let processes = [process(&desks, 7).await, process(&desks, 7).await];
+    let (asked, in_turn) = (Asked::default(), InTurn::new(&processes));
+    let client = client(&asked, &in_turn).connect(processes[0].url());
+    let client = client.await.unwrap();
+    let mut calls = JoinSet::new();
+    for _ in 0..CALLS {
+        let client = client.clone();
+        calls.spawn(async move {
+            let result = client.call_tool("welcome", ()).await.unwrap();
+            text(&result).to_owned()
+        });
+    }
+    let outcomes = calls.join_all().await;
+    check(&desks, &asked, outcomes);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn processes_with_keys_of_their_own_refuse_each_others_rounds() {
+    let desks = no_desks("fleet_of_strangers");
+    let processes = [process(&desks, 7).await, process(&desks, 8).await];
+    let (asked, in_turn) = (Asked::default(), InTurn::new(&processes));
+    let client = client(&asked, &in_turn).connect(processes[0].url());
+    let client = client.await.unwrap();
+    let error = client.call_tool("welcome", ()).await.unwrap_err();
+    let rpc = error.rpc().unwrap_or_else(|| panic!("{error}"));
+    assert_eq!(rpc.code, -32602, "{error}");
+    assert_eq!(rpc.message, "requestState is invalid or has expired");
+    assert_eq!(asked.take(), ["Who is new?"]);
+    assert_eq!(fs::read_to_string(&desks).unwrap(), "");
+    client.close().await;
+}
