@@ -1,6 +1,6 @@
-"""The Python SDK (`mcp`) as the client of `toolwire demo`.
+"""The Python SDK (`mcp`) as the client of `toolwire demo`, or of the example `onboarding`.
 
-usage: python_client.py <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
+usage: python_client.py demo|onboarding <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
 
 A check is an async function that raises when the server is wrong. Each one prints a line
 `{"check":"...","ok":true|false,"detail":"..."}`; the Rust side knows which names must appear. The SDK always offers
@@ -17,10 +17,18 @@ from mcp.client.stdio import PROCESS_TERMINATION_TIMEOUT
 
 import python_checks as everywhere
 import python_http_checks as over_http
+import python_onboarding as onboarding
 from python_peer import CHECK_TIMEOUT_SECONDS, Peer
 
 
-def checks_for(peer: Peer) -> list:
+def checks_for_onboarding(_peer: Peer) -> list:
+    return [
+        onboarding.onboarding_negotiate, onboarding.onboarding_welcome, onboarding.onboarding_decline,
+        everywhere.no_transport_errors,
+    ]  # fmt: skip
+
+
+def checks_for_demo(peer: Peer) -> list:
     checks = [
         everywhere.negotiate, everywhere.list_tools, everywhere.call_echo, everywhere.call_add,
         everywhere.parallel_calls, everywhere.tool_failure, everywhere.handler_panic, everywhere.unknown_tool,
@@ -48,6 +56,9 @@ def checks_for(peer: Peer) -> list:
     # Last: the transport must have stayed quiet all along.
     checks.append(everywhere.no_transport_errors)
     return checks
+
+
+CHECKS = {"demo": checks_for_demo, "onboarding": checks_for_onboarding}
 
 
 def report(name: str, problem: str) -> bool:
@@ -82,12 +93,12 @@ def closed(peer: Peer, elapsed: float) -> bool:
     return report("exit_on_close", "" if left else f"the server had to be killed after {elapsed:.1f} s")
 
 
-async def main(mode: str, target: str, args: list[str]) -> int:
-    server = target if target.startswith("http://") else StdioServerParameters(command=target, args=args)
-    peer = Peer(mode, server)
+async def main(server: str, mode: str, target: str, args: list[str]) -> int:
+    endpoint = target if target.startswith("http://") else StdioServerParameters(command=target, args=args)
+    peer = Peer(mode, endpoint)
     try:
         async with peer.client:
-            outcomes = [await run(peer, check) for check in checks_for(peer)]
+            outcomes = [await run(peer, check) for check in CHECKS[server](peer)]
             closing = time.monotonic()
     except Exception as error:
         report("negotiate", describe(error))
@@ -97,6 +108,6 @@ async def main(mode: str, target: str, args: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4 or sys.argv[1] not in CHECKS:
         sys.exit(__doc__)
-    sys.exit(anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3:]))
+    sys.exit(anyio.run(main, *sys.argv[1:4], sys.argv[4:]))

@@ -43,6 +43,8 @@ class Peer:
         self.session_id: str | None = None
         self.transport_errors: list[str] = []
         self.elicitation_answer: types.ElicitResult | None = None
+        # By message, for questions that differ.
+        self.elicitation_answers: dict[str, types.ElicitResult] = {}
         self.asked: list[types.ElicitRequestParams] = []
         self.sampled: list[types.CreateMessageRequestParams] = []
         self.client = Client(
@@ -58,7 +60,7 @@ class Peer:
 
     async def on_elicitation(self, _context, params):
         self.asked.append(params)
-        return self.elicitation_answer
+        return self.elicitation_answers.get(params.message, self.elicitation_answer)
 
     async def on_sampling(self, _context, params):
         self.sampled.append(params)

@@ -1,17 +1,21 @@
-// Runs every check that the revision and the transport have, for both TypeScript SDKs.
+// Runs every check that the server, the revision and the transport have, for both TypeScript SDKs.
 //
 // Each check prints a line `{"check":"...","ok":true|false,"detail":"..."}`; the Rust side knows which names must appear.
 
 import * as everywhere from './checks.mjs';
 import * as overHttp from './http_checks.mjs';
+import * as onboarding from './onboarding.mjs';
 
 const CHECK_TIMEOUT_MS = 20_000;
 
 /** Connects, runs the checks, closes, and exits with the number of failures capped at 1. */
 export async function main(openPeer) {
-  const [mode, target, ...args] = process.argv.slice(2);
-  if (!mode || !target) {
-    process.stderr.write('usage: node <client>.mjs <revision|auto> <url>|<server command> [arguments...]\n');
+  const [server, mode, target, ...args] = process.argv.slice(2);
+  const checksFor = CHECKS[server];
+  if (!checksFor || !mode || !target) {
+    process.stderr.write(
+      'usage: node <client>.mjs demo|onboarding <revision|auto> <url>|<server command> [arguments...]\n',
+    );
     process.exit(2);
   }
   const http = target.startsWith('http://');
@@ -31,12 +35,24 @@ export async function main(openPeer) {
     const problem = await problemOf(() => run(peer));
     process.stdout.write(`${JSON.stringify({ check: name, ok: problem === '', detail: problem })}\n`);
     failures += problem === '' ? 0 : 1;
-    if (problem !== '' && name === 'negotiate') break;
+    if (problem !== '' && name.endsWith('negotiate')) break;
   }
   process.exit(failures === 0 ? 0 : 1);
 }
 
-function checksFor({ revision, modern, url, hasSessions }) {
+const CHECKS = { demo: checksForDemo, onboarding: checksForOnboarding };
+
+function checksForOnboarding({ url }) {
+  return [
+    ['onboarding_negotiate', onboarding.negotiate],
+    ['onboarding_welcome', onboarding.welcome],
+    ['onboarding_decline', onboarding.decline],
+    ['no_transport_errors', everywhere.noTransportErrors],
+    url ? ['close', overHttp.close] : ['exit_on_close', everywhere.exitOnClose],
+  ];
+}
+
+function checksForDemo({ revision, modern, url, hasSessions }) {
   const checks = [
     ['negotiate', everywhere.negotiate],
     ['list_tools', everywhere.listTools],

@@ -1,20 +1,18 @@
-//! A client that is not ours, against the `toolwire` binary.
+//! A client that is not ours, against a server of ours.
 //!
-//! It is a script in `interop/peers` that spawns `toolwire demo --stdio` through its SDK, or connects to the
-//! `toolwire demo --http` that was started for it, runs named checks and prints one line per check. Here the script is
-//! started and its lines are read; a script that hangs is ended.
+//! It is a script in `interop/peers` that spawns the server through its SDK, or connects to the one on HTTP that was
+//! started for it, runs named checks and prints one line per check. Here the script is started and its lines are read; a
+//! script that hangs is ended.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::http_demo::HttpDemo;
 use crate::installed::{node, peers_directory, python};
 use crate::lines::{collect, lines_of};
+use crate::listening::Listening;
 use crate::problem::Problem;
-
-/// The environment variable with the path of the `toolwire` binary under test.
-pub const BINARY_VARIABLE: &str = "TOOLWIRE_BIN";
+use crate::subject::Subject;
 
 /// Longer than all checks of a script together when each of them is healthy or one or two run into their timeout.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(180);
@@ -45,30 +43,32 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Runs every check of this peer against the binary named by [`BINARY_VARIABLE`].
+    /// Runs every check that the scripts have for this server.
     ///
     /// `mode` is a protocol revision, or `auto` where the SDK can find the revision by itself. Over HTTP the server is
     /// a process of its own for each run, and how it ends is a check, too.
     ///
     /// # Errors
     ///
-    /// When the binary or the peer is missing, or the script hangs or prints something else than checks.
-    pub fn run(self, wire: Wire, mode: &str) -> Result<Vec<Check>, Problem> {
-        let binary = binary()?;
+    /// When the server or the peer is missing, or the script hangs or prints something else than checks.
+    pub fn run(self, subject: &Subject, wire: Wire, mode: &str) -> Result<Vec<Check>, Problem> {
         let mut command = Command::new(self.interpreter()?);
-        command.arg(peers_directory().join(self.script())).arg(mode);
+        command
+            .arg(peers_directory().join(self.script()))
+            .args([subject.name(), mode]);
         // Nothing is left behind between the scripts.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         match wire {
             Wire::Stdio => {
-                command.arg(binary).args(["demo", "--stdio"]);
+                let (program, arguments) = subject.command(wire)?;
+                command.arg(program).args(arguments);
                 run_script(command, SCRIPT_TIMEOUT)
             }
             Wire::Http => {
-                let demo = HttpDemo::start(&binary)?;
-                command.arg(demo.url());
+                let server = Listening::start(subject)?;
+                command.arg(server.url());
                 let mut checks = run_script(command, SCRIPT_TIMEOUT)?;
-                checks.push(demo.end());
+                checks.push(server.end());
                 Ok(checks)
             }
         }
@@ -118,20 +118,6 @@ impl Check {
             ok,
             detail: detail.to_owned(),
         })
-    }
-}
-
-fn binary() -> Result<PathBuf, Problem> {
-    let path = std::env::var_os(BINARY_VARIABLE).map(PathBuf::from);
-    match path {
-        Some(path) if path.is_file() => Ok(path),
-        Some(path) => Err(Problem::new(format!(
-            "{BINARY_VARIABLE} names {}, which is no file: run `cargo xtask test`",
-            path.display()
-        ))),
-        None => Err(Problem::new(format!(
-            "{BINARY_VARIABLE} is not set: run `cargo xtask test`, which builds toolwire and sets it"
-        ))),
     }
 }
 

@@ -1,19 +1,21 @@
 //! Toolwire and implementations that are not ours, talking to each other.
 //!
-//! Two directions: real clients, the official Python and TypeScript SDKs, against the `toolwire` binary
-//! ([`Peer`]), and real servers, the same SDKs and the npm reference server, for `toolwire::Client` to talk to
+//! Two directions: real clients, the official Python and TypeScript SDKs, against servers of ours ([`Peer`] and
+//! [`Subject`]), and real servers, the same SDKs and the npm reference server, for `toolwire::Client` to talk to
 //! ([`ServerPeer`]). What is run lies in `interop/peers`; this crate starts and ends it. It does not install anything,
 //! that is `cargo xtask peers`, and what must hold is said in the tests.
 
 mod client_peer;
 mod cutting_proxy;
-mod http_demo;
 mod installed;
 mod lines;
+mod listening;
 mod problem;
 mod server_peer;
+mod subject;
 
-pub use crate::client_peer::{BINARY_VARIABLE, Check, Peer, Wire};
+pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
 pub use crate::problem::Problem;
 pub use crate::server_peer::{RunningServer, ServerPeer, ServerWire};
+pub use crate::subject::{BINARY_VARIABLE, Subject};

@@ -1,11 +1,11 @@
-//! Tools that ask the client while they run, which clients up to 2025-11-25 can answer.
+//! Tools whose forms and texts the scenarios up to 2025-11-25 prescribe.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use toolwire::ask::{self, Answer};
 use toolwire::types::{
-    BooleanSchema, CreateMessageRequestParams, ElicitAction, ElicitResult, ElicitSchema,
-    EnumOption, LegacyTitledEnumSchema, NumberSchema, SamplingMessage, StringSchema,
-    TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema,
-    UntitledSingleSelectEnumSchema,
+    BooleanSchema, CreateMessageRequestParams, ElicitSchema, EnumOption, LegacyTitledEnumSchema,
+    NumberSchema, SamplingMessage, StringSchema, TitledMultiSelectEnumSchema,
+    TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
 use toolwire::{RequestContext, Server, ToolError, tool};
 
@@ -25,7 +25,7 @@ async fn test_sampling(
     prompt: String,
 ) -> Result<String, ToolError> {
     let request = CreateMessageRequestParams::new([SamplingMessage::user(prompt)], 100);
-    let answer = ctx.sample(request).await?;
+    let answer = ctx.ask_model("prompt", request).await?;
     let mut texts = answer.content.blocks().iter();
     let text = texts.find_map(|block| block.as_text());
     Ok(format!("LLM response: {}", text.unwrap_or("(no text)")))
@@ -47,11 +47,9 @@ async fn test_elicitation(
             "email",
             StringSchema::new().with_description("User's email address"),
         );
-    let answer = ctx.elicit(message, form).await?;
+    let (action, content) = fill_in(ctx, message, form).await?;
     Ok(format!(
-        "User response: <action: {}, content: {}>",
-        action(&answer),
-        content(&answer)
+        "User response: <action: {action}, content: {content}>"
     ))
 }
 
@@ -68,8 +66,7 @@ async fn test_elicitation_sep1034_defaults(ctx: &RequestContext) -> Result<Strin
             UntitledSingleSelectEnumSchema::new(states).with_default("active"),
         )
         .with_optional("verified", BooleanSchema::new().with_default(true));
-    let answer = ctx.elicit("Please review the defaults", form).await?;
-    Ok(completed(&answer))
+    complete(ctx, "Please review the defaults", form).await
 }
 
 /// Asks for one choice of each kind.
@@ -102,31 +99,30 @@ async fn test_elicitation_sep1330_enums(ctx: &RequestContext) -> Result<String, 
             "titledMulti",
             TitledMultiSelectEnumSchema::new(titled("Choice")),
         );
-    let answer = ctx.elicit("Please choose", form).await?;
-    Ok(completed(&answer))
+    complete(ctx, "Please choose", form).await
 }
 
-fn completed(answer: &ElicitResult) -> String {
-    format!(
-        "Elicitation completed: action={}, content={}",
-        action(answer),
-        content(answer)
-    )
+async fn complete(
+    ctx: &RequestContext,
+    message: &str,
+    form: ElicitSchema,
+) -> Result<String, ToolError> {
+    let (action, content) = fill_in(ctx, message, form).await?;
+    Ok(format!(
+        "Elicitation completed: action={action}, content={content}"
+    ))
 }
 
-fn action(answer: &ElicitResult) -> &'static str {
-    match answer.action {
-        ElicitAction::Accept => "accept",
-        ElicitAction::Decline => "decline",
-        _ => "cancel",
-    }
-}
-
-fn content(answer: &ElicitResult) -> Value {
-    answer
-        .content
-        .iter()
-        .flatten()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+/// What the user did, and what was filled in.
+async fn fill_in(
+    ctx: &RequestContext,
+    message: impl Into<String>,
+    form: ElicitSchema,
+) -> Result<(&'static str, Value), ToolError> {
+    let nothing = || Value::Object(Map::new());
+    Ok(match ctx.put(ask::form_of("form", message, form)).await? {
+        Answer::Accepted(content) => ("accept", content.into_iter().collect()),
+        Answer::Declined => ("decline", nothing()),
+        Answer::Cancelled => ("cancel", nothing()),
+    })
 }

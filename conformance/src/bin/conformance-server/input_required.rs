@@ -1,12 +1,15 @@
-//! Tools that return what they want to know and are called again with the answers.
+//! Tools that ask in 2026-07-28: in words that are the same for every revision where the scenario allows it, with a
+//! state of their own or a choice of questions where it wants that.
 
 use serde::{Deserialize, Serialize};
 use toolwire::proto::rounds;
 use toolwire::types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams, ElicitResult,
-    InputRequest, InputRequests, ListRootsResult, SamplingMessage,
+    InputRequest, InputRequests, Root, SamplingMessage,
 };
-use toolwire::{CallToolResult, Elicit, RequestContext, Server, ToolError, ToolResponse, tool};
+use toolwire::{
+    CallToolResult, Elicit, RequestContext, Server, ToolError, ToolResponse, ask, tool,
+};
 
 type Outcome = Result<ToolResponse, ToolError>;
 
@@ -38,45 +41,41 @@ struct Confirmation {
     ok: bool,
 }
 
-/// Asks for a name and greets.
+/// Asks for a name and greets. One scenario answers before it is asked, which only a handler that looks at the answers
+/// itself takes for an answer.
 #[tool]
 fn test_input_required_result_elicitation(ctx: &RequestContext) -> Outcome {
-    greet(ctx)
-}
-
-/// Asks for a name without a request of its own on the stream.
-#[tool]
-fn test_streaming_elicitation(ctx: &RequestContext) -> Outcome {
-    ctx.report_steps(1, 2, Some("about to ask"));
-    greet(ctx)
-}
-
-fn greet(ctx: &RequestContext) -> Outcome {
     match form_answer::<Name>(ctx, "user_name")? {
         Some(Name { name }) => complete(format!("Hello, {name}!")),
-        None => ask(InputRequests::new().with("user_name", form::<Name>("What is your name?"))),
-    }
-}
-
-/// Asks the client's model.
-#[tool]
-fn test_input_required_result_sampling(ctx: &RequestContext) -> Outcome {
-    match ctx.input_response_as::<CreateMessageResult>("capital_question")? {
-        Some(answer) => complete(text_of(&answer)),
         None => {
-            let question = prompt("What is the capital of France?", 100);
-            ask(InputRequests::new().with("capital_question", question))
+            let question = form::<Name>("What is your name?");
+            let questions = InputRequests::new().with("user_name", question);
+            Ok(ToolResponse::input_required(questions, None))
         }
     }
 }
 
+/// Asks for a name without a request of its own on the stream.
+#[tool]
+async fn test_streaming_elicitation(ctx: &RequestContext) -> Result<String, ToolError> {
+    ctx.report_steps(1, 2, Some("about to ask"));
+    let Name { name } = ctx.ask("user_name", "What is your name?").await?;
+    Ok(format!("Hello, {name}!"))
+}
+
+/// Asks the client's model.
+#[tool]
+async fn test_input_required_result_sampling(ctx: &RequestContext) -> Result<String, ToolError> {
+    let question = prompt("What is the capital of France?", 100);
+    let answer = ctx.ask_model("capital_question", question).await?;
+    Ok(text_of(&answer))
+}
+
 /// Asks for the client's roots.
 #[tool]
-fn test_input_required_result_list_roots(ctx: &RequestContext) -> Outcome {
-    match ctx.input_response_as::<ListRootsResult>("client_roots")? {
-        Some(answer) => complete(format!("Roots: {}", uris_of(&answer))),
-        None => ask(InputRequests::new().with("client_roots", InputRequest::roots())),
-    }
+async fn test_input_required_result_list_roots(ctx: &RequestContext) -> Result<String, ToolError> {
+    let roots = ctx.ask_roots("client_roots").await?;
+    Ok(format!("Roots: {}", uris_of(&roots)))
 }
 
 /// What a tool remembers between two rounds.
@@ -116,47 +115,28 @@ fn confirm(ctx: &RequestContext) -> Outcome {
 
 /// Asks the user, the model and the client at once.
 #[tool]
-fn test_input_required_result_multiple_inputs(ctx: &RequestContext) -> Outcome {
-    let name = form_answer::<Name>(ctx, "user_name")?;
-    let greeting = ctx.input_response_as::<CreateMessageResult>("greeting")?;
-    let roots = ctx.input_response_as::<ListRootsResult>("client_roots")?;
-    if let (Some(Name { name }), Some(greeting), Some(roots)) = (name, greeting, roots) {
-        let (greeting, roots) = (text_of(&greeting), uris_of(&roots));
-        return complete(format!("{greeting} {name} works in {roots}"));
-    }
-    ToolResponse::input_required_with(every_question(), &"everything was asked")
-}
-
-/// What the rounds have found out so far.
-#[derive(Default, Serialize, Deserialize)]
-struct Profile {
-    name: Option<String>,
+async fn test_input_required_result_multiple_inputs(
+    ctx: &RequestContext,
+) -> Result<String, ToolError> {
+    let (Name { name }, greeting, roots) = ctx
+        .ask_all((
+            ask::form::<Name>("user_name", "What is your name?"),
+            ask::model("greeting", prompt("Generate a greeting", 50)),
+            ask::roots("client_roots"),
+        ))
+        .await?;
+    let (greeting, roots) = (text_of(&greeting), uris_of(&roots));
+    Ok(format!("{greeting} {name} works in {roots}"))
 }
 
 /// Asks two questions, one after the other.
 #[tool]
-fn test_input_required_result_multi_round(ctx: &RequestContext) -> Outcome {
-    let mut profile: Profile = ctx.request_state_as()?;
-    if let Some(Name { name }) = form_answer(ctx, "step1")? {
-        profile.name = Some(name);
-    }
-    let Some(name) = &profile.name else {
-        let question = form::<Name>("Step 1: What is your name?");
-        return ToolResponse::input_required_with(
-            InputRequests::new().with("step1", question),
-            &profile,
-        );
-    };
-    match form_answer(ctx, "step2")? {
-        Some(Color { color }) => complete(format!("{name} likes {color}")),
-        None => {
-            let question = form::<Color>("Step 2: What is your favorite color?");
-            ToolResponse::input_required_with(
-                InputRequests::new().with("step2", question),
-                &profile,
-            )
-        }
-    }
+async fn test_input_required_result_multi_round(ctx: &RequestContext) -> Result<String, ToolError> {
+    let Name { name } = ctx.ask("step1", "Step 1: What is your name?").await?;
+    let Color { color } = ctx
+        .ask("step2", "Step 2: What is your favorite color?")
+        .await?;
+    Ok(format!("{name} likes {color}"))
 }
 
 /// Asks only what the client can answer.
@@ -167,7 +147,7 @@ fn test_input_required_result_capabilities(ctx: &RequestContext) -> Outcome {
     if questions.iter().all(|(key, _)| ctx.has_input_response(key)) {
         return complete(format!("{} questions were answered", questions.len()));
     }
-    ask(questions)
+    Ok(ToolResponse::input_required(questions, None))
 }
 
 fn every_question() -> InputRequests {
@@ -199,13 +179,9 @@ fn text_of(answer: &CreateMessageResult) -> String {
     text.unwrap_or("(no text)").to_owned()
 }
 
-fn uris_of(answer: &ListRootsResult) -> String {
-    let uris: Vec<&str> = answer.roots.iter().map(|root| root.uri.as_str()).collect();
+fn uris_of(roots: &[Root]) -> String {
+    let uris: Vec<&str> = roots.iter().map(|root| root.uri.as_str()).collect();
     uris.join(", ")
-}
-
-fn ask(questions: InputRequests) -> Outcome {
-    Ok(ToolResponse::input_required(questions, None))
 }
 
 fn complete(text: impl Into<String>) -> Outcome {

@@ -1,10 +1,9 @@
 //! The prompts, and the completion of their arguments.
 
 use serde::Deserialize;
-use toolwire::types::{ElicitRequestFormParams, ElicitResult, InputRequests, TextResourceContents};
+use toolwire::types::TextResourceContents;
 use toolwire::{
-    Completion, ContentBlock, Elicit, GetPromptResult, PromptMessage, PromptResponse,
-    RequestContext, Server, ToolError, prompt,
+    Completion, ContentBlock, Elicit, PromptMessage, RequestContext, Server, ToolError, prompt,
 };
 
 use crate::content::RED_PIXEL_PNG;
@@ -73,22 +72,8 @@ struct Background {
 
 /// Asks the user for its context.
 #[prompt]
-fn test_input_required_result_prompt(ctx: &RequestContext) -> Result<PromptResponse, ToolError> {
-    let answer = ctx.input_response_as::<ElicitResult>("user_context")?;
-    let background = match answer {
-        Some(answer) => answer.content_as::<Background>()?,
-        None => None,
-    };
-    let Some(Background { context }) = background else {
-        let form = ElicitRequestFormParams::new(
-            "What context should the prompt use?",
-            Background::elicit_schema(),
-        );
-        let questions = InputRequests::new().with("user_context", form);
-        return Ok(PromptResponse::input_required(questions, None));
-    };
-    let message = PromptMessage::user(format!("Use this context: {context}"));
-    Ok(PromptResponse::Complete(GetPromptResult::new(vec![
-        message,
-    ])))
+async fn test_input_required_result_prompt(ctx: &RequestContext) -> Result<String, ToolError> {
+    let question = "What context should the prompt use?";
+    let Background { context } = ctx.ask("user_context", question).await?;
+    Ok(format!("Use this context: {context}"))
 }

@@ -1,4 +1,4 @@
-//! Real clients against `toolwire demo`, one test per SDK, transport and revision.
+//! Real clients against `toolwire demo`, one test per SDK, transport and revision; and against the example `onboarding`.
 //!
 //! Every check a revision must have is named here, so a script that skips some, or does nothing, fails its test. The
 //! lists depend on the revision and the transport alone: each SDK does all of it. What an SDK cannot do is speak some
@@ -6,9 +6,10 @@
 //! 2026-07-28.
 
 mod http;
+mod onboarding;
 mod stdio;
 
-use toolwire_interop::{Peer, Wire};
+use toolwire_interop::{Peer, Subject, Wire};
 
 /// What a client of any revision can do.
 const EVERYWHERE: [&str; 26] = [
@@ -98,10 +99,14 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
     if wire == Wire::Http && ("2025-03-26".."2026").contains(&mode) {
         expected.extend(HTTP_SESSIONS);
     }
-    expected.sort_unstable();
+    run(peer, &Subject::Demo, wire, mode, expected);
+}
 
+/// Runs the peer. All checks must hold, and be the expected ones.
+fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, mut expected: Vec<&str>) {
+    expected.sort_unstable();
     let checks = peer
-        .run(wire, mode)
+        .run(subject, wire, mode)
         .unwrap_or_else(|problem| panic!("{problem}"));
     let failed: Vec<String> = checks
         .iter()

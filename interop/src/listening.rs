@@ -1,13 +1,13 @@
-//! A `toolwire demo --http` of its own for one run of a peer.
+//! A server of ours that listens on HTTP, for one run of a peer.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use crate::client_peer::Check;
+use crate::client_peer::{Check, Wire};
 use crate::lines::{collect, lines_of};
 use crate::problem::Problem;
+use crate::subject::Subject;
 
 /// How long the server may take until it says where it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -16,38 +16,42 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The running server; it is killed when this is dropped.
-pub(crate) struct HttpDemo {
+pub(crate) struct Listening {
     child: Child,
     errors: Receiver<String>,
     url: String,
 }
 
-impl HttpDemo {
-    /// Starts it on a free port and waits until it listens.
-    pub(crate) fn start(binary: &Path) -> Result<Self, Problem> {
-        let mut child = Command::new(binary)
-            .args(["demo", "--http", "127.0.0.1:0", "--sse"])
+impl Listening {
+    /// Starts it and waits until it says where it listens.
+    pub(crate) fn start(subject: &Subject) -> Result<Self, Problem> {
+        let (program, arguments) = subject.command(Wire::Http)?;
+        let mut child = Command::new(&program)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
-                Problem::new(format!("{} does not start: {error}", binary.display()))
+                Problem::new(format!("{} does not start: {error}", program.display()))
             })?;
         let errors = lines_of(child.stderr.take().expect("stderr is piped"));
-        let mut demo = Self {
+        let mut server = Self {
             child,
             errors,
             url: String::new(),
         };
-        let line = demo.errors.recv_timeout(START_TIMEOUT).unwrap_or_default();
-        demo.url = line
+        let line = server
+            .errors
+            .recv_timeout(START_TIMEOUT)
+            .unwrap_or_default();
+        server.url = line
             .strip_prefix("listening on ")
             .ok_or_else(|| {
                 Problem::new(format!("the server does not say where it listens: {line}"))
             })?
             .to_owned();
-        Ok(demo)
+        Ok(server)
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -96,7 +100,7 @@ impl HttpDemo {
     }
 }
 
-impl Drop for HttpDemo {
+impl Drop for Listening {
     fn drop(&mut self) {
         // Nothing is left to do when it has ended already.
         let _ = self.child.kill();

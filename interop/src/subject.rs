@@ -1,0 +1,84 @@
+//! The servers of ours that the peers are run against.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::client_peer::Wire;
+use crate::problem::Problem;
+
+/// The environment variable with the path of the `toolwire` binary under test.
+pub const BINARY_VARIABLE: &str = "TOOLWIRE_BIN";
+
+/// A server of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subject {
+    /// `toolwire demo`, of the binary named by [`BINARY_VARIABLE`].
+    Demo,
+    /// The example `onboarding`, which keeps its list of desks in this file.
+    Onboarding(PathBuf),
+}
+
+impl Subject {
+    /// How the scripts call it.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Demo => "demo",
+            Self::Onboarding(_) => "onboarding",
+        }
+    }
+
+    /// The program and its arguments; over HTTP it takes a free port and says where it listens.
+    ///
+    /// # Errors
+    ///
+    /// When the program is not built.
+    pub fn command(&self, wire: Wire) -> Result<(PathBuf, Vec<OsString>), Problem> {
+        match self {
+            Self::Demo => {
+                let arguments: &[&str] = match wire {
+                    Wire::Stdio => &["demo", "--stdio"],
+                    Wire::Http => &["demo", "--http", "127.0.0.1:0", "--sse"],
+                };
+                Ok((demo()?, arguments.iter().map(OsString::from).collect()))
+            }
+            Self::Onboarding(desks) => {
+                let mut arguments = vec![desks.into()];
+                if wire == Wire::Http {
+                    arguments.push("127.0.0.1:0".into());
+                }
+                Ok((onboarding()?, arguments))
+            }
+        }
+    }
+}
+
+fn demo() -> Result<PathBuf, Problem> {
+    let path = std::env::var_os(BINARY_VARIABLE).map(PathBuf::from);
+    match path {
+        Some(path) if path.is_file() => Ok(path),
+        Some(path) => Err(Problem::new(format!(
+            "{BINARY_VARIABLE} names {}, which is no file: run `cargo xtask test`",
+            path.display()
+        ))),
+        None => Err(Problem::new(format!(
+            "{BINARY_VARIABLE} is not set: run `cargo xtask test`, which builds toolwire and sets it"
+        ))),
+    }
+}
+
+/// Cargo builds it with the tests, and puts it beside the directory they are in.
+fn onboarding() -> Result<PathBuf, Problem> {
+    let test = std::env::current_exe()
+        .map_err(|error| Problem::new(format!("cannot find myself: {error}")))?;
+    let name = format!("peered_onboarding{}", std::env::consts::EXE_SUFFIX);
+    test.ancestors()
+        .nth(2)
+        .map(|profile| profile.join("examples").join(name))
+        .filter(|path| path.is_file())
+        .ok_or_else(|| {
+            Problem::new(
+                "the example is not built: run `cargo test -p toolwire-interop` as a whole",
+            )
+        })
+}
