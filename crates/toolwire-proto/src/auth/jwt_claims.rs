@@ -208,6 +208,15 @@ pub fn scopes_of(claims: &AccessTokenClaims) -> Result<ScopeSet, InvalidScope> {
     ScopeSet::from_list(named.flat_map(|scopes| scopes.iter()))
 }
 
+/// The client that a token was given to, in whichever of the usual claims it is: that of RFC 9068, that of OpenID, and
+/// those of two large providers (`cid`, `appid`).
+#[must_use]
+pub fn client_of(claims: &AccessTokenClaims) -> Option<&str> {
+    let other = |name: &str| claims.extra.get(name)?.as_str();
+    let named = claims.client_id.as_deref().or(claims.azp.as_deref());
+    named.or_else(|| other("cid")).or_else(|| other("appid"))
+}
+
 /// Why a token is not accepted. What a client is told is `invalid_token`; this is for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -108,6 +108,12 @@ impl ScopeSet {
         Self(kept.map(str::to_owned).collect())
     }
 
+    /// The scopes for which `keep` says yes.
+    #[must_use]
+    pub fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
+        Self(self.0.iter().filter(|scope| keep(scope)).cloned().collect())
+    }
+
     /// The scopes.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)

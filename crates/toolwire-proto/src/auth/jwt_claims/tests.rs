@@ -222,3 +222,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_client_is_found_under_all_its_names() {
+    let check = |claims: Value, expected: Option<&str>| {
+        let claims: AccessTokenClaims = serde_json::from_value(claims).unwrap();
+        assert_eq!(client_of(&claims), expected);
+    };
+    check(json!({"client_id": "a", "azp": "b"}), Some("a"));
+    check(json!({"azp": "b", "cid": "c"}), Some("b"));
+    check(json!({"cid": "c", "appid": "d"}), Some("c"));
+    check(json!({"appid": "d"}), Some("d"));
+    check(json!({"appid": 1}), None);
+    check(json!({}), None);
+}

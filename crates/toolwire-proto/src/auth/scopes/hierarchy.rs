@@ -51,7 +51,8 @@ impl ScopeHierarchy {
     }
 
     /// The scopes and everything they imply; a circle implies all of its members.
-    fn closure(&self, granted: &ScopeSet) -> ScopeSet {
+    #[must_use]
+    pub fn closure(&self, granted: &ScopeSet) -> ScopeSet {
         let mut closure = granted.clone();
         let mut at = 0;
         while let Some(scope) = closure.0.get(at) {

@@ -34,7 +34,9 @@ pub enum ClientAuthentication<'a> {
 }
 
 impl<'a> ClientAuthentication<'a> {
-    pub(super) fn authorization(self) -> Option<Secret> {
+    /// The `Authorization` header, for those who prove it there.
+    #[must_use]
+    pub fn authorization(self) -> Option<Secret> {
         let Self::Basic {
             client_id,
             client_secret,
