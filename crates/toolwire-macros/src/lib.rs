@@ -3,6 +3,7 @@
 //! Use them through the `toolwire` crate, which re-exports them: generated code names only `toolwire::__private`. A crate
 //! that reaches toolwire by another path says so with `crate = "path"` in the attribute.
 
+mod access;
 mod arguments;
 mod attributes;
 mod constraints;
@@ -46,6 +47,7 @@ use proc_macro::TokenStream;
 /// | `name`, `title`, `description`, `icon` | how it is shown; the function's name and doc comment unless given |
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | hints, alone or `= true` / `= false` |
 /// | `requires("sampling", …)` | capabilities a client must have to call it |
+/// | `scopes("files:read", …)` | scopes an access token must grant to call it over HTTP |
 /// | `output_schema = false` | publishes no output schema |
 /// | `blocking` | runs it on the pool for blocking work |
 /// | `strict` | refuses arguments that are not parameters |
@@ -73,7 +75,8 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Keys: `name`, `title`, `description`, `icon`, `crate`. Parameters are strings or any type that parses from one;
+/// Keys: `name`, `title`, `description`, `icon`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`.
+/// Parameters are strings or any type that parses from one;
 /// `Option<T>` and those with a default may be left out. `#[arg(…)]` knows `name`, `title`, `description`, `default` and
 /// `complete = path`, a function from the text typed so far (`&str`) to suggestions (`Vec<String>` or `Completion`); in a
 /// [`#[server]`](macro@server) block also `complete = self.method`.
@@ -93,7 +96,8 @@ pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// Keys: `uri` (needed), `name`, `title`, `description`, `mime_type`, `size`, `icon`, `audience("user", "assistant")`,
-/// `priority`, `crate`. A parameter marked `#[arg(uri)]` gets the URI.
+/// `priority`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`. A parameter marked `#[arg(uri)]` gets the
+/// URI.
 #[proc_macro_attribute]
 pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::RESOURCE, attribute.into(), &item.into()).into()

@@ -6,6 +6,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::Result;
 
+use crate::access::take_access;
 use crate::attributes::Entries;
 use crate::handler::{Handler, Subject};
 use crate::parameters::{Argument, Parameter};
@@ -13,7 +14,15 @@ use crate::presentation::take_presentation;
 use crate::text_values;
 
 /// The keys of `#[prompt]`.
-pub(crate) const KEYS: &[&str] = &["name", "title", "description", "icon", "crate"];
+pub(crate) const KEYS: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "icon",
+    "requires",
+    "scopes",
+    "crate",
+];
 
 /// What messages call it.
 pub(crate) const SUBJECT: Subject = Subject {
@@ -56,10 +65,11 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         None => handler.default_name(),
     };
     let presentation = take_presentation(&mut entries, &handler)?;
+    let access = take_access(&mut entries, &private)?;
     let prompt = quote_spanned! {handler.output_span=>
         #private::ServedPrompt::new(#name, { #share #closure })
     };
-    Ok(quote!(#prompt #presentation #(.with_argument(#declarations))* #(#completions)*))
+    Ok(quote!(#prompt #presentation #access #(.with_argument(#declarations))* #(#completions)*))
 }
 
 fn declare(argument: &mut Argument, private: &TokenStream) -> Result<TokenStream> {

@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Error, LitStr, Result};
 
+use crate::access::take_access;
 use crate::attributes::Entries;
 use crate::handler::{Handler, Subject};
 use crate::kinds;
@@ -22,6 +23,8 @@ pub(crate) const KEYS: &[&str] = &[
     "icon",
     "audience",
     "priority",
+    "requires",
+    "scopes",
     "crate",
 ];
 
@@ -70,6 +73,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         None => handler.default_name(),
     };
     let presentation = take_presentation(&mut entries, &handler)?;
+    let access = take_access(&mut entries, &private)?;
     let annotations = take_annotations(&mut entries, &handler)?;
     let mime_type = entries
         .take_text("mime_type")?
@@ -84,7 +88,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     Ok(quote! {
         {
             #share
-            #resource #presentation #mime_type #size #annotations
+            #resource #presentation #mime_type #size #annotations #access
         }
     })
 }

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, LitStr, Result};
 
+use crate::access::take_access;
 use crate::attributes::{Entries, quoted};
 use crate::handler::{Handler, Subject};
 use crate::kinds;
@@ -23,6 +24,8 @@ pub(crate) const KEYS: &[&str] = &[
     "icon",
     "audience",
     "priority",
+    "requires",
+    "scopes",
     "crate",
 ];
 
@@ -86,6 +89,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         None => handler.default_name(),
     };
     let presentation = take_presentation(&mut entries, &handler)?;
+    let access = take_access(&mut entries, &private)?;
     let annotations = take_annotations(&mut entries, &handler)?;
     let mime_type = entries
         .take_text("mime_type")?
@@ -93,7 +97,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let served = quote_spanned! {handler.output_span=>
         #private::ServedResourceTemplate::new(#template, #name, { #share #closure })
     };
-    Ok(quote!(#served #presentation #mime_type #annotations #(#completions)*))
+    Ok(quote!(#served #presentation #mime_type #annotations #access #(#completions)*))
 }
 
 /// A variable that a parameter takes.

@@ -2,10 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::{Error, LitStr, Result};
+use syn::{Error, Result};
 
+use crate::access::take_access;
 use crate::arguments;
-use crate::attributes::{Entries, quoted};
+use crate::attributes::Entries;
 use crate::handler::{Handler, Subject};
 use crate::parameters::Parameter;
 use crate::presentation::take_presentation;
@@ -21,6 +22,7 @@ pub(crate) const KEYS: &[&str] = &[
     "idempotent",
     "open_world",
     "requires",
+    "scopes",
     "output_schema",
     "blocking",
     "strict",
@@ -80,7 +82,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     };
     let presentation = take_presentation(&mut entries, &handler)?;
     let annotations = take_hints(&mut entries, &private)?;
-    let requires = take_requirements(&mut entries, &private)?;
+    let access = take_access(&mut entries, &private)?;
     let no_output_schema = (entries.take_flag("output_schema")? == Some(false))
         .then(|| quote!(.without_output_schema()));
     let share = handler.share();
@@ -92,7 +94,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         {
             #declaration
             #share
-            #tool #presentation #annotations #requires #no_output_schema
+            #tool #presentation #annotations #access #no_output_schema
         }
     })
 }
@@ -113,51 +115,4 @@ fn take_hints(entries: &mut Entries, private: &TokenStream) -> Result<Option<Tok
     }
     Ok((!calls.is_empty())
         .then(|| quote!(.with_annotations(#private::ToolAnnotations::new() #(#calls)*))))
-}
-
-/// The client capabilities `requires(…)` may name.
-const CAPABILITIES: &[&str] = &[
-    "roots",
-    "sampling",
-    "sampling.context",
-    "sampling.tools",
-    "elicitation",
-    "elicitation.form",
-    "elicitation.url",
-];
-
-fn take_requirements(entries: &mut Entries, private: &TokenStream) -> Result<Option<TokenStream>> {
-    let wanted = entries.take_texts("requires")?;
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|name| !CAPABILITIES.contains(&name.value().as_str()))
-    {
-        let message = format!(
-            "no such client capability; there are: {}",
-            quoted(CAPABILITIES)
-        );
-        return Err(Error::new_spanned(unknown, message));
-    }
-    if wanted.is_empty() {
-        return Ok(None);
-    }
-    let asks = |name: &str| wanted.iter().any(|wanted: &LitStr| wanted.value() == name);
-    let part = |name: &str, call: TokenStream| asks(name).then_some(call);
-
-    let roots = part(
-        "roots",
-        quote!(.with_roots(#private::RootsCapability::new())),
-    );
-    let context = part("sampling.context", quote!(.with_context()));
-    let tools = part("sampling.tools", quote!(.with_tools()));
-    let sampling = (asks("sampling") || context.is_some() || tools.is_some())
-        .then(|| quote!(.with_sampling(#private::SamplingCapability::new() #context #tools)));
-    // Elicitation without a mode means forms.
-    let form = (asks("elicitation") || asks("elicitation.form")).then(|| quote!(.with_form()));
-    let url = part("elicitation.url", quote!(.with_url()));
-    let elicitation = (form.is_some() || url.is_some())
-        .then(|| quote!(.with_elicitation(#private::ElicitationCapability::new() #form #url)));
-    Ok(Some(quote! {
-        .requires(#private::ClientCapabilities::new() #roots #sampling #elicitation)
-    }))
 }
