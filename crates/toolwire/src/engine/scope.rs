@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging;
 use toolwire_proto::outbox::OutgoingKind;
@@ -114,6 +115,14 @@ impl RequestScope {
     #[must_use]
     pub fn auth(&self) -> &TokenInfo {
         self.transport.auth()
+    }
+
+    /// Which of these scopes the caller lacks; none where there are no tokens.
+    pub(crate) fn missing_scopes(&self, needed: &ScopeSet) -> ScopeSet {
+        match self.transport.has_tokens() {
+            true => self.auth().missing_scopes(needed),
+            false => ScopeSet::new(),
+        }
     }
 
     /// Sends `notifications/progress`, if the request asked for it and the value grew.

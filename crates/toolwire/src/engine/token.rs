@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
+use toolwire_proto::auth::scopes::ScopeSet;
 
 /// What a verified access token says.
 ///
@@ -36,6 +37,12 @@ impl TokenInfo {
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         self.valid && self.scopes.iter().any(|granted| granted == scope)
+    }
+
+    /// Those of the scopes that the token does not grant.
+    #[must_use]
+    pub fn missing_scopes(&self, needed: &ScopeSet) -> ScopeSet {
+        needed.filtered(|scope| !self.has_scope(scope))
     }
 }
 

@@ -77,6 +77,11 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether callers of this transport may be known by tokens: then those without one have no scopes.
+    fn has_tokens(&self) -> bool {
+        false
+    }
+
     /// Who is calling, when the transport verified a token.
     fn auth(&self) -> &TokenInfo {
         TokenInfo::none()

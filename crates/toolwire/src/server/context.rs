@@ -14,6 +14,7 @@ use toolwire_types::{
 
 use crate::engine::{Cancellation, ConnectionState, RequestScope, TokenInfo};
 use crate::server::Server;
+use crate::server::access::Access;
 
 /// A handle to the request that is being served; cloning it is cheap.
 ///
@@ -89,6 +90,29 @@ impl RequestContext {
     #[must_use]
     pub fn client_supports(&self, needed: &ClientCapabilities) -> bool {
         rounds::missing_capabilities(needed, &self.scope.client_capabilities).is_none()
+    }
+
+    /// Whether the caller's token grants what this needs.
+    pub(crate) fn may_use(&self, access: &Access) -> bool {
+        self.scope.missing_scopes(&access.scopes).is_empty()
+    }
+
+    /// Refuses a caller that may not use something.
+    pub(crate) fn check_access(&self, access: &Access) -> Result<(), ErrorObject> {
+        self.check_required(access.capabilities.as_ref())?;
+        self.check_scopes(access)
+    }
+
+    /// Refuses a caller whose token does not grant what this needs. Over HTTP most requests are refused earlier, with a
+    /// challenge; those in batches, and those of the transport of 2024-11-05, come here.
+    pub(crate) fn check_scopes(&self, access: &Access) -> Result<(), ErrorObject> {
+        let missing = self.scope.missing_scopes(&access.scopes);
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(ErrorObject::invalid_request(format!(
+                "the access token does not grant {missing}"
+            ))),
+        }
     }
 
     /// Refuses with −32021 when the client did not declare everything that is required.

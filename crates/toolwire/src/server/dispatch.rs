@@ -189,8 +189,10 @@ fn set_level(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
 fn subscribe(snapshot: &Snapshot, exchange: &Exchange, wanted: bool) -> Outcome {
     let request: SubscribeRequestParams = exchange.decode_params()?;
     let version = exchange.context.version();
-    if wanted && snapshot.find_resource(&request.uri).is_none() {
-        return Err(stamp::resource_not_found(&request.uri, version));
+    if wanted {
+        let found = snapshot.find_resource(&request.uri);
+        let found = found.ok_or_else(|| stamp::resource_not_found(&request.uri, version))?;
+        exchange.context.check_scopes(found.access())?;
     }
     if let Some(connection) = exchange.context.connection_state() {
         if wanted {
@@ -230,6 +232,9 @@ async fn complete(exchange: Exchange) -> Outcome {
             ));
         }
     };
+    if let Some(access) = snapshot.completed(&request.reference) {
+        exchange.context.check_scopes(access)?;
+    }
     let typed = CompletionRequest {
         argument: request.argument.name,
         value: request.argument.value,

@@ -1,11 +1,12 @@
 //! The four lists, page by page.
 
 use toolwire_types::{
-    ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, RawJson,
 };
 
 use crate::engine::{Exchange, Outcome, Reply};
+use crate::server::access::Access;
 use crate::server::pagination::{Page, page};
 use crate::server::snapshot::{List, Snapshot};
 
@@ -20,12 +21,18 @@ pub(crate) fn list(snapshot: &Snapshot, list: List, exchange: &Exchange) -> Outc
         List::Templates => cut(snapshot, &snapshot.templates, cursor),
     }?;
     let version = exchange.context.version();
+    if snapshot.options.hide_unusable {
+        // What one caller sees is nobody else's business, so it is neither shared here nor by anybody on the way.
+        let usable = |access: &Access| exchange.context.may_use(access);
+        return write(snapshot, list, version, &page, CacheScope::Private, usable).map(Reply::Json);
+    }
+    let scope = snapshot.options.list_hint.scope;
     let written = snapshot.derived.page(
         list,
         version,
         page.start,
         snapshot.options.page_size,
-        || write(snapshot, list, version, &page),
+        || write(snapshot, list, version, &page, scope, |_| true),
     );
     written.map(Reply::Shared)
 }
@@ -50,16 +57,18 @@ fn write(
     list: List,
     version: ProtocolVersion,
     page: &Page,
+    scope: CacheScope,
+    usable: impl Fn(&Access) -> bool,
 ) -> Result<RawJson, ErrorObject> {
     let range = page.start..page.end;
-    let hint = &snapshot.options.list_hint;
     macro_rules! result {
         ($entries:expr, $result:ident) => {{
             let entries = $entries.values().skip(range.start).take(range.len());
+            let entries = entries.filter(|entry| usable(entry.access()));
             let mut result = $result::new(entries.map(|entry| entry.descriptor.clone()).collect());
             result.next_cursor.clone_from(&page.next_cursor);
-            result.ttl_ms = Some(hint.ttl_ms());
-            result.cache_scope = Some(hint.scope);
+            result.ttl_ms = Some(snapshot.options.list_hint.ttl_ms());
+            result.cache_scope = Some(scope);
             snapshot.write(result, version)
         }};
     }

@@ -1,5 +1,6 @@
 //! Servers: what they offer, and how requests reach it.
 
+mod access;
 pub mod ask;
 mod completion;
 mod context;

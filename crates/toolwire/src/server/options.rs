@@ -65,6 +65,16 @@ impl Server {
         self
     }
 
+    /// Leaves out of lists what the caller's access token does not grant ([`ServedTool::requires_scopes`] and its
+    /// siblings). By default everybody sees everything, so that clients can ask for the scopes they lack.
+    ///
+    /// [`ServedTool::requires_scopes`]: crate::ServedTool::requires_scopes
+    #[must_use]
+    pub fn with_unusable_hidden(self) -> Self {
+        self.change(|snapshot| snapshot.options.hide_unusable = true);
+        self
+    }
+
     /// How long, and by whom, lists and the discovery result may be kept (2026-07-28). The default is not at all.
     #[must_use]
     pub fn with_list_cache(self, hint: CacheHint) -> Self {

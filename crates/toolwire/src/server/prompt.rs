@@ -8,12 +8,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Serialize;
 use toolwire_types::{
-    ClientCapabilities, ErrorObject, GetPromptResult, InputRequests, InputRequiredResult, Prompt,
-    PromptArgument, PromptMessage,
+    ErrorObject, GetPromptResult, InputRequests, InputRequiredResult, Prompt, PromptArgument,
+    PromptMessage,
 };
 
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
+use crate::server::access::{Access, access_options};
 use crate::server::completion::{Completers, Completion, CompletionRequest};
 use crate::server::described::descriptor_options;
 use crate::server::failure::{IntoToolError, ToolError};
@@ -205,7 +206,7 @@ pub(crate) fn parse_argument<T: FromStr>(name: &str, text: &str) -> Result<T, To
 #[derive(Clone)]
 pub struct ServedPrompt {
     descriptor: Prompt,
-    requires: Option<ClientCapabilities>,
+    access: Access,
     completers: Completers,
     handler: Arc<Handler>,
 }
@@ -225,7 +226,7 @@ impl ServedPrompt {
             };
         Self {
             descriptor: Prompt::new(name),
-            requires: None,
+            access: Access::default(),
             completers: Completers::default(),
             handler: Arc::new(handler),
         }
@@ -255,12 +256,7 @@ impl ServedPrompt {
         self
     }
 
-    /// Capabilities a client must declare before it may use this prompt.
-    #[must_use]
-    pub fn requires(mut self, capabilities: ClientCapabilities) -> Self {
-        self.requires = Some(capabilities);
-        self
-    }
+    access_options!(access);
 
     /// The descriptor clients see.
     #[must_use]
@@ -273,6 +269,7 @@ impl ServedPrompt {
         if name.is_empty() {
             return Err(RegistrationError::new("a prompt needs a name"));
         }
+        self.access.check(&format!("prompt `{name}`"))?;
         let arguments = self.descriptor.arguments.as_deref().unwrap_or_default();
         if let Some(unknown) = self
             .completers
@@ -285,7 +282,7 @@ impl ServedPrompt {
         }
         Ok(PromptEntry {
             descriptor: self.descriptor,
-            requires: self.requires,
+            access: self.access,
             completers: self.completers,
             handler: self.handler,
         })
@@ -303,12 +300,16 @@ impl fmt::Debug for ServedPrompt {
 /// A registered prompt.
 pub(crate) struct PromptEntry {
     pub(crate) descriptor: Prompt,
-    pub(crate) requires: Option<ClientCapabilities>,
+    access: Access,
     pub(crate) completers: Completers,
     handler: Arc<Handler>,
 }
 
 impl PromptEntry {
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
     /// Starts the handler, unless a required argument is missing.
     pub(crate) fn get(
         &self,

@@ -32,7 +32,7 @@ pub(crate) async fn call_tool(method: &'static Method, exchange: Exchange) -> Ou
             "unknown tool `{name}`"
         )));
     };
-    exchange.context.check_required(tool.requires.as_ref())?;
+    exchange.context.check_access(tool.access())?;
     let arguments = match &exchange.arguments {
         Some(arguments) => Cow::Borrowed(arguments),
         None => Cow::Owned(RawJson::empty_object()),
@@ -78,7 +78,7 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: Exchange) -> O
             "unknown prompt `{name}`"
         )));
     };
-    exchange.context.check_required(prompt.requires.as_ref())?;
+    exchange.context.check_access(prompt.access())?;
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
     let mut rounds = Rounds::begin(method, &exchange).await?;
@@ -104,7 +104,7 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: Exchange) -
     let Some(resource) = snapshot.find_resource(uri) else {
         return Err(stamp::resource_not_found(uri, version));
     };
-    exchange.context.check_required(resource.requires())?;
+    exchange.context.check_access(resource.access())?;
     let mut rounds = Rounds::begin(method, &exchange).await?;
     loop {
         let outcome = resource.clone().read(rounds.context.clone()).await;

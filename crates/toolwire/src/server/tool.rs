@@ -8,12 +8,11 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolwire_proto::param_headers::{self, ParamHeader};
-use toolwire_types::{
-    CallToolResult, ClientCapabilities, ErrorObject, RawJson, Tool, ToolAnnotations,
-};
+use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
 
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
+use crate::server::access::{Access, access_options};
 use crate::server::described::descriptor_options;
 use crate::server::failure::ToolError;
 use crate::server::registration::RegistrationError;
@@ -62,7 +61,7 @@ impl<F: FnOnce() -> ServedTool> IntoTool for F {
 #[derive(Clone)]
 pub struct ServedTool {
     descriptor: Tool,
-    requires: Option<ClientCapabilities>,
+    access: Access,
     check_arguments: bool,
     handler: Arc<Handler>,
 }
@@ -154,7 +153,7 @@ impl ServedTool {
             };
         Self {
             descriptor,
-            requires: None,
+            access: Access::default(),
             check_arguments: true,
             handler: Arc::new(handler),
         }
@@ -169,7 +168,7 @@ impl ServedTool {
         let check_arguments = schema::says_more_than_serde(input);
         Self {
             descriptor,
-            requires: None,
+            access: Access::default(),
             check_arguments,
             handler: Arc::new(handler),
         }
@@ -198,12 +197,7 @@ impl ServedTool {
         self
     }
 
-    /// Capabilities a client must declare before it may call this tool; a call without them is refused with −32021.
-    #[must_use]
-    pub fn requires(mut self, capabilities: ClientCapabilities) -> Self {
-        self.requires = Some(capabilities);
-        self
-    }
+    access_options!(access);
 
     /// Hands arguments to the handler without checking them against the schema; for gateways that pass them on.
     #[must_use]
@@ -222,6 +216,7 @@ impl ServedTool {
     pub(crate) fn prepare(self) -> Result<ToolEntry, RegistrationError> {
         let name = self.descriptor.name.as_str();
         check_name(name)?;
+        self.access.check(&format!("tool `{name}`"))?;
         let schema = self.descriptor.input_schema.to_value().unwrap_or_default();
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(RegistrationError::new(format!(
@@ -249,7 +244,7 @@ impl ServedTool {
             .map_err(|problem| RegistrationError::new(format!("tool `{name}`: {problem}")))?;
         Ok(ToolEntry {
             descriptor: self.descriptor,
-            requires: self.requires,
+            access: self.access,
             input,
             output,
             param_headers,
@@ -319,7 +314,7 @@ fn invalid_arguments(tool: &str, complaint: &str) -> ToolError {
 /// A registered tool, ready to be called.
 pub(crate) struct ToolEntry {
     pub(crate) descriptor: Tool,
-    pub(crate) requires: Option<ClientCapabilities>,
+    access: Access,
     input: Option<SchemaCheck>,
     output: Option<SchemaCheck>,
     /// The arguments that HTTP clients repeat as headers.
@@ -332,6 +327,10 @@ pub(crate) struct ToolEntry {
 }
 
 impl ToolEntry {
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
     /// Starts the handler; arguments that break the schema never reach it.
     pub(crate) fn call(
         &self,

@@ -22,7 +22,8 @@ use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::engine::exchange::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
+    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, Outcome, TokenInfo,
+    TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -54,6 +55,16 @@ pub(crate) struct Duplex {
 
 impl Duplex {
     pub(crate) fn new(server: Server, out: Arc<OutStream>, limits: Limits) -> Self {
+        Self::opened_by(None, server, out, limits)
+    }
+
+    /// A connection of somebody, where tokens say who: then those without one have no scopes.
+    pub(crate) fn opened_by(
+        token: Option<Arc<TokenInfo>>,
+        server: Server,
+        out: Arc<OutStream>,
+        limits: Limits,
+    ) -> Self {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
         let timeout = server.snapshot().options.client_answer_timeout;
         let listener = LegacyListener::new(Arc::clone(&out) as Arc<dyn Outlet>, Arc::clone(&state));
@@ -63,6 +74,7 @@ impl Duplex {
                 out,
                 caller: Caller::new(timeout),
                 state,
+                token,
             }),
             decoder: LineDecoder::new(limits.message_bytes),
             quota: UnreadableQuota::new(),
@@ -263,6 +275,14 @@ impl Duplex {
         if self.listens.len() >= self.limits.subscriptions {
             let error = ErrorObject::internal("too many subscriptions are open; cancel some first")
                 .with_data(serde_json::json!({ "reason": "overloaded" }));
+            return self.answer(encode_error(ResponseId::Id(id), error));
+        }
+        let needed = self.server.snapshot().scopes_for(admitted);
+        let token = &self.context.token;
+        let missing = token.as_ref().map(|token| token.missing_scopes(&needed));
+        if let Some(missing) = missing.filter(|missing| !missing.is_empty()) {
+            let error =
+                ErrorObject::invalid_request(format!("the access token does not grant {missing}"));
             return self.answer(encode_error(ResponseId::Id(id), error));
         }
         match ListenStream::open(

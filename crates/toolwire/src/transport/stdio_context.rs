@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwire_types::RawJson;
 
-use crate::engine::{BoxFuture, Caller, ConnectionState, Notice, TransportContext};
+use crate::engine::{BoxFuture, Caller, ConnectionState, Notice, TokenInfo, TransportContext};
 use crate::error::Error;
 use crate::transport::out_stream::OutStream;
 use crate::transport::outlet::{Outlet as _, ask};
@@ -15,6 +15,8 @@ pub struct StdioContext {
     pub(super) out: Arc<OutStream>,
     pub(super) caller: Caller,
     pub(super) state: Arc<ConnectionState>,
+    /// Who opened the connection, where tokens say so.
+    pub(super) token: Option<Arc<TokenInfo>>,
 }
 
 impl TransportContext for StdioContext {
@@ -36,5 +38,13 @@ impl TransportContext for StdioContext {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         Some(&self.state)
+    }
+
+    fn has_tokens(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn auth(&self) -> &TokenInfo {
+        self.token.as_deref().unwrap_or(TokenInfo::none())
     }
 }

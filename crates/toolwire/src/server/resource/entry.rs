@@ -9,14 +9,15 @@ use base64::engine::general_purpose::STANDARD;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::uri_template::UriTemplate;
 use toolwire_types::{
-    BlobResourceContents, ClientCapabilities, InputRequiredResult, ReadResourceResult, Resource,
-    ResourceTemplate, TextResourceContents,
+    BlobResourceContents, InputRequiredResult, ReadResourceResult, Resource, ResourceTemplate,
+    TextResourceContents,
 };
 
 use super::arguments::TemplateArguments;
 use super::response::{Contents, IntoResourceResponse, ResourceResponse};
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
+use crate::server::access::Access;
 use crate::server::completion::Completers;
 use crate::server::failure::ToolError;
 
@@ -28,7 +29,7 @@ type Reader =
 #[derive(Clone)]
 pub(super) struct Serving {
     reader: Arc<Reader>,
-    pub(super) requires: Option<ClientCapabilities>,
+    pub(super) access: Access,
     pub(super) cache: Option<CacheHint>,
 }
 
@@ -48,7 +49,7 @@ impl Serving {
         };
         Self {
             reader: Arc::new(reader),
-            requires: None,
+            access: Access::default(),
             cache: None,
         }
     }
@@ -94,6 +95,10 @@ pub(crate) struct FoundResource {
 }
 
 impl ResourceEntry {
+    pub(crate) fn access(&self) -> &Access {
+        &self.serving.access
+    }
+
     pub(crate) fn found(&self) -> FoundResource {
         FoundResource {
             uri: self.descriptor.uri.clone(),
@@ -105,6 +110,10 @@ impl ResourceEntry {
 }
 
 impl TemplateEntry {
+    pub(crate) fn access(&self) -> &Access {
+        &self.serving.access
+    }
+
     /// The resource at a URI, when the template matches it.
     pub(crate) fn found(&self, uri: &str) -> Option<FoundResource> {
         let values = self.template.matches(uri)?;
@@ -125,8 +134,8 @@ pub(crate) enum ReadOutcome {
 }
 
 impl FoundResource {
-    pub(crate) fn requires(&self) -> Option<&ClientCapabilities> {
-        self.serving.requires.as_ref()
+    pub(crate) fn access(&self) -> &Access {
+        &self.serving.access
     }
 
     /// Runs the reader and fills in what the descriptor knows.

@@ -9,9 +9,10 @@ use std::future::Future;
 
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::uri_template::UriTemplate;
-use toolwire_types::{Annotations, ClientCapabilities, Resource, ResourceTemplate};
+use toolwire_types::{Annotations, Resource, ResourceTemplate};
 
 use crate::server::RequestContext;
+use crate::server::access::access_options;
 use crate::server::completion::{Completers, Completion, CompletionRequest};
 use crate::server::described::descriptor_options;
 use crate::server::registration::RegistrationError;
@@ -106,12 +107,7 @@ macro_rules! resource_options {
             self
         }
 
-        /// Capabilities a client must declare before it may read.
-        #[must_use]
-        pub fn requires(mut self, capabilities: ClientCapabilities) -> Self {
-            self.serving.requires = Some(capabilities);
-            self
-        }
+        access_options!(serving.access);
     };
 }
 
@@ -151,6 +147,8 @@ impl ServedResource {
                 self.descriptor.uri
             )));
         }
+        let what = format!("resource `{}`", self.descriptor.uri);
+        self.serving.access.check(&what)?;
         Ok(ResourceEntry {
             descriptor: self.descriptor,
             serving: self.serving,
@@ -212,6 +210,9 @@ impl ServedResourceTemplate {
                 "a completion is given for `{unknown}`, which is not a variable"
             )));
         }
+        self.serving
+            .access
+            .check(&format!("resource template `{text}`"))?;
         Ok(TemplateEntry {
             template,
             descriptor: self.descriptor,

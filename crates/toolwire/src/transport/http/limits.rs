@@ -21,6 +21,8 @@ pub struct HttpLimits {
     pub idle_connection: Duration,
     /// How long the body of a request may take to arrive; then it gets 408. 30 s.
     pub body_deadline: Duration,
+    /// How long finding out who is calling may take; then a request gets 503. 15 s.
+    pub authorization_deadline: Duration,
     /// How many requests may run at once; one more gets 503. 10,000.
     pub requests_in_flight: usize,
     /// How many streams of changes may be open at once, besides the requests; one more gets 503. 20,000.
@@ -52,6 +54,7 @@ impl Default for HttpLimits {
             header_deadline: Duration::from_secs(10),
             idle_connection: Duration::from_secs(120),
             body_deadline: Duration::from_secs(30),
+            authorization_deadline: Duration::from_secs(15),
             requests_in_flight: 10_000,
             open_streams: 20_000,
             queued_messages: 256,

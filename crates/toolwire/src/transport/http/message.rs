@@ -42,7 +42,13 @@ async fn on_request(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Answer {
         Err(answer) => return answer,
     };
     let id = || ResponseId::Id(request.id.clone());
-    match post.with_facts(&standing, |facts| admit::admit(request, facts)) {
+    let admitted = post.with_facts(&standing, |facts| admit::admit(request, facts));
+    if let Ok(admitted) = &admitted
+        && let Some(refusal) = post.lacks_scopes(admitted)
+    {
+        return refusal.answer(id());
+    }
+    match admitted {
         Ok(admitted) if admitted.era == Era::Modern => modern::serve(post, admitted).await,
         Ok(admitted) => match (post.endpoint.options.legacy, standing) {
             (LegacyMode::Sessions, Standing::Session(session)) => {

@@ -5,6 +5,7 @@
 //! the response: no task, no channel, until it has something to say before its outcome.
 
 mod answer;
+mod authorizer;
 mod body;
 mod cors;
 mod endpoint;
@@ -27,6 +28,7 @@ mod stalls;
 mod stream_context;
 mod stream_queue;
 
+pub use authorizer::{AuthorizationRefusal, Authorizer};
 pub use body::HttpBody;
 pub use limits::HttpLimits;
 pub use listener::HttpListener;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
-use crate::transport::http::HttpLimits;
+use crate::transport::http::{Authorizer, HttpLimits};
 
 /// How a server is put on HTTP. The defaults are safe on a machine of one's own: only local names are answered.
 ///
@@ -29,6 +29,7 @@ pub struct HttpOptions {
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) bus: Option<Arc<dyn Bus>>,
+    pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
 }
@@ -58,6 +59,13 @@ impl HttpOptions {
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
+        self
+    }
+
+    /// Serves only requests whose access token this verifies.
+    #[must_use]
+    pub fn with_authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
+        self.authorizer = Some(Arc::new(authorizer));
         self
     }
 
@@ -173,6 +181,7 @@ impl Default for HttpOptions {
             sessions: Arc::new(MemorySessionStore::default()),
             events: Arc::new(MemoryEventLog::default()),
             bus: None,
+            authorizer: None,
             #[cfg(feature = "tls")]
             tls: None,
         }

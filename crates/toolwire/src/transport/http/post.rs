@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use toolwire_proto::admit::{self, Facts, Headers, NotificationAction};
+use toolwire_proto::admit::{self, Admitted, Facts, Headers, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope, Unreadable};
 use toolwire_proto::features::{Era, SupportedVersions};
 use toolwire_proto::lifecycle::Lifecycle;
@@ -16,6 +16,7 @@ use crate::engine::{Principal, TokenInfo};
 use crate::server::snapshot::Snapshot;
 use crate::store::SessionSignal;
 use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::authorizer::{AuthorizationRefusal, nobody_has_scopes};
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::guard;
 use crate::transport::http::legacy::live_session::LiveSession;
@@ -97,6 +98,21 @@ impl Post<'_> {
         let signal = SessionSignal::Answered { id, outcome };
         let told = self.endpoint.signal(&session.id, signal).await;
         told.map_err(|error| answer::store_failed(&error))
+    }
+
+    /// The refusal of a caller whose token does not grant what the request needs.
+    ///
+    /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403, and all scopes of the operation at once.
+    pub(super) fn lacks_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationRefusal> {
+        let needed = self.snapshot.scopes_for(admitted);
+        let token = self.auth.as_deref().unwrap_or(TokenInfo::none());
+        if token.missing_scopes(&needed).is_empty() {
+            return None;
+        }
+        Some(match &self.endpoint.options.authorizer {
+            Some(authorizer) => authorizer.insufficient_scope(&needed, token),
+            None => nobody_has_scopes(),
+        })
     }
 
     pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> Answer {

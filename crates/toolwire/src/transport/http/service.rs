@@ -11,8 +11,9 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use tokio::runtime::Handle;
+use toolwire_types::ResponseId;
 
-use crate::engine::{BoxFuture, Principal, TokenInfo};
+use crate::engine::{BoxFuture, CatchPanic, Principal, TokenInfo};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
@@ -21,7 +22,7 @@ use crate::transport::http::incoming::{self, Unread};
 use crate::transport::http::legacy::{http_with_sse, streams};
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
-use crate::transport::http::{cors, guard, message};
+use crate::transport::http::{authorizer, cors, guard, message};
 
 /// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
 ///
@@ -97,9 +98,12 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let answer = match self.check(&parts) {
-            Ok(()) => self.answer(&parts, body).await,
+            Ok(()) => match self.document(&parts) {
+                Some(document) => document,
+                None => self.answer(&mut parts, body).await,
+            },
             Err(answer) => answer,
         };
         tracing::debug!(
@@ -112,13 +116,18 @@ impl HttpService {
     }
 
     /// Answers a request that has passed the guards.
-    async fn answer<B>(&self, parts: &Parts, body: B) -> Answer
+    async fn answer<B>(&self, parts: &mut Parts, body: B) -> Answer
     where
         B: Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let mut answer = match self.route(parts) {
+        let route = match self.route(parts) {
+            Ok(route) => self.authorize(parts).await.map(|()| route),
+            Err(answer) => Err(answer),
+        };
+        let parts = &*parts;
+        let mut answer = match route {
             Ok(Route::Post) => self.post(parts, body).await,
             Ok(Route::Get) => streams::get(&self.without_message(parts)).await,
             Ok(Route::Delete) => streams::delete(&self.without_message(parts)).await,
@@ -140,6 +149,42 @@ impl HttpService {
     fn check(&self, parts: &Parts) -> Result<(), Answer> {
         guard::check_head(parts, &self.endpoint.options.limits)?;
         self.endpoint.guard.check_names(parts, self.local_address)
+    }
+
+    /// A document that anybody may read.
+    fn document(&self, parts: &Parts) -> Option<Answer> {
+        let authorizer = self.endpoint.options.authorizer.as_ref()?;
+        let content = authorizer.document(parts.uri.path())?;
+        let mut answer = match parts.method {
+            Method::GET | Method::HEAD => authorizer::document(content),
+            _ => cors::preflight(parts, "GET").unwrap_or_else(|| answer::method_not_allowed("GET")),
+        };
+        cors::expose_to_all(&mut answer);
+        Some(answer)
+    }
+
+    /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
+    async fn authorize(&self, parts: &mut Parts) -> Result<(), Answer> {
+        let Some(authorizer) = &self.endpoint.options.authorizer else {
+            return Ok(());
+        };
+        parts.extensions.remove::<TokenInfo>();
+        let head = &*parts;
+        let asking = CatchPanic::new(async { authorizer.authorize(head).await });
+        let deadline = self.endpoint.options.limits.authorization_deadline;
+        let token = match tokio::time::timeout(deadline, asking).await {
+            Ok(Ok(Ok(token))) => token,
+            Ok(Ok(Err(refusal))) => return Err(refusal.answer(ResponseId::Absent)),
+            Ok(Err(_)) => return Err(authorizer::failed()),
+            Err(_) => {
+                tracing::error!("verifying an access token takes too long");
+                return Err(answer::unavailable(
+                    "the access token could not be verified in time",
+                ));
+            }
+        };
+        parts.extensions.insert(token);
+        Ok(())
     }
 
     /// Finds out what is wanted.

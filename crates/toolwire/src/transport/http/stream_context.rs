@@ -139,6 +139,10 @@ impl TransportContext for HttpStreamContext {
         self.gone.load(Ordering::Acquire)
     }
 
+    fn has_tokens(&self) -> bool {
+        true
+    }
+
     fn auth(&self) -> &TokenInfo {
         self.auth.as_deref().unwrap_or(TokenInfo::none())
     }

@@ -92,16 +92,16 @@ impl Addresses {
         let Some(policy) = &self.policy else {
             return Ok(found);
         };
-        let (allowed, refused): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|address| policy(*address));
-        if allowed.is_empty() {
-            let refused: Vec<_> = refused.iter().map(SocketAddr::to_string).collect();
+        // A name that also leads to a place behind the fence is not to be trusted with the others either.
+        let refused: Vec<_> = found.iter().filter(|address| !policy(**address)).collect();
+        if !refused.is_empty() {
+            let refused: Vec<_> = refused.into_iter().map(SocketAddr::to_string).collect();
             let refused = refused.join(", ");
             let what = format!("the address policy refuses {place}, which is at {refused}");
             return Err(HttpFailure::new(HttpStep::Connect, what)
                 .with_advice("ask a server at another address, or let the policy allow this one"));
         }
-        Ok(allowed)
+        Ok(found)
     }
 }
 

@@ -123,7 +123,7 @@ impl HyperHttp {
         self.with(|settings| settings.addresses.pin(host, address))
     }
 
-    /// Connects only to addresses for which this says yes.
+    /// Connects only to addresses for which this says yes. A name any of whose addresses it refuses is not asked at all.
     ///
     /// It judges what a name really led to, right before the connection is made, so a name that suddenly leads to an
     /// address inside the network does not get around it. It judges every address that is connected to, pinned ones

@@ -22,7 +22,7 @@ use toolwire_proto::sse::SseEvent;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 
-use crate::engine::{BoxFuture, Principal};
+use crate::engine::{BoxFuture, Principal, TokenInfo};
 use crate::store::{SessionRecord, SessionSignal, SessionStore};
 use crate::transport::duplex::Duplex;
 use crate::transport::http::answer::{self, Answer};
@@ -71,7 +71,8 @@ pub(crate) async fn open(
         .map_err(|error| answer::store_failed(&error))?;
     let out = Arc::new(OutStream::new(options.limits.outbox()));
     let (sender, chunks) = mpsc::channel(WAITING_MESSAGES);
-    let connection = Duplex::new(
+    let connection = Duplex::opened_by(
+        Some(Arc::new(TokenInfo::default())),
         endpoint.server.clone(),
         Arc::clone(&out),
         connection_limits(&options.limits),

@@ -1,0 +1,105 @@
+//! Who may come in: what the transport asks of whoever verifies tokens.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::engine::{BoxFuture, TokenInfo};
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::body::HttpBody;
+
+/// Verifies the access tokens of requests. `toolwire::auth::ResourceServer` is one.
+///
+/// It has [`HttpLimits::authorization_deadline`](super::HttpLimits::authorization_deadline) for each, and a panic in it
+/// costs that one request.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say who is calling",
+    note = "build a `ResourceServerConfig`, or implement `Authorizer`"
+)]
+pub trait Authorizer: Send + Sync + fmt::Debug {
+    /// Finds out who makes a request, by its head alone. Everything at the endpoint is asked for this first, except what
+    /// browsers ask before they send anything (CORS).
+    fn authorize<'a>(
+        &'a self,
+        head: &'a Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>>;
+
+    /// What a caller is told whose token does not grant all the scopes that its request needs.
+    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationRefusal;
+
+    /// A JSON document that anybody may read at a path of this host: metadata.
+    fn document(&self, path: &str) -> Option<Bytes>;
+}
+
+/// A request that is turned away, and how its sender can do better.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AuthorizationRefusal {
+    /// The HTTP status: 400, 401, 403 or 503.
+    pub status: StatusCode,
+    /// The values of `WWW-Authenticate`.
+    pub challenges: Vec<HeaderValue>,
+    /// What a person should know.
+    pub reason: Cow<'static, str>,
+}
+
+impl AuthorizationRefusal {
+    /// Turns a request away.
+    pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            challenges: Vec::new(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Adds a challenge.
+    #[must_use]
+    pub fn with_challenge(mut self, challenge: HeaderValue) -> Self {
+        self.challenges.push(challenge);
+        self
+    }
+
+    /// The answer to the request with this id.
+    pub(super) fn answer(self, id: ResponseId) -> Answer {
+        let error = ErrorObject::invalid_request(self.reason);
+        let mut answer = match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => answer::overloaded(id, error),
+            status => answer::error(status, id, error),
+        };
+        for challenge in self.challenges {
+            answer.headers_mut().append(WWW_AUTHENTICATE, challenge);
+        }
+        answer
+    }
+}
+
+/// The refusal where nobody verifies tokens, so that nobody has scopes.
+pub(super) fn nobody_has_scopes() -> AuthorizationRefusal {
+    AuthorizationRefusal::new(
+        StatusCode::FORBIDDEN,
+        "this needs an access token, and the server verifies none",
+    )
+}
+
+/// The answer when finding out who is calling panicked.
+pub(super) fn failed() -> Answer {
+    tracing::error!("verifying an access token panicked");
+    let error = ErrorObject::internal("the access token could not be verified");
+    answer::error(StatusCode::INTERNAL_SERVER_ERROR, ResponseId::Absent, error)
+}
+
+/// A document that anybody may read.
+pub(super) fn document(content: Bytes) -> Answer {
+    let mut answer = Response::new(HttpBody::full(content));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
+    answer
+}
