@@ -22,6 +22,8 @@
 //! * [`types`] are the wire types, [`proto`] the rules; [`transport`] moves the messages.
 //! * The [`guide`] explains each subject on one page.
 
+#[cfg(feature = "resource-server")]
+pub mod auth;
 #[cfg(feature = "client")]
 mod client;
 mod engine;

@@ -8,13 +8,14 @@ use super::{File, Finding, code};
 const CRATE: &str = "crates/toolwire/src/";
 
 /// Every module below `lib.rs` and the floor it stands on.
-const FLOORS: [(&str, u8); 8] = [
+const FLOORS: [(&str, u8); 9] = [
     ("error", 1),
     ("client", 2),
     ("engine", 2),
     ("server", 2),
     ("store", 2),
     ("transport", 3),
+    ("auth", 4),
     ("testing", 4),
     ("guide", FRONT_DOOR),
 ];

@@ -8,6 +8,8 @@
 #[cfg(feature = "testing")]
 mod ask;
 mod asking;
+#[cfg(feature = "resource-server")]
+mod auth;
 mod bad_input;
 mod batch;
 mod cancellation;

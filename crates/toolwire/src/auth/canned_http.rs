@@ -1,0 +1,83 @@
+//! A stand-in for the HTTP stack: it answers what a test says, counts, and can be held.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use tokio::sync::Semaphore;
+
+use crate::client::http::{HttpBody, HttpClient, HttpFailure};
+use crate::engine::BoxFuture;
+
+type Respond = dyn Fn(&Request<Bytes>) -> (u16, String) + Send + Sync;
+
+/// Answers requests without a network.
+#[derive(Clone)]
+pub(crate) struct CannedHttp {
+    respond: Arc<Respond>,
+    requests: Arc<Mutex<Vec<Request<Bytes>>>>,
+    /// Every answer takes a permit; there are plenty unless it is held.
+    gate: Arc<Semaphore>,
+}
+
+impl CannedHttp {
+    pub(crate) fn new(
+        respond: impl Fn(&Request<Bytes>) -> (u16, String) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            respond: Arc::new(respond),
+            requests: Arc::default(),
+            gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS / 2)),
+        }
+    }
+
+    /// Holds all answers back until [`release`](Self::release).
+    pub(crate) fn held(mut self) -> Self {
+        self.gate = Arc::new(Semaphore::new(0));
+        self
+    }
+
+    pub(crate) fn release(&self) {
+        self.gate.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+
+    /// How often it was asked.
+    pub(crate) fn count(&self) -> usize {
+        self.requests.lock().unwrap().len()
+    }
+
+    /// The URLs that were asked, in order.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|one| one.uri().to_string()).collect()
+    }
+
+    /// The last request.
+    pub(crate) fn last(&self) -> Request<Bytes> {
+        let requests = self.requests.lock().unwrap();
+        requests.last().expect("somebody asked").clone()
+    }
+}
+
+impl HttpClient for CannedHttp {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+        let (status, body) = (self.respond)(&request);
+        self.requests.lock().unwrap().push(request);
+        Box::pin(async move {
+            self.gate.acquire().await.unwrap().forget();
+            let mut response = Response::new(HttpBody::full(body));
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            Ok(response)
+        })
+    }
+}
+
+impl fmt::Debug for CannedHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CannedHttp").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,238 @@
+//! The one way by which authorization fetches what others name: metadata, keys, answers about tokens.
+//!
+//! A URL from outside may point anywhere, so a fetch reaches only public addresses: the name is resolved once, every
+//! address is judged, and the connection is made to the address that was judged. Redirects are followed within the
+//! origin only, and size and time are bounded.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderValue, Method, Request, StatusCode};
+use serde::de::DeserializeOwned;
+use toolwire_proto::auth::addresses::is_global;
+use toolwire_proto::auth::endpoints;
+use toolwire_types::auth::Secret;
+
+use crate::client::http::{HttpClient, HttpFailure};
+use crate::transport::http_client::HyperHttp;
+
+/// How many bytes a document may have, unless told otherwise.
+const DEFAULT_BYTES: usize = 256 * 1024;
+
+/// What servers are told: some answer nobody without a name.
+const OWN_NAME: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
+
+/// How long a fetch may take from its beginning to its end, unless told otherwise.
+const DEFAULT_TIME: Duration = Duration::from_secs(10);
+
+/// Fetches documents from public places only.
+#[derive(Debug, Clone)]
+pub struct GuardedFetcher {
+    http: Arc<dyn HttpClient>,
+    bytes: usize,
+    time: Duration,
+}
+
+impl GuardedFetcher {
+    /// Reaches public addresses over HTTPS, without proxies.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_http_client(public_places(HyperHttp::new()))
+    }
+
+    /// Reaches this machine, too, also over plain HTTP: for development and tests.
+    #[must_use]
+    pub fn with_this_machine() -> Self {
+        let http = HyperHttp::new()
+            .without_proxy()
+            .with_address_policy(|address| {
+                let ip = address.ip().to_canonical();
+                ip.is_loopback() || is_global(ip)
+            });
+        Self::with_http_client(http)
+    }
+
+    /// Uses an HTTP stack of your own, through a proxy that guards the way out, say. Which addresses it reaches is then
+    /// its business.
+    #[must_use]
+    pub fn with_http_client(http: impl HttpClient + 'static) -> Self {
+        Self {
+            http: Arc::new(http),
+            bytes: DEFAULT_BYTES,
+            time: DEFAULT_TIME,
+        }
+    }
+
+    /// How many bytes a document may have: 256 KiB by default.
+    #[must_use]
+    pub fn with_size_limit(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// How long a fetch may take: 10 seconds by default.
+    #[must_use]
+    pub fn with_time_limit(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Fetches a JSON document.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
+        let request = Request::builder().method(Method::GET);
+        self.fetch(url, request, Bytes::new()).await
+    }
+
+    /// Sends a form and reads the JSON document that answers it.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        form: &Secret,
+        authorization: Option<&Secret>,
+    ) -> Result<T, FetchError> {
+        let mut request = Request::builder().method(Method::POST).header(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/x-www-form-urlencoded"),
+        );
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, sensitive(url, authorization)?);
+        }
+        let body = Bytes::copy_from_slice(form.expose().as_bytes());
+        self.fetch(url, request, body).await
+    }
+
+    /// Sends a JSON document, which may hold a secret, and reads the one that answers it.
+    pub(crate) async fn post_json<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        document: &Secret,
+        authorization: &Secret,
+    ) -> Result<T, FetchError> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(AUTHORIZATION, sensitive(url, authorization)?);
+        let body = Bytes::copy_from_slice(document.expose().as_bytes());
+        self.fetch(url, request, body).await
+    }
+
+    async fn fetch<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        request: http::request::Builder,
+        body: Bytes,
+    ) -> Result<T, FetchError> {
+        endpoints::check(url).map_err(|invalid| FetchError::new(url, Problem::Url(invalid)))?;
+        let request = request
+            .uri(url)
+            .header(ACCEPT, HeaderValue::from_static("application/json"))
+            .header(USER_AGENT, HeaderValue::from_static(OWN_NAME))
+            .body(body)
+            .map_err(|_| FetchError::new(url, Problem::Request))?;
+        let fetching = async {
+            let response = self.http.send(request).await.map_err(Problem::Http)?;
+            if response.status() != StatusCode::OK {
+                return Err(Problem::Status(response.status()));
+            }
+            let body = response.into_body().read_whole(self.bytes).await;
+            let body = body.map_err(Problem::Http)?;
+            serde_json::from_slice(&body).map_err(Problem::Json)
+        };
+        let fetched = tokio::time::timeout(self.time, fetching).await;
+        fetched
+            .unwrap_or(Err(Problem::Time(self.time)))
+            .map_err(|problem| FetchError::new(url, problem))
+    }
+}
+
+fn sensitive(url: &str, secret: &Secret) -> Result<HeaderValue, FetchError> {
+    let mut value = HeaderValue::from_str(secret.expose())
+        .map_err(|_| FetchError::new(url, Problem::Request))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// An HTTP stack that reaches public addresses only. A proxy would resolve names by itself, so there is none.
+fn public_places(http: HyperHttp) -> HyperHttp {
+    http.without_proxy()
+        .with_address_policy(|address| is_global(address.ip()))
+}
+
+impl Default for GuardedFetcher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Why a document could not be fetched.
+#[derive(Debug)]
+pub struct FetchError {
+    /// Without its query.
+    url: String,
+    problem: Problem,
+}
+
+#[derive(Debug)]
+enum Problem {
+    Url(endpoints::InvalidUrl),
+    Request,
+    Http(HttpFailure),
+    Status(StatusCode),
+    Time(Duration),
+    Json(serde_json::Error),
+    Unusable(String),
+}
+
+impl FetchError {
+    /// What was fetched from here, or would be, is of no use.
+    pub(crate) fn unusable(url: &str, why: String) -> Self {
+        Self::new(url, Problem::Unusable(why))
+    }
+
+    /// The status of an answer that brought no document.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        match self.problem {
+            Problem::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    fn new(url: &str, problem: Problem) -> Self {
+        Self {
+            url: url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            problem,
+        }
+    }
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = &self.url;
+        match &self.problem {
+            Problem::Url(invalid) => write!(f, "{invalid}"),
+            Problem::Request => write!(f, "{url:?} cannot be asked"),
+            Problem::Http(failure) => write!(f, "{url:?}: {failure}"),
+            Problem::Status(status) => write!(f, "{url:?} answered with {status}"),
+            Problem::Time(time) => write!(f, "{url:?} took longer than {} s", time.as_secs()),
+            Problem::Json(_) => write!(f, "{url:?} answered with something else than expected"),
+            Problem::Unusable(why) => write!(f, "{url:?}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for FetchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.problem {
+            Problem::Url(invalid) => Some(invalid),
+            Problem::Http(failure) => Some(failure),
+            Problem::Json(error) => Some(error),
+            Problem::Request | Problem::Status(_) | Problem::Time(_) | Problem::Unusable(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! What issuers said about tokens that only they can read, remembered for a while.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+use toolwire_types::auth::{AccessTokenClaims, Secret};
+
+use super::verifier::TokenRejected;
+use crate::auth::fetch::FetchError;
+
+/// How long an answer is believed, unless told otherwise: so long a token that was taken back goes on working.
+const DEFAULT_TIME: Duration = Duration::from_secs(30);
+
+/// The longest that an answer is believed.
+const MOST_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// How many answers are kept.
+const MOST_ANSWERS: usize = 10_000;
+
+type Fingerprint = [u8; 32];
+
+/// Answers by the digests of their tokens, so that no token is kept.
+#[derive(Debug)]
+pub(super) struct Answers {
+    time: Duration,
+    kept: Mutex<Kept>,
+}
+
+/// `None` stands for a token that is not good.
+#[derive(Debug, Default)]
+struct Kept {
+    known: HashMap<Fingerprint, (Instant, Option<AccessTokenClaims>)>,
+    by_age: BTreeSet<(Instant, Fingerprint)>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self {
+            time: DEFAULT_TIME,
+            kept: Mutex::default(),
+        }
+    }
+}
+
+impl Answers {
+    /// Believes answers for so long, an hour at most.
+    pub(super) fn believed_for(&mut self, time: Duration) {
+        self.time = time.min(MOST_TIME);
+    }
+
+    /// What a token says: from memory, or else by asking. An answer without an end ends when it is forgotten.
+    pub(super) async fn about(
+        &self,
+        token: &Secret,
+        asking: impl Future<Output = Result<Option<AccessTokenClaims>, FetchError>>,
+    ) -> Result<AccessTokenClaims, TokenRejected> {
+        let inactive = || TokenRejected::Invalid("the token is not active".to_owned());
+        let fingerprint: Fingerprint = Sha256::digest(token.expose()).into();
+        let known = self.kept().find(&fingerprint);
+        if let Some(known) = known {
+            return known.ok_or_else(inactive);
+        }
+        let answer = asking.await;
+        let mut answer = answer.map_err(|error| TokenRejected::Unavailable(Box::new(error)))?;
+        let mut lifetime = self.time;
+        if let Some(claims) = &mut answer {
+            let now = since_epoch();
+            let forgotten = (now + self.time).as_secs() + 1;
+            let end = *claims.exp.get_or_insert(forgotten);
+            lifetime = lifetime.min(Duration::from_secs(end).saturating_sub(now));
+        }
+        self.kept().keep(fingerprint, answer.clone(), lifetime);
+        answer.ok_or_else(inactive)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn find(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
+        let (expiry, answer) = self.known.get(fingerprint)?;
+        (*expiry > Instant::now()).then(|| answer.clone())
+    }
+
+    fn keep(
+        &mut self,
+        fingerprint: Fingerprint,
+        answer: Option<AccessTokenClaims>,
+        lifetime: Duration,
+    ) {
+        if lifetime.is_zero() {
+            return;
+        }
+        let expiry = Instant::now() + lifetime;
+        if let Some((older, _)) = self.known.insert(fingerprint, (expiry, answer)) {
+            self.by_age.remove(&(older, fingerprint));
+        }
+        self.by_age.insert((expiry, fingerprint));
+        while self.known.len() > MOST_ANSWERS
+            && let Some((_, oldest)) = self.by_age.pop_first()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+/// Tokens outlive processes, so this is the wall clock.
+fn since_epoch() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+pub(crate) const ISSUER: &str = "https://auth.example.com";
+
+fn config() -> ResourceServerConfig {
+    ResourceServerConfig::new("https://mcp.example.com/mcp", [ISSUER])
+}
+
+/// What tokens have to be good for, in tests of verifiers.
+pub(crate) fn purpose() -> TokenPurpose {
+    config().build().unwrap().purpose
+}
+
+fn metadata(server: &ResourceServer) -> Value {
+    serde_json::from_slice(&server.metadata).unwrap()
+}
+
+#[test]
+fn what_protects_nothing_is_not_built() {
+    let none = ResourceServerConfig::new("https://mcp.example.com/mcp", Vec::<String>::new());
+    assert!(matches!(
+        none.build(),
+        Err(InvalidConfig::NoAuthorizationServer)
+    ));
+    for (resource, issuer) in [
+        ("http://mcp.example.com/mcp", ISSUER),
+        ("mcp.example.com", ISSUER),
+        ("https://mcp.example.com/mcp#part", ISSUER),
+        ("https://mcp.example.com/a/../mcp", ISSUER),
+        ("https://mcp.example.com/mcp", "http://auth.example.com"),
+        ("https://mcp.example.com/mcp", "auth.example.com"),
+        ("https://mcp.example.com/mcp", ""),
+    ] {
+        let refused = ResourceServerConfig::new(resource, [issuer]).build();
+        assert!(
+            matches!(refused, Err(InvalidConfig::Url(_))),
+            "{resource} {issuer}"
+        );
+    }
+    for refused in [
+        config().with_required_scopes(["a\"b"]),
+        config().with_supported_scopes(["a\\b"]),
+    ] {
+        assert!(matches!(refused.build(), Err(InvalidConfig::Scope(_))));
+    }
+}
+
+#[test]
+fn the_metadata_says_all_that_clients_need() {
+    let server = config()
+        .with_required_scopes(["read"])
+        .with_supported_scopes(["read", "write"])
+        .with_name("Demo")
+        .with_documentation("https://docs.example.com")
+        .requiring_dpop()
+        .build()
+        .unwrap();
+    let algorithms = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA";
+    let algorithms: Vec<&str> = algorithms.split(' ').collect();
+    assert_eq!(
+        metadata(&server),
+        json!({
+            "resource": "https://mcp.example.com/mcp",
+            "authorization_servers": [ISSUER],
+            "scopes_supported": ["read", "write"],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Demo",
+            "resource_documentation": "https://docs.example.com",
+            "dpop_signing_alg_values_supported": algorithms,
+            "dpop_bound_access_tokens_required": true,
+        })
+    );
+}
+
+#[test]
+fn required_scopes_are_supported_and_none_are_not_named() {
+    let server = config().with_required_scopes(["read"]).build().unwrap();
+    assert_eq!(metadata(&server)["scopes_supported"], json!(["read"]));
+    let plain = metadata(&config().build().unwrap());
+    assert_eq!(plain.get("scopes_supported"), None);
+    assert_eq!(plain.get("dpop_bound_access_tokens_required"), None);
+}
+
+#[test]
+fn the_metadata_is_at_the_path_of_the_resource_and_at_the_root() {
+    for (resource, url, path) in [
+        (
+            "https://a.example",
+            "https://a.example/.well-known/oauth-protected-resource",
+            ROOT_METADATA,
+        ),
+        (
+            "https://a.example/",
+            "https://a.example/.well-known/oauth-protected-resource",
+            ROOT_METADATA,
+        ),
+        (
+            "https://a.example:8443/x/mcp",
+            "https://a.example:8443/.well-known/oauth-protected-resource/x/mcp",
+            "/.well-known/oauth-protected-resource/x/mcp",
+        ),
+        (
+            "https://a.example/mcp?tenant=1",
+            "https://a.example/.well-known/oauth-protected-resource/mcp?tenant=1",
+            "/.well-known/oauth-protected-resource/mcp",
+        ),
+    ] {
+        let server = ResourceServerConfig::new(resource, [ISSUER])
+            .build()
+            .unwrap();
+        assert_eq!(server.metadata_url, url);
+        assert_eq!(server.metadata_paths, [path, ROOT_METADATA], "{resource}");
+    }
+}
+
+#[test]
+fn clocks_may_differ_by_five_minutes_at_most() {
+    let mut claims = toolwire_types::auth::AccessTokenClaims::default();
+    claims.iss = Some(ISSUER.to_owned());
+    claims.aud = Some("https://mcp.example.com/mcp".into());
+    claims.exp = Some(1000);
+    for (leeway, last) in [
+        (None, 1059),
+        (Some(0), 999),
+        (Some(300), 1299),
+        (Some(9999), 1299),
+    ] {
+        let config = match leeway {
+            Some(seconds) => config().with_leeway(seconds),
+            None => config(),
+        };
+        let rules = config.build().unwrap().purpose.rules;
+        assert!(rules.check_claims(&claims, last).is_ok(), "{leeway:?}");
+        assert!(rules.check_claims(&claims, last + 1).is_err(), "{leeway:?}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Tokens that are written down, for development.
+
+use toolwire_types::auth::{AccessTokenClaims, Secret};
+
+use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+use crate::engine::BoxFuture;
+
+/// A few tokens that are known beforehand. For development and tests: they never end and cannot be taken back.
+#[derive(Debug, Clone, Default)]
+pub struct FixedTokens {
+    tokens: Vec<(Secret, AccessTokenClaims)>,
+}
+
+impl FixedTokens {
+    /// No token is good.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets a token speak for somebody, with scopes separated by spaces.
+    #[must_use]
+    pub fn with_token(
+        mut self,
+        token: impl Into<Secret>,
+        subject: impl Into<String>,
+        scopes: impl Into<String>,
+    ) -> Self {
+        let mut claims = AccessTokenClaims::default();
+        claims.sub = Some(subject.into());
+        claims.scope = Some(scopes.into().as_str().into());
+        self.tokens.push((token.into(), claims));
+        self
+    }
+}
+
+impl TokenVerifier for FixedTokens {
+    fn verify<'a>(
+        &'a self,
+        token: &'a Secret,
+        purpose: &'a TokenPurpose,
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+        // All are compared, so that time does not tell which one was nearly right.
+        let mut found = None;
+        for (known, claims) in &self.tokens {
+            if known == token {
+                found = Some(claims);
+            }
+        }
+        let outcome = match found {
+            Some(claims) => {
+                let mut claims = claims.clone();
+                claims.iss = purpose.issuers.first().cloned();
+                claims.aud = Some(purpose.resource.as_str().into());
+                claims.exp = Some(u64::MAX);
+                Ok(claims)
+            }
+            None => Err(TokenRejected::Invalid("the token is not known".to_owned())),
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::tests::purpose;
+    use super::*;
+
+    #[tokio::test]
+    async fn known_tokens_speak_for_their_subjects_and_no_others_do() {
+        let tokens = FixedTokens::new()
+            .with_token("one", "ann", "read")
+            .with_token("two", "bob", "");
+        let purpose = purpose();
+        let ann = tokens.verify(&"one".into(), &purpose).await.unwrap();
+        assert_eq!(ann.sub.as_deref(), Some("ann"));
+        assert_eq!(ann.scope, Some("read".into()));
+        assert_eq!(purpose.rules.check_claims(&ann, 1), Ok(()));
+        for token in ["", "on", "onee", "ONE"] {
+            let refused = tokens.verify(&token.into(), &purpose).await;
+            assert!(matches!(refused, Err(TokenRejected::Invalid(_))), "{token}");
+        }
+        assert!(!format!("{tokens:?}").contains("\"one"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Access tokens that are signed by their issuer (RFC 9068).
+
+use std::sync::Arc;
+
+use toolwire_proto::auth::endpoints::{self, InvalidUrl};
+use toolwire_types::auth::{AccessTokenClaims, JwkSet, Secret};
+
+use super::keys::{Keys, Place};
+use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+use crate::auth::fetch::GuardedFetcher;
+use crate::auth::jws::Jws;
+use crate::engine::BoxFuture;
+
+/// Verifies signed tokens with the keys of their issuers.
+///
+/// The keys are fetched when the first token comes, kept for an hour, and fetched again when a token names one that is
+/// not among them, at most twice a minute. While that fails, they are used for another hour. Of one issuer 64 keys are
+/// looked at, and 8 are tried with a token that names none.
+#[derive(Debug)]
+pub struct JwtVerifier {
+    issuers: Vec<Issuer>,
+}
+
+#[derive(Debug)]
+struct Issuer {
+    name: String,
+    keys: Arc<Keys>,
+}
+
+impl JwtVerifier {
+    /// Finds the keys of these issuers through their metadata.
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        issuers: impl IntoIterator<Item = S>,
+        fetcher: &GuardedFetcher,
+    ) -> Self {
+        let issuers = issuers.into_iter().map(|name| {
+            let name = name.into();
+            let keys = Keys::new(fetcher.clone(), Place::Metadata(name.clone()));
+            Issuer {
+                name,
+                keys: Arc::new(keys),
+            }
+        });
+        Self {
+            issuers: issuers.collect(),
+        }
+    }
+
+    /// Fetches the keys of an issuer from a URL.
+    ///
+    /// # Errors
+    /// When the URL is neither `https` nor on this machine.
+    pub fn with_keys_at(
+        self,
+        issuer: impl Into<String>,
+        url: impl Into<String>,
+        fetcher: &GuardedFetcher,
+    ) -> Result<Self, InvalidUrl> {
+        let url = url.into();
+        endpoints::check(&url)?;
+        Ok(self.with(issuer.into(), fetcher, Place::Url(url)))
+    }
+
+    /// Uses these keys of an issuer.
+    #[must_use]
+    pub fn with_keys(self, issuer: impl Into<String>, keys: JwkSet) -> Self {
+        let place = Place::Given(keys.keys.into());
+        self.with(issuer.into(), &GuardedFetcher::new(), place)
+    }
+
+    fn with(mut self, name: String, fetcher: &GuardedFetcher, place: Place) -> Self {
+        self.issuers.retain(|issuer| issuer.name != name);
+        let keys = Arc::new(Keys::new(fetcher.clone(), place));
+        self.issuers.push(Issuer { name, keys });
+        self
+    }
+
+    async fn verify_now(
+        &self,
+        token: &Secret,
+        purpose: &TokenPurpose,
+    ) -> Result<AccessTokenClaims, TokenRejected> {
+        let invalid = |reason: &str| TokenRejected::Invalid(reason.to_owned());
+        let jws = Jws::parse(token.expose()).ok_or_else(|| invalid("the token is not signed"))?;
+        // What an unverified token says only chooses the keys that it must be signed with.
+        let claimed = jws.claimed_issuer();
+        let issuer = self
+            .issuers
+            .iter()
+            .find(|issuer| claimed.as_ref() == Some(&issuer.name));
+        let issuer = issuer.ok_or_else(|| invalid("the token is of another issuer"))?;
+        let algorithm = purpose
+            .rules
+            .check_header(&jws.header)
+            .map_err(|refused| invalid(&refused.to_string()))?;
+        let kid = jws.header.kid.as_deref();
+        let keys = issuer.keys.candidates(kid, algorithm).await;
+        let keys = keys.map_err(|error| TokenRejected::Unavailable(Box::new(error)))?;
+        keys.iter()
+            .find_map(|key| jws.verify(algorithm, key))
+            .ok_or_else(|| invalid("the token is not signed with a key of its issuer"))
+    }
+}
+
+impl TokenVerifier for JwtVerifier {
+    fn verify<'a>(
+        &'a self,
+        token: &'a Secret,
+        purpose: &'a TokenPurpose,
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+        Box::pin(self.verify_now(token, purpose))
+    }
+}
+
+#[cfg(test)]
+mod tests;

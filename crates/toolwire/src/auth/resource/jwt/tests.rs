@@ -1,0 +1,136 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
+
+use super::super::config::tests::{ISSUER, purpose};
+use super::*;
+use crate::auth::jws::test_keys::TestKey;
+
+fn claims() -> Value {
+    json!({"iss": ISSUER, "sub": "ann", "aud": "https://mcp.example.com/mcp", "exp": 4_000_000_000_u64})
+}
+
+fn verifier(key: &TestKey) -> JwtVerifier {
+    let mut keys = JwkSet::default();
+    keys.keys.push(key.public().with_kid("one"));
+    JwtVerifier::new(Vec::<String>::new(), &GuardedFetcher::new()).with_keys(ISSUER, keys)
+}
+
+async fn is_accepted(verifier: &JwtVerifier, token: String, purpose: &TokenPurpose) -> bool {
+    match verifier.verify(&token.into(), purpose).await {
+        Ok(claims) => {
+            assert_eq!(claims.sub.as_deref(), Some("ann"));
+            true
+        }
+        Err(TokenRejected::Invalid(_)) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn only_headers_of_access_tokens_are_accepted() {
+    let key = TestKey::new(SigningAlgorithm::Es256);
+    let verifier = verifier(&key);
+    let purpose = purpose();
+    for (header, expected) in [
+        (json!({"alg": "ES256"}), true),
+        (json!({"alg": "ES256", "kid": "one"}), true),
+        (json!({"alg": "ES256", "kid": "two"}), false),
+        (json!({"alg": "ES256", "typ": "JWT"}), true),
+        (json!({"alg": "ES256", "typ": "at+jwt"}), true),
+        (json!({"alg": "ES256", "typ": "dpop+jwt"}), false),
+        (json!({"alg": "ES256", "crit": ["exp"]}), false),
+        (json!({"alg": "ES256", "crit": []}), false),
+        (
+            json!({"alg": "ES256", "b64": false, "crit": ["b64"]}),
+            false,
+        ),
+        (json!({"alg": "es256"}), false),
+        (json!({"alg": "ES384"}), false),
+        (json!({"alg": "none"}), false),
+        (json!({"alg": "HS256"}), false),
+        (json!({"alg": ["ES256"]}), false),
+        (json!({}), false),
+    ] {
+        let token = key.token(&header, &claims());
+        assert_eq!(
+            is_accepted(&verifier, token, &purpose).await,
+            expected,
+            "{header}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_public_key_is_no_shared_secret() {
+    let key = TestKey::new(SigningAlgorithm::Rs256);
+    let encode = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
+    let signed = format!("{}.{}", encode(json!({"alg": "HS256"})), encode(claims()));
+    // Whoever knows the public key can make this signature.
+    let modulus = key.public().n.unwrap();
+    let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, modulus.as_bytes());
+    let signature = URL_SAFE_NO_PAD.encode(ring::hmac::sign(&secret, signed.as_bytes()));
+    let token = format!("{signed}.{signature}");
+    assert!(!is_accepted(&verifier(&key), token, &purpose()).await);
+}
+
+#[tokio::test]
+async fn an_unsigned_token_is_none() {
+    let encode = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
+    for alg in ["none", "None", "NONE", "", "ES256"] {
+        let token = format!("{}.{}.", encode(json!({"alg": alg})), encode(claims()));
+        let key = TestKey::new(SigningAlgorithm::Es256);
+        assert!(
+            !is_accepted(&verifier(&key), token, &purpose()).await,
+            "{alg}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_issuer_chooses_the_keys() {
+    let key = TestKey::new(SigningAlgorithm::EdDsa);
+    let verifier = verifier(&key);
+    for issuer in [
+        json!("https://evil.example.com"),
+        json!(null),
+        json!([ISSUER]),
+    ] {
+        let mut claims = claims();
+        claims["iss"] = issuer.clone();
+        let token = key.token(&json!({"alg": "EdDSA"}), &claims);
+        assert!(!is_accepted(&verifier, token, &purpose()).await, "{issuer}");
+    }
+}
+
+#[tokio::test]
+async fn access_tokens_may_have_to_call_themselves_so() {
+    let key = TestKey::new(SigningAlgorithm::Es256);
+    let verifier = verifier(&key);
+    let mut purpose = purpose();
+    purpose.rules = purpose.rules.needing_access_token_type();
+    for (typ, expected) in [
+        ("at+jwt", true),
+        ("application/at+jwt", true),
+        ("JWT", false),
+    ] {
+        let token = key.token(&json!({"alg": "ES256", "typ": typ}), &claims());
+        assert_eq!(
+            is_accepted(&verifier, token, &purpose).await,
+            expected,
+            "{typ}"
+        );
+    }
+}
+
+#[test]
+fn keys_are_fetched_over_tls_only() {
+    let verifier = JwtVerifier::new([ISSUER], &GuardedFetcher::new());
+    let refused = verifier.with_keys_at(
+        ISSUER,
+        "http://auth.example.com/keys",
+        &GuardedFetcher::new(),
+    );
+    assert!(refused.is_err());
+}

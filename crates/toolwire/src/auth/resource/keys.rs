@@ -1,0 +1,217 @@
+//! The keys of an issuer, fetched when they are needed and kept for a while.
+//!
+//! A token that names an unknown key makes the keys be fetched again, for issuers change them. One fetch serves all who
+//! wait, and strangers with made-up keys cause no more than one fetch in half a minute.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use toolwire_proto::auth::endpoints;
+use toolwire_proto::auth::metadata_rules::{IssuerPolicy, check_identity};
+use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
+use toolwire_proto::auth::well_known::server_metadata_urls;
+use toolwire_types::ProtocolVersion;
+use toolwire_types::auth::{AuthorizationServerMetadata, Jwk, JwkSet};
+
+use crate::auth::fetch::{FetchError, GuardedFetcher};
+
+/// How long keys are used before they are fetched again.
+const FRESH: Duration = Duration::from_secs(60 * 60);
+
+/// How long they may be used after that while they cannot be fetched.
+const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// How long nothing is fetched after a fetch.
+const COOL_DOWN: Duration = Duration::from_secs(30);
+
+/// The same while there are no keys at all, so that an issuer that was away for a moment is not missed for long.
+const COOL_DOWN_WITHOUT_KEYS: Duration = Duration::from_secs(5);
+
+/// The most keys of an issuer that are looked at.
+const MOST_KEYS: usize = 64;
+
+/// The most keys that a signature is tried with when its token names none.
+const MOST_TRIES: usize = 8;
+
+/// Where the keys of an issuer are.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// At a URL.
+    Url(String),
+    /// Where the metadata of the issuer says.
+    Metadata(String),
+    /// Here.
+    Given(Arc<Vec<Jwk>>),
+}
+
+/// The keys of one issuer.
+#[derive(Debug)]
+pub(super) struct Keys {
+    fetcher: GuardedFetcher,
+    place: Place,
+    state: Mutex<State>,
+    /// Held while keys are fetched.
+    fetching: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    keys: Option<(Arc<Vec<Jwk>>, Instant)>,
+    last_try: Option<Instant>,
+}
+
+impl Keys {
+    pub(super) fn new(fetcher: GuardedFetcher, place: Place) -> Self {
+        Self {
+            fetcher,
+            place,
+            state: Mutex::default(),
+            fetching: Arc::default(),
+        }
+    }
+
+    /// The keys that a signature may be of.
+    pub(super) async fn candidates(
+        self: &Arc<Self>,
+        kid: Option<&str>,
+        algorithm: SigningAlgorithm,
+    ) -> Result<Vec<Jwk>, FetchError> {
+        if let Place::Given(keys) = &self.place {
+            return Ok(fitting(keys, kid, algorithm));
+        }
+        if let Some((keys, is_fresh)) = self.known() {
+            let found = fitting(&keys, kid, algorithm);
+            if !found.is_empty() {
+                if !is_fresh && let Ok(only_one) = Arc::clone(&self.fetching).try_lock_owned() {
+                    // Nobody waits for it: the old ones are still good.
+                    drop(self.fetch(only_one));
+                }
+                return Ok(found);
+            }
+        }
+        // Those who come while somebody fetches wait for what that brings.
+        let only_one = Arc::clone(&self.fetching).lock_owned().await;
+        let problem = match self.fetch(only_one) {
+            Some(fetching) => match fetching.await {
+                Ok(fetched) => fetched.err(),
+                Err(_) => Some(self.problem("fetching its keys broke off")),
+            },
+            None => None,
+        };
+        match self.known() {
+            // An unknown key of an issuer whose keys are known is just that.
+            Some((keys, _)) => Ok(fitting(&keys, kid, algorithm)),
+            None => Err(problem.unwrap_or_else(|| self.problem("its keys could not be fetched"))),
+        }
+    }
+
+    /// The keys, as long as they may be used, and whether they are fresh.
+    fn known(&self) -> Option<(Arc<Vec<Jwk>>, bool)> {
+        let state = self.state();
+        let (keys, fetched) = state.keys.as_ref()?;
+        let age = fetched.elapsed();
+        (age < FRESH + STALE).then(|| (Arc::clone(keys), age < FRESH))
+    }
+
+    /// Begins to fetch the keys, unless that was just tried.
+    ///
+    /// It is a task of its own, so that somebody who comes with a made-up key and leaves at once cannot end it; the time
+    /// limit of the fetcher does.
+    fn fetch(
+        self: &Arc<Self>,
+        only_one: OwnedMutexGuard<()>,
+    ) -> Option<JoinHandle<Result<(), FetchError>>> {
+        {
+            let mut state = self.state();
+            let cool_down = match state.keys {
+                Some(_) => COOL_DOWN,
+                None => COOL_DOWN_WITHOUT_KEYS,
+            };
+            let tried = state.last_try;
+            if tried.is_some_and(|tried| tried.elapsed() < cool_down) {
+                return None;
+            }
+            state.last_try = Some(Instant::now());
+        }
+        let own = Arc::clone(self);
+        Some(tokio::spawn(async move {
+            let fetched = own.fetch_now().await;
+            let mut state = own.state();
+            // Counted from the end, so that a slow issuer gets its rest, too.
+            state.last_try = Some(Instant::now());
+            let outcome = match fetched {
+                Ok(keys) => {
+                    state.keys = Some((Arc::new(keys), Instant::now()));
+                    Ok(())
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the keys of an issuer cannot be fetched");
+                    Err(error)
+                }
+            };
+            drop(state);
+            drop(only_one);
+            outcome
+        }))
+    }
+
+    fn problem(&self, why: &str) -> FetchError {
+        let place = match &self.place {
+            Place::Url(url) | Place::Metadata(url) => url,
+            Place::Given(_) => "",
+        };
+        FetchError::unusable(place, why.to_owned())
+    }
+
+    async fn fetch_now(&self) -> Result<Vec<Jwk>, FetchError> {
+        let url = match &self.place {
+            Place::Url(url) => url.clone(),
+            Place::Metadata(issuer) => self.find(issuer).await?,
+            Place::Given(keys) => return Ok(keys.to_vec()),
+        };
+        let set: JwkSet = self.fetcher.get(&url).await?;
+        Ok(set.keys.into_iter().take(MOST_KEYS).collect())
+    }
+
+    /// Finds where the keys are.
+    async fn find(&self, issuer: &str) -> Result<String, FetchError> {
+        let version = ProtocolVersion::LATEST;
+        let urls = server_metadata_urls(issuer, version)
+            .map_err(|invalid| FetchError::unusable(issuer, invalid.to_string()))?;
+        let mut problem = FetchError::unusable(issuer, "it has no metadata".to_owned());
+        for url in urls {
+            match self.fetcher.get::<AuthorizationServerMetadata>(&url).await {
+                Ok(metadata) => {
+                    check_identity(&metadata, issuer, IssuerPolicy::new(version))
+                        .map_err(|refused| FetchError::unusable(issuer, refused.to_string()))?;
+                    let named = metadata.jwks_uri.ok_or_else(|| {
+                        FetchError::unusable(issuer, "it names no keys".to_owned())
+                    })?;
+                    endpoints::check_named_by(&named, issuer)
+                        .map_err(|invalid| FetchError::unusable(issuer, invalid.to_string()))?;
+                    return Ok(named);
+                }
+                Err(error) => problem = error,
+            }
+        }
+        Err(problem)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn fitting(keys: &[Jwk], kid: Option<&str>, algorithm: SigningAlgorithm) -> Vec<Jwk> {
+    let fits = |key: &&Jwk| {
+        let named = kid.is_none_or(|kid| key.kid.as_deref() == Some(kid));
+        named && algorithm.fits(key)
+    };
+    keys.iter().filter(fits).take(MOST_TRIES).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use tokio::time::advance;
+
+use super::*;
+use crate::auth::canned_http::CannedHttp;
+
+const URL: &str = "https://auth.example.com/keys";
+const ALGORITHM: SigningAlgorithm = SigningAlgorithm::EdDsa;
+
+fn key(kid: &str) -> Value {
+    json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": kid})
+}
+
+fn key_set(kids: impl IntoIterator<Item = String>) -> String {
+    let keys: Vec<Value> = kids.into_iter().map(|kid| key(&kid)).collect();
+    json!({ "keys": keys }).to_string()
+}
+
+fn keys_from(http: &CannedHttp, place: Place) -> Arc<Keys> {
+    let fetcher = GuardedFetcher::with_http_client(http.clone());
+    Arc::new(Keys::new(fetcher, place))
+}
+
+fn at_url(http: &CannedHttp) -> Arc<Keys> {
+    keys_from(http, Place::Url(URL.to_owned()))
+}
+
+/// An issuer with the key `a` that works as long as the switch is on.
+fn issuer() -> (CannedHttp, Arc<AtomicBool>) {
+    let works = Arc::new(AtomicBool::new(true));
+    let switch = Arc::clone(&works);
+    let http = CannedHttp::new(move |_| match switch.load(Ordering::SeqCst) {
+        true => (200, key_set(["a".to_owned()])),
+        false => (500, String::new()),
+    });
+    (http, works)
+}
+
+async fn finds(keys: &Arc<Keys>, kid: &str) -> bool {
+    !keys
+        .candidates(Some(kid), ALGORITHM)
+        .await
+        .unwrap()
+        .is_empty()
+}
+
+/// Lets tasks that nobody waits for come to their end.
+async fn settle() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_fetch_serves_all_who_wait() {
+    let (http, _) = issuer();
+    let http = http.held();
+    let keys = at_url(&http);
+    let waiting: Vec<_> = (0..20)
+        .map(|_| {
+            let keys = Arc::clone(&keys);
+            tokio::spawn(async move { finds(&keys, "a").await })
+        })
+        .collect();
+    settle().await;
+    http.release();
+    for one in waiting {
+        assert!(one.await.unwrap());
+    }
+    assert_eq!(http.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_keys_cause_one_fetch_per_cool_down() {
+    let (http, _) = issuer();
+    let keys = at_url(&http);
+    assert!(finds(&keys, "a").await);
+    for _ in 0..5 {
+        assert!(!finds(&keys, "made up").await);
+    }
+    assert_eq!(http.count(), 1);
+    advance(COOL_DOWN - Duration::from_millis(1)).await;
+    assert!(!finds(&keys, "made up").await);
+    assert_eq!(http.count(), 1);
+    advance(Duration::from_millis(1)).await;
+    assert!(!finds(&keys, "made up").await);
+    assert!(!finds(&keys, "another").await);
+    assert_eq!(http.count(), 2);
+    assert!(finds(&keys, "a").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_key_is_found() {
+    let kids = Arc::new(Mutex::new(vec!["a".to_owned()]));
+    let served = Arc::clone(&kids);
+    let http = CannedHttp::new(move |_| (200, key_set(served.lock().unwrap().clone())));
+    let keys = at_url(&http);
+    assert!(finds(&keys, "a").await);
+    *kids.lock().unwrap() = vec!["b".to_owned()];
+    advance(COOL_DOWN).await;
+    assert!(finds(&keys, "b").await);
+    assert!(!finds(&keys, "a").await, "it was taken back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_outlive_their_issuer_for_a_while() {
+    let (http, works) = issuer();
+    let keys = at_url(&http);
+    assert!(finds(&keys, "a").await);
+    works.store(false, Ordering::SeqCst);
+    advance(FRESH).await;
+    assert!(finds(&keys, "a").await);
+    settle().await;
+    assert!(finds(&keys, "a").await);
+    settle().await;
+    assert_eq!(http.count(), 2, "it is tried, and then left alone");
+    advance(COOL_DOWN).await;
+    assert!(finds(&keys, "a").await);
+    settle().await;
+    assert_eq!(http.count(), 3);
+    advance(STALE - COOL_DOWN).await;
+    assert!(keys.candidates(Some("a"), ALGORITHM).await.is_err());
+    works.store(true, Ordering::SeqCst);
+    advance(COOL_DOWN).await;
+    assert!(finds(&keys, "a").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_keys_are_renewed_without_anybody_waiting() {
+    let (http, _) = issuer();
+    let keys = at_url(&http);
+    assert!(finds(&keys, "a").await);
+    advance(FRESH - Duration::from_millis(1)).await;
+    assert!(finds(&keys, "a").await);
+    settle().await;
+    assert_eq!(http.count(), 1);
+    advance(Duration::from_millis(1)).await;
+    assert!(finds(&keys, "a").await);
+    settle().await;
+    assert_eq!(http.count(), 2);
+    advance(FRESH - Duration::from_millis(1)).await;
+    assert!(finds(&keys, "a").await);
+    settle().await;
+    assert_eq!(http.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_that_was_never_reached_is_not_stormed() {
+    let (http, works) = issuer();
+    works.store(false, Ordering::SeqCst);
+    let keys = at_url(&http);
+    for _ in 0..5 {
+        assert!(keys.candidates(Some("a"), ALGORITHM).await.is_err());
+    }
+    assert_eq!(http.count(), 1);
+    works.store(true, Ordering::SeqCst);
+    advance(COOL_DOWN_WITHOUT_KEYS).await;
+    assert!(finds(&keys, "a").await);
+    assert_eq!(http.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_does_not_end_the_fetch_of_the_others() {
+    let (http, _) = issuer();
+    let http = http.held();
+    let keys = at_url(&http);
+    let leaving = {
+        let keys = Arc::clone(&keys);
+        tokio::spawn(async move { finds(&keys, "a").await })
+    };
+    settle().await;
+    leaving.abort();
+    assert!(leaving.await.unwrap_err().is_cancelled());
+    http.release();
+    assert!(finds(&keys, "a").await);
+    assert_eq!(http.count(), 1);
+}
+
+#[tokio::test]
+async fn no_more_keys_are_looked_at_than_the_limit() {
+    let many = CannedHttp::new(|_| (200, key_set((0..=MOST_KEYS).map(|n| n.to_string()))));
+    let keys = at_url(&many);
+    assert!(finds(&keys, &(MOST_KEYS - 1).to_string()).await);
+    assert!(!finds(&keys, &MOST_KEYS.to_string()).await);
+    let tried = keys.candidates(None, ALGORITHM).await.unwrap();
+    assert_eq!(tried.len(), MOST_TRIES);
+}
+
+/// The outcome for an issuer at whose metadata URLs there is this.
+async fn with_metadata(metadata: Value) -> (Result<Vec<Jwk>, FetchError>, Vec<String>) {
+    let http = CannedHttp::new(move |request| match request.uri().path() {
+        "/.well-known/openid-configuration/tenant" => (200, metadata.to_string()),
+        "/keys" => (200, key_set(["a".to_owned()])),
+        _ => (404, String::new()),
+    });
+    let issuer = "https://auth.example.com/tenant";
+    let keys = keys_from(&http, Place::Metadata(issuer.to_owned()));
+    (keys.candidates(Some("a"), ALGORITHM).await, http.urls())
+}
+
+#[tokio::test]
+async fn metadata_says_where_the_keys_are() {
+    let issuer = "https://auth.example.com/tenant";
+    let (found, urls) = with_metadata(json!({"issuer": issuer, "token_endpoint": "https://auth.example.com/token", "jwks_uri": URL})).await;
+    assert_eq!(found.unwrap().len(), 1);
+    assert_eq!(
+        urls,
+        [
+            "https://auth.example.com/.well-known/oauth-authorization-server/tenant",
+            "https://auth.example.com/.well-known/openid-configuration/tenant",
+            URL,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn metadata_of_somebody_else_is_not_believed() {
+    let issuer = "https://auth.example.com/tenant";
+    for metadata in [
+        json!({"issuer": "https://auth.example.com", "jwks_uri": URL}),
+        json!({"issuer": "https://evil.example.com/tenant", "jwks_uri": URL}),
+        json!({"issuer": issuer, "token_endpoint": "https://auth.example.com/token"}),
+        json!({"issuer": issuer, "token_endpoint": "https://auth.example.com/token", "jwks_uri": "http://auth.example.com/keys"}),
+        json!({"issuer": issuer, "token_endpoint": "https://auth.example.com/token", "jwks_uri": "http://127.0.0.1/keys"}),
+        json!({"issuer": issuer, "token_endpoint": "https://auth.example.com/token", "jwks_uri": "https://localhost/keys"}),
+        json!([]),
+    ] {
+        let (found, urls) = with_metadata(metadata.clone()).await;
+        assert!(found.is_err(), "{metadata}");
+        assert!(!urls.iter().any(|url| url.ends_with("/keys")), "{urls:?}");
+    }
+}

@@ -1,0 +1,276 @@
+//! A server that serves only whom a token lets in (OAuth 2.1, RFC 9728).
+
+mod answers;
+mod config;
+mod fixed_tokens;
+mod introspection;
+mod jwt;
+mod keys;
+mod presets;
+mod proofs;
+mod provider_tokens;
+mod verifier;
+
+pub use config::{InvalidConfig, ResourceServerConfig};
+pub use fixed_tokens::FixedTokens;
+pub use introspection::Introspection;
+pub use jwt::JwtVerifier;
+pub use provider_tokens::{GitHubTokens, GoogleTokens};
+pub use verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use serde_json::Value;
+use toolwire_proto::auth::challenge::{Challenge, ChallengeError, TokenScheme};
+use toolwire_proto::auth::credentials::Credentials;
+use toolwire_proto::auth::dpop;
+use toolwire_proto::auth::jwt_claims::{client_of, scopes_of};
+use toolwire_proto::auth::scopes::{ScopeHierarchy, ScopeSet};
+use toolwire_types::auth::AccessTokenClaims;
+
+use self::proofs::Proofs;
+use crate::engine::{BoxFuture, TokenInfo};
+use crate::transport::http::{AuthorizationRefusal, Authorizer};
+
+/// Verifies the tokens of requests and publishes the metadata of the resource; made by a [`ResourceServerConfig`].
+pub struct ResourceServer {
+    verifier: Box<dyn TokenVerifier>,
+    purpose: TokenPurpose,
+    proofs: Proofs,
+    /// Whether every token has to be bound to a key.
+    needs_proof: bool,
+    required: ScopeSet,
+    hierarchy: ScopeHierarchy,
+    realm: Option<String>,
+    metadata: Bytes,
+    metadata_url: String,
+    /// Where the metadata is served: the path of its URL, and the root.
+    metadata_paths: [String; 2],
+}
+
+impl ResourceServer {
+    async fn identify(&self, head: &Parts) -> Result<TokenInfo, AuthorizationRefusal> {
+        let preferred = self.preferred_scheme();
+        let malformed = |reason| {
+            let error = Some(ChallengeError::InvalidRequest);
+            Err(self.refuse(preferred, error, reason))
+        };
+        if has_token_in_query(head) {
+            return malformed(
+                "a token in the query can be seen by many; send it in the Authorization header",
+            );
+        }
+        let headers = head.headers.get_all(AUTHORIZATION).iter();
+        let texts: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
+        let credentials = texts.ok().and_then(|texts| Credentials::read(texts).ok());
+        let Some(credentials) = credentials else {
+            return malformed("the Authorization header cannot be read");
+        };
+        let Some(credentials) = credentials else {
+            return Err(self.refuse(preferred, None, "this server wants an access token"));
+        };
+        let claims = self.verify(&credentials).await?;
+        self.check_possession(head, &credentials, &claims).await?;
+        let token = self.token_info(credentials.scheme, claims)?;
+        match token.missing_scopes(&self.required).is_empty() {
+            true => Ok(token),
+            false => Err(self.insufficient_scope(&ScopeSet::new(), &token)),
+        }
+    }
+
+    async fn verify(
+        &self,
+        credentials: &Credentials,
+    ) -> Result<AccessTokenClaims, AuthorizationRefusal> {
+        let verified = self.verifier.verify(&credentials.token, &self.purpose);
+        let claims = match verified.await {
+            Ok(claims) => claims,
+            Err(TokenRejected::Unavailable(error)) => {
+                tracing::error!(%error, "access tokens cannot be verified");
+                return Err(unavailable());
+            }
+            Err(rejected) => return Err(self.reject(credentials.scheme, &rejected)),
+        };
+        match self.purpose.rules.check_claims(&claims, now()) {
+            Ok(()) => Ok(claims),
+            Err(refused) => Err(self.reject(credentials.scheme, &refused)),
+        }
+    }
+
+    /// Checks that a token is presented by whoever has its key, if it is bound to one (RFC 9449, section 7).
+    async fn check_possession(
+        &self,
+        head: &Parts,
+        credentials: &Credentials,
+        claims: &AccessTokenClaims,
+    ) -> Result<(), AuthorizationRefusal> {
+        let scheme = credentials.scheme;
+        if scheme == TokenScheme::Bearer {
+            let bound_to_key = claims.cnf.as_ref().is_some_and(|cnf| cnf.jkt.is_some());
+            if self.needs_proof || bound_to_key {
+                let why = "a token that is or has to be bound to a key came without a proof";
+                return Err(self.reject(TokenScheme::Dpop, &why));
+            }
+            return dpop::check_binding(claims, scheme, None)
+                .map_err(|why| self.reject(scheme, &why));
+        }
+        let bad = |why: &dyn fmt::Display| {
+            tracing::debug!(%why, "a proof of possession is refused");
+            let error = Some(ChallengeError::InvalidDpopProof);
+            self.refuse(scheme, error, "the proof of possession is not accepted")
+        };
+        let proof = self.proofs.verify(head, &credentials.token, now());
+        let proof = proof.map_err(|why| bad(&why))?;
+        dpop::check_binding(claims, scheme, Some(&proof.key))
+            .map_err(|why| self.reject(scheme, &why))?;
+        match self.proofs.spend(&proof).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(bad(&"the proof was used before")),
+            Err(error) => {
+                tracing::error!(%error, "proofs of possession cannot be checked");
+                Err(unavailable())
+            }
+        }
+    }
+
+    fn token_info(
+        &self,
+        scheme: TokenScheme,
+        claims: AccessTokenClaims,
+    ) -> Result<TokenInfo, AuthorizationRefusal> {
+        let scopes = match scopes_of(&claims) {
+            Ok(scopes) => self.hierarchy.closure(&scopes),
+            Err(invalid) => return Err(self.reject(scheme, &invalid)),
+        };
+        let mut token = TokenInfo {
+            valid: true,
+            subject: claims.sub.clone(),
+            client_id: client_of(&claims).map(str::to_owned),
+            scopes: scopes.iter().map(str::to_owned).collect(),
+            ..TokenInfo::default()
+        };
+        // Sessions belong to whom a token names; those of nobody would belong to all such tokens.
+        if token.subject.is_none() && token.client_id.is_none() {
+            return Err(self.reject(scheme, &"the token names neither a subject nor a client"));
+        }
+        if let Ok(Value::Object(claims)) = serde_json::to_value(&claims) {
+            token.claims = claims;
+        }
+        Ok(token)
+    }
+
+    /// A token that is not accepted. Why is for the log: whoever tries tokens learns nothing.
+    fn reject(&self, scheme: TokenScheme, why: &dyn fmt::Display) -> AuthorizationRefusal {
+        tracing::debug!(%why, "an access token is refused");
+        self.refuse(
+            scheme,
+            Some(ChallengeError::InvalidToken),
+            "the access token is not accepted",
+        )
+    }
+
+    fn refuse(
+        &self,
+        scheme: TokenScheme,
+        error: Option<ChallengeError>,
+        reason: &'static str,
+    ) -> AuthorizationRefusal {
+        let mut challenge = self.challenge(scheme).with_scopes(&self.required);
+        if let Some(error) = error {
+            challenge = challenge.with_error(error).with_error_description(reason);
+        }
+        challenged(&challenge, reason)
+    }
+
+    fn challenge(&self, scheme: TokenScheme) -> Challenge {
+        let mut challenge = Challenge::new(scheme).with_resource_metadata(&*self.metadata_url);
+        if scheme == TokenScheme::Dpop {
+            challenge = challenge.with_algs(proofs::algorithms());
+        }
+        match &self.realm {
+            Some(realm) => challenge.with_realm(&**realm),
+            None => challenge,
+        }
+    }
+
+    /// What those are told to use who have not chosen.
+    fn preferred_scheme(&self) -> TokenScheme {
+        match self.needs_proof {
+            true => TokenScheme::Dpop,
+            false => TokenScheme::Bearer,
+        }
+    }
+}
+
+impl Authorizer for ResourceServer {
+    fn authorize<'a>(
+        &'a self,
+        head: &'a Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
+        Box::pin(self.identify(head))
+    }
+
+    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationRefusal {
+        let reason = "the access token does not grant all that this needs";
+        let scheme = match token.claims.contains_key("cnf") {
+            true => TokenScheme::Dpop,
+            false => self.preferred_scheme(),
+        };
+        let challenge = self
+            .challenge(scheme)
+            .with_error(ChallengeError::InsufficientScope)
+            .with_error_description(reason)
+            .with_scopes(&self.required.union(needed));
+        challenged(&challenge, reason)
+    }
+
+    fn document(&self, path: &str) -> Option<Bytes> {
+        let served = self.metadata_paths.iter().any(|own| own == path);
+        served.then(|| self.metadata.clone())
+    }
+}
+
+impl fmt::Debug for ResourceServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceServer")
+            .field("purpose", &self.purpose)
+            .field("required", &self.required)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The refusal while nobody can tell whether a token is good.
+fn unavailable() -> AuthorizationRefusal {
+    AuthorizationRefusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "access tokens cannot be verified at the moment",
+    )
+}
+
+fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationRefusal {
+    let status = StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    let refusal = AuthorizationRefusal::new(status, reason);
+    match HeaderValue::from_str(&challenge.to_string()) {
+        Ok(value) => refusal.with_challenge(value),
+        Err(_) => refusal,
+    }
+}
+
+/// RFC 6750, section 2.3, names the parameter; MCP forbids it.
+fn has_token_in_query(head: &Parts) -> bool {
+    let query = head.uri.query().unwrap_or_default();
+    query
+        .split('&')
+        .any(|pair| pair.split('=').next() == Some("access_token"))
+}
+
+/// Seconds since the Unix epoch; tokens outlive processes, so this is the wall clock.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}

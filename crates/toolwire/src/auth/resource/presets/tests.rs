@@ -1,0 +1,120 @@
+use serde_json::{Value, json};
+use toolwire_types::auth::AccessTokenClaims;
+
+use super::*;
+use crate::transport::http::Authorizer as _;
+
+const RESOURCE: &str = "https://mcp.example.com/mcp";
+const TENANT: &str = "0AB1c2d3-0000-4000-8000-0123456789ab";
+
+/// Builds a server, and checks whom clients are sent to and which audiences are accepted.
+#[track_caller]
+fn check(config: ResourceServerConfig, issuer: &str, good: &[&str], bad: &[&str]) {
+    let server = config.build().unwrap();
+    let metadata = server.document("/.well-known/oauth-protected-resource/mcp");
+    let metadata: Value = serde_json::from_slice(&metadata.unwrap()).unwrap();
+    assert_eq!(metadata["authorization_servers"], json!([issuer]));
+    assert_eq!(metadata["resource"], RESOURCE);
+    let is_accepted = |audience: &str| {
+        let mut claims = AccessTokenClaims::default();
+        claims.iss = Some(issuer.to_owned());
+        claims.aud = Some(audience.into());
+        claims.exp = Some(2000);
+        server.purpose.rules.check_claims(&claims, 1000).is_ok()
+    };
+    for audience in good.iter().chain(&[RESOURCE]) {
+        assert!(is_accepted(audience), "{audience}");
+    }
+    for audience in bad.iter().chain(&["https://other.example.com/mcp", ""]) {
+        assert!(!is_accepted(audience), "{audience}");
+    }
+}
+
+#[test]
+fn entra_wants_the_id_of_a_tenant() {
+    let config = ResourceServerConfig::entra(RESOURCE, TENANT, "app").unwrap();
+    let issuer = "https://login.microsoftonline.com/0ab1c2d3-0000-4000-8000-0123456789ab/v2.0";
+    check(
+        config,
+        issuer,
+        &["app", "api://app"],
+        &["00000003-0000-0000-c000-000000000000"],
+    );
+    for tenant in [
+        "common",
+        "organizations",
+        "consumers",
+        "example.com",
+        "",
+        "../x",
+        &format!("{TENANT}/"),
+    ] {
+        let refused = ResourceServerConfig::entra(RESOURCE, tenant, "app").unwrap_err();
+        assert!(refused.to_string().contains("tenant"), "{refused}");
+    }
+}
+
+#[test]
+fn the_issuer_of_auth0_ends_with_a_slash() {
+    let config = ResourceServerConfig::auth0(RESOURCE, "example.eu.auth0.com");
+    let issuer = "https://example.eu.auth0.com/";
+    check(
+        config,
+        issuer,
+        &[],
+        &["https://example.eu.auth0.com/userinfo"],
+    );
+}
+
+#[test]
+fn tokens_of_google_are_for_a_client() {
+    let config = ResourceServerConfig::google(RESOURCE, "1.apps.googleusercontent.com");
+    check(
+        config,
+        "https://accounts.google.com",
+        &["1.apps.googleusercontent.com"],
+        &["2.apps.googleusercontent.com"],
+    );
+}
+
+#[test]
+fn tokens_of_github_are_for_an_app() {
+    let config = ResourceServerConfig::github(RESOURCE, "Iv1.a", &"secret".into());
+    check(
+        config,
+        "https://github.com/login/oauth",
+        &["Iv1.a"],
+        &["Iv1.b"],
+    );
+}
+
+#[test]
+fn authkit_gives_out_tokens_for_a_resource() {
+    let config = ResourceServerConfig::workos(RESOURCE, "example.authkit.app");
+    check(config, "https://example.authkit.app", &[], &["client_01"]);
+}
+
+#[test]
+fn the_issuer_of_keycloak_is_a_realm() {
+    for url in ["https://id.example.com", "https://id.example.com/"] {
+        let config = ResourceServerConfig::keycloak(RESOURCE, url, "demo");
+        check(
+            config,
+            "https://id.example.com/realms/demo",
+            &[],
+            &["account"],
+        );
+    }
+}
+
+#[test]
+fn okta_has_an_audience_per_server() {
+    let config =
+        ResourceServerConfig::okta(RESOURCE, "example.okta.com", "default", "api://default");
+    check(
+        config,
+        "https://example.okta.com/oauth2/default",
+        &["api://default"],
+        &["https://example.okta.com"],
+    );
+}

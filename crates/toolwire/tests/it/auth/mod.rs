@@ -1,0 +1,16 @@
+//! A server that serves only whom a token lets in, seen from the other end of a socket.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
+mod failures;
+mod guarded;
+mod issuer;
+mod metadata;
+mod old_transport;
+mod principals;
+mod proofs;
+mod scopes;
+mod tokens;
