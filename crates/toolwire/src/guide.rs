@@ -27,6 +27,10 @@ pub mod serving {}
 #[doc = include_str!("guide/http.md")]
 pub mod http {}
 
+#[cfg(feature = "resource-server")]
+#[doc = include_str!("guide/authorization.md")]
+pub mod authorization {}
+
 #[cfg(feature = "http-client")]
 #[doc = include_str!("guide/client.md")]
 pub mod client {}

@@ -1,4 +1,4 @@
-//! Examples that serve HTTP: `http`, `axum`. A request is written as its bytes, and read until the server is done.
+//! Examples that serve HTTP: `http`, `axum`, `protected`. A request is written as its bytes, and read until the server is done.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -157,4 +157,43 @@ async fn an_axum_application_serves_its_own_routes_and_the_server() {
     let session = example.open_session().await;
     let answer = example.send("DELETE /mcp", &session, "").await;
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+}
+
+#[tokio::test]
+async fn protected_serves_whom_a_token_lets_in() {
+    let example = Example::start("protected").await;
+    let call = |tool: &str| {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": tool, "arguments": {"text": "buy milk"}, "_meta": meta});
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string()
+    };
+    let send = async |token: Option<&str>, tool: &str| {
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        let headers = format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{}",
+            token.unwrap_or_default()
+        );
+        example.send("POST /mcp", &headers, &call(tool)).await
+    };
+    let refused = send(None, "read").await;
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert!(refused.contains("scope=\"notes:read\""), "{refused}");
+    let too_little = send(Some("token-of-ann"), "write").await;
+    assert!(too_little.starts_with("HTTP/1.1 403"), "{too_little}");
+    assert!(
+        too_little.contains("scope=\"notes:read notes:write\""),
+        "{too_little}"
+    );
+    let written = send(Some("token-of-bob"), "write").await;
+    assert!(written.contains("written"), "{written}");
+    let read = send(Some("token-of-ann"), "read").await;
+    assert!(read.contains("ann reads: buy milk"), "{read}");
+    let metadata = example
+        .send("GET /.well-known/oauth-protected-resource/mcp", "", "")
+        .await;
+    assert!(metadata.contains("https://auth.example.com"), "{metadata}");
 }

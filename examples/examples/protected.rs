@@ -1,0 +1,55 @@
+//! A server that wants access tokens: scopes for the server and for single tools, and lists that hide the rest.
+//!
+//! It knows two tokens beforehand, so that it runs anywhere; a real one names its authorization server and nothing else.
+//! Run it with `cargo run -p toolwire-examples --example protected -- 127.0.0.1:3000`, and call it with
+//! `Authorization: Bearer token-of-ann`, or `token-of-bob`, who may also write.
+
+use std::sync::Mutex;
+
+use toolwire::auth::{FixedTokens, ResourceServerConfig};
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{RequestContext, Server, tool};
+
+static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Reads all notes.
+#[tool(read_only)]
+async fn read(ctx: &RequestContext) -> String {
+    let reader = ctx.auth().subject.as_deref().unwrap_or("nobody");
+    let notes = NOTES.lock().expect("no handler panics").join("\n");
+    format!("{reader} reads: {notes}")
+}
+
+/// Adds a note.
+#[tool(scopes("notes:read", "notes:write"))]
+async fn write(text: String) -> String {
+    NOTES.lock().expect("no handler panics").push(text);
+    "written".to_owned()
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "127.0.0.1:3000".to_owned());
+    let tokens = FixedTokens::new()
+        .with_token("token-of-ann", "ann", "notes:read")
+        .with_token("token-of-bob", "bob", "notes:read notes:write");
+    // Without the verifier, tokens are JWTs that are signed by the authorization server.
+    let guard =
+        ResourceServerConfig::new("http://localhost:3000/mcp", ["https://auth.example.com"])
+            .with_required_scopes(["notes:read"])
+            .with_supported_scopes(["notes:read", "notes:write"])
+            .with_verifier(tokens)
+            .build()?;
+
+    let server = Server::new("protected-example", "1.0.0")
+        .with_unusable_hidden()
+        .tool(read)
+        .tool(write);
+    let options = HttpOptions::new().with_authorizer(guard);
+    let listener = HttpListener::bind(server, address, options).await?;
+    eprintln!("listening on {}", listener.url());
+    listener.run().await?;
+    Ok(())
+}
