@@ -1,6 +1,9 @@
 //! Where a server may send a user.
 
-/// Whether this is an absolute `http` or `https` URL with a host.
+use crate::auth::web_url::WebUrl;
+
+/// Whether this is an absolute `http` or `https` URL that every reader reads the same way: in ASCII, with a host, and
+/// without the name of a user, which people take for the host.
 ///
 /// Spec 2025-11-25, client/elicitation: the `url` of an elicitation must be a valid URL.
 ///
@@ -12,18 +15,7 @@
 /// ```
 #[must_use]
 pub fn is_web_url(url: &str) -> bool {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    let Some(rest) = rest else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host =
-        host.rsplit_once(':').map_or(
-            host,
-            |(host, port)| if port.contains(']') { authority } else { host },
-        );
-    !host.is_empty() && !url.chars().any(|c| c.is_control() || c.is_whitespace())
+    WebUrl::parse(url).is_ok()
 }
 
 #[cfg(test)]
@@ -33,14 +25,15 @@ mod tests {
     #[test]
     fn only_absolute_web_urls_may_be_shown() {
         let check = |url: &str, expected: bool| assert_eq!(is_web_url(url), expected, "{url}");
-        check("https://example.test/consent?x=1", true);
+        check("https://example.test/consent?x=1#y", true);
         check("http://[::1]:8080/", true);
-        check("https://user@example.test", true);
+        check("https://bank.example@evil.test", false);
         check("https://", false);
         check("https://:80/", false);
         check("/relative", false);
         check("javascript:alert(1)", false);
         check("https://exa mple.test", false);
+        check("https://example.test/gr\u{f6}\u{df}e", false);
         check("file:///etc/passwd", false);
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use toolwire_types::auth::Secret;
 
 use super::challenge::TokenScheme;
+use super::form;
 
 /// The longest token that is read or sent, in bytes.
 pub const LONGEST_TOKEN: usize = 16 * 1024;
@@ -70,6 +71,15 @@ impl Credentials {
     }
 }
 
+/// Whether a query presents a token, which MCP forbids: URLs are written down in many places.
+///
+/// RFC 6750, section 2.3, names the parameter; spec 2026-07-28, authorization, "Token Requirements".
+#[must_use]
+pub fn is_in_query(query: &str) -> bool {
+    let mut pairs = query.split('&').filter_map(form::decode);
+    pairs.any(|pair| pair.iter().any(|(name, _)| name == "access_token"))
+}
+
 /// Whether a text is a token (RFC 6749, appendix A.12). RFC 6750 has fewer characters, but tokens with others are in use;
 /// quotation marks and commas stay out, since a comma is what proxies join two headers with.
 pub(super) fn is_token(text: &str) -> bool {
@@ -97,6 +107,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_token_in_the_query_is_seen() {
+        let check = |query: &str, expected: bool| {
+            assert_eq!(is_in_query(query), expected, "{query}");
+        };
+        check("access_token=x", true);
+        check("a=1&access_token", true);
+        check("%zz&access%5Ftoken=x", true);
+        check("", false);
+        check("token=x&my_access_token=y&b=access_token", false);
+    }
 
     #[test]
     fn tokens_are_read_from_one_header() {

@@ -23,5 +23,5 @@ pub mod scopes;
 pub mod signing_algorithm;
 pub mod token_request;
 pub mod token_response;
-mod web_url;
+pub(crate) mod web_url;
 pub mod well_known;

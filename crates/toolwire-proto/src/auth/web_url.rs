@@ -13,7 +13,7 @@ pub const LONGEST_URL: usize = 8 * 1024;
 
 /// A URL in its parts; the path is empty or begins with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WebUrl<'a> {
+pub(crate) struct WebUrl<'a> {
     pub(super) is_secure: bool,
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct WebUrl<'a> {
 }
 
 impl<'a> WebUrl<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<Self, InvalidUrl> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, InvalidUrl> {
         Self::read(text).ok_or_else(|| InvalidUrl::new(text, UrlProblem::Malformed))
     }
 

@@ -223,7 +223,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), Error> {
     match is_web_url(url) {
         true => Ok(()),
         false => Err(ErrorObject::invalid_params(format!(
-            "{url:?} is not an absolute http or https URL"
+            "{url:?} is not an absolute http or https URL in ASCII and without a user"
         ))
         .into()),
     }
