@@ -6,6 +6,7 @@
 mod caller;
 mod cancellation;
 mod catch;
+mod clock;
 mod connection;
 pub(crate) mod exchange;
 mod round;
@@ -16,6 +17,7 @@ pub(crate) mod transport;
 pub(crate) use caller::Caller;
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
+pub(crate) use clock::since_epoch;
 pub use connection::ConnectionState;
 pub(crate) use connection::MessageSize;
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};

@@ -5,14 +5,14 @@
 //! process unless they are given; servers that share keys open each other's state.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolwire_proto::journal::Journal;
 use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateError, StateKey};
 use toolwire_types::ErrorObject;
 
-use crate::engine::{Principal, Spending};
+use crate::engine::{Principal, Spending, since_epoch};
 use crate::store::NonceStore;
 
 /// How long a client may take to come back, unless told otherwise.
@@ -116,7 +116,7 @@ impl StateSeal {
         let mut nonce = [0; 24];
         getrandom::fill(&mut nonce).map_err(|_| no_randomness())?;
         let binding = self.binding(purpose);
-        request_state::seal(keys, &binding, state.as_bytes(), now(), self.ttl, nonce)
+        request_state::seal(keys, &binding, state.as_bytes(), since_epoch(), self.ttl, nonce)
             .map(Some)
             .map_err(|error| match error {
                 SealError::TooLarge { limit } => ErrorObject::internal(format!(
@@ -136,7 +136,8 @@ impl StateSeal {
                 to_be_spent: None,
             });
         }
-        let state = request_state::open(self.keys()?, &self.binding(purpose), token, now())?;
+        let state =
+            request_state::open(self.keys()?, &self.binding(purpose), token, since_epoch())?;
         let text = std::str::from_utf8(&state).map_err(|_| StateError::unreadable())?;
         let (journal, author_state) =
             Journal::from_state(text).map_err(|_| StateError::unreadable())?;
@@ -145,7 +146,7 @@ impl StateSeal {
             let expiry = request_state::expiry(token).unwrap_or(Duration::MAX);
             Spending {
                 fingerprint: request_state::fingerprint(token),
-                lifetime: expiry.saturating_sub(now()),
+                lifetime: expiry.saturating_sub(since_epoch()),
             }
         });
         Ok(Opened {
@@ -198,11 +199,4 @@ impl StateSeal {
 
 fn no_randomness() -> ErrorObject {
     ErrorObject::internal(NO_RANDOMNESS)
-}
-
-/// Time since the epoch; state outlives processes, so this is the wall clock.
-fn now() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -10,6 +10,7 @@ use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use super::verifier::TokenRejected;
 use crate::auth::fetch::FetchError;
+use crate::engine::since_epoch;
 
 /// How long an answer is believed, unless told otherwise: so long a token that was taken back goes on working.
 const DEFAULT_TIME: Duration = Duration::from_secs(30);
@@ -107,12 +108,6 @@ impl Kept {
             self.known.remove(&oldest);
         }
     }
-}
-
-/// Tokens outlive processes, so this is the wall clock.
-fn since_epoch() -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ pub use provider_tokens::{GitHubTokens, GoogleTokens};
 pub use verifier::{TokenPurpose, TokenRejected, TokenVerifier};
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -27,14 +26,14 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 use toolwire_proto::auth::challenge::{Challenge, ChallengeError, TokenScheme};
-use toolwire_proto::auth::credentials::Credentials;
+use toolwire_proto::auth::credentials::{Credentials, is_in_query};
 use toolwire_proto::auth::dpop;
 use toolwire_proto::auth::jwt_claims::{client_of, scopes_of};
 use toolwire_proto::auth::scopes::{ScopeHierarchy, ScopeSet};
 use toolwire_types::auth::AccessTokenClaims;
 
 use self::proofs::Proofs;
-use crate::engine::{BoxFuture, TokenInfo};
+use crate::engine::{BoxFuture, TokenInfo, since_epoch};
 use crate::transport::http::{AuthorizationRefusal, Authorizer};
 
 /// Verifies the tokens of requests and publishes the metadata of the resource; made by a [`ResourceServerConfig`].
@@ -60,7 +59,7 @@ impl ResourceServer {
             let error = Some(ChallengeError::InvalidRequest);
             Err(self.refuse(preferred, error, reason))
         };
-        if has_token_in_query(head) {
+        if is_in_query(head.uri.query().unwrap_or_default()) {
             return malformed(
                 "a token in the query can be seen by many; send it in the Authorization header",
             );
@@ -261,16 +260,7 @@ fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationRefus
     }
 }
 
-/// RFC 6750, section 2.3, names the parameter; MCP forbids it.
-fn has_token_in_query(head: &Parts) -> bool {
-    let query = head.uri.query().unwrap_or_default();
-    query
-        .split('&')
-        .any(|pair| pair.split('=').next() == Some("access_token"))
-}
-
-/// Seconds since the Unix epoch; tokens outlive processes, so this is the wall clock.
+/// Seconds since the Unix epoch, as tokens count.
 fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().as_secs()
+    since_epoch().as_secs()
 }

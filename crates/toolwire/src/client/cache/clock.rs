@@ -1,8 +1,10 @@
 //! The time by which answers grow old.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::engine::since_epoch;
 
 /// Tells the time since 1970-01-01 UTC, and never runs backwards.
 ///
@@ -19,20 +21,14 @@ impl Clock {
     pub(super) fn start() -> Self {
         Self {
             started: Instant::now(),
-            since_epoch: calendar(),
+            since_epoch: since_epoch(),
         }
     }
 
     pub(super) fn now(&self) -> Duration {
         let passed = self.since_epoch.saturating_add(self.started.elapsed());
-        passed.max(calendar())
+        passed.max(since_epoch())
     }
-}
-
-fn calendar() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -54,6 +50,6 @@ mod tests {
             started: Instant::now(),
             since_epoch: Duration::ZERO,
         };
-        assert!(clock.now() >= calendar() - Duration::from_secs(3600));
+        assert!(clock.now() >= since_epoch() - Duration::from_secs(3600));
     }
 }
