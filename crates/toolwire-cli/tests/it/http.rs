@@ -14,6 +14,8 @@ pub(crate) struct HttpDemo {
     errors: Lines<BufReader<ChildStderr>>,
     /// `127.0.0.1:3000`
     address: String,
+    /// What it logged before it listened.
+    logged: Vec<String>,
 }
 
 impl HttpDemo {
@@ -34,6 +36,7 @@ impl HttpDemo {
         let stderr = child.stderr.take().expect("it is piped");
         let mut errors = BufReader::new(stderr).lines();
         // Logs, where they are wanted, may come first.
+        let mut logged = Vec::new();
         let address = loop {
             let line = within(errors.next_line())
                 .await
@@ -43,11 +46,13 @@ impl HttpDemo {
             if let Some(address) = url.and_then(|rest| rest.strip_suffix("/mcp")) {
                 break address.to_owned();
             }
+            logged.push(line);
         };
         Self {
             child,
             errors,
             address,
+            logged,
         }
     }
 
@@ -104,6 +109,18 @@ impl HttpDemo {
             .expect("it can be waited for");
         assert!(status.success(), "{status}");
     }
+}
+
+#[tokio::test]
+async fn what_a_random_key_means_for_several_nodes_is_told_at_the_start() {
+    let mut command = toolwire(&["demo", "--http", "127.0.0.1:0"]);
+    command.env("RUST_LOG", "info").env("NO_COLOR", "1");
+    let demo = HttpDemo::start_command(command).await;
+    let told = demo
+        .logged
+        .iter()
+        .filter(|line| line.contains("with_request_state_keys"));
+    assert_eq!(told.count(), 1, "{:?}", demo.logged);
 }
 
 #[tokio::test]
