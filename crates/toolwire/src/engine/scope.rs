@@ -117,11 +117,11 @@ impl RequestScope {
         self.transport.auth()
     }
 
-    /// Which of these scopes the caller lacks; none where there are no tokens.
-    pub(crate) fn missing_scopes(&self, needed: &ScopeSet) -> ScopeSet {
+    /// Refuses a caller that lacks one of these scopes; where there are no tokens, nobody does.
+    pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
         match self.transport.has_tokens() {
-            true => self.auth().missing_scopes(needed),
-            false => ScopeSet::new(),
+            true => self.auth().check_scopes(needed),
+            false => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_types::ErrorObject;
 
 /// What a verified access token says.
 ///
@@ -43,6 +44,17 @@ impl TokenInfo {
     #[must_use]
     pub fn missing_scopes(&self, needed: &ScopeSet) -> ScopeSet {
         needed.filtered(|scope| !self.has_scope(scope))
+    }
+
+    /// Refuses a caller whose token does not grant all of these.
+    pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
+        let missing = self.missing_scopes(needed);
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(ErrorObject::invalid_request(format!(
+                "the access token does not grant {missing}"
+            ))),
+        }
     }
 }
 

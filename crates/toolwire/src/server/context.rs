@@ -94,7 +94,7 @@ impl RequestContext {
 
     /// Whether the caller's token grants what this needs.
     pub(crate) fn may_use(&self, access: &Access) -> bool {
-        self.scope.missing_scopes(&access.scopes).is_empty()
+        self.check_scopes(access).is_ok()
     }
 
     /// Refuses a caller that may not use something.
@@ -106,13 +106,7 @@ impl RequestContext {
     /// Refuses a caller whose token does not grant what this needs. Over HTTP most requests are refused earlier, with a
     /// challenge; those in batches, and those of the transport of 2024-11-05, come here.
     pub(crate) fn check_scopes(&self, access: &Access) -> Result<(), ErrorObject> {
-        let missing = self.scope.missing_scopes(&access.scopes);
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(ErrorObject::invalid_request(format!(
-                "the access token does not grant {missing}"
-            ))),
-        }
+        self.scope.check_scopes(&access.scopes)
     }
 
     /// Refuses with −32021 when the client did not declare everything that is required.

@@ -277,13 +277,11 @@ impl Duplex {
                 .with_data(serde_json::json!({ "reason": "overloaded" }));
             return self.answer(encode_error(ResponseId::Id(id), error));
         }
-        let needed = self.server.snapshot().scopes_for(admitted);
-        let token = &self.context.token;
-        let missing = token.as_ref().map(|token| token.missing_scopes(&needed));
-        if let Some(missing) = missing.filter(|missing| !missing.is_empty()) {
-            let error =
-                ErrorObject::invalid_request(format!("the access token does not grant {missing}"));
-            return self.answer(encode_error(ResponseId::Id(id), error));
+        if let Some(token) = &self.context.token {
+            let needed = self.server.snapshot().scopes_for(admitted);
+            if let Err(error) = token.check_scopes(&needed) {
+                return self.answer(encode_error(ResponseId::Id(id), error));
+            }
         }
         match ListenStream::open(
             &self.server,
