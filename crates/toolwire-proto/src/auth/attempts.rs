@@ -15,6 +15,7 @@
 
 use std::fmt;
 
+use super::challenge::{Challenge, ChallengeError};
 use super::scopes::ScopeSet;
 
 /// How often scopes are added for one request, unless the caller says otherwise: with the first authorization, a user
@@ -34,6 +35,44 @@ pub enum Refusal {
     InsufficientScope(Option<ScopeSet>),
     /// `use_dpop_nonce`: the proof needs the nonce that came along.
     NonceWanted,
+}
+
+impl Refusal {
+    /// How an answer refuses a request, and the challenge that says so; `None` when no token would help.
+    ///
+    /// A 401 always asks for one, even without a challenge. A 403 does only when it names `insufficient_scope`; otherwise
+    /// it means what it says.
+    #[must_use]
+    pub fn read(status: u16, challenges: &[Challenge]) -> Option<(Self, Option<&Challenge>)> {
+        let saying = |wanted: &ChallengeError| {
+            let mut all = challenges.iter();
+            all.find(|challenge| challenge.error.as_ref() == Some(wanted))
+        };
+        let scopes = |challenge: Option<&Challenge>| {
+            let scope = challenge.and_then(|challenge| challenge.scope.as_deref());
+            scope.and_then(|scope| ScopeSet::parse(scope).ok())
+        };
+        match status {
+            401 => {
+                if let Some(challenge) = saying(&ChallengeError::UseDpopNonce) {
+                    return Some((Self::NonceWanted, Some(challenge)));
+                }
+                let mut all = challenges.iter();
+                let challenge = all
+                    .find(|challenge| challenge.resource_metadata.is_some())
+                    .or_else(|| challenges.first());
+                Some((Self::Unauthorized(scopes(challenge)), challenge))
+            }
+            403 => {
+                let challenge = saying(&ChallengeError::InsufficientScope)?;
+                Some((
+                    Self::InsufficientScope(scopes(Some(challenge))),
+                    Some(challenge),
+                ))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What to do next.
@@ -178,6 +217,55 @@ mod tests {
 
     fn insufficient(text: &str) -> Refusal {
         Refusal::InsufficientScope(Some(scopes(text)))
+    }
+
+    #[test]
+    fn only_some_answers_ask_for_a_token() {
+        let nonce = Challenge::dpop().with_error(ChallengeError::UseDpopNonce);
+        let plain = Challenge::bearer();
+        let located = Challenge::bearer()
+            .with_resource_metadata("https://a.example/m")
+            .with_scopes(&scopes("x"));
+        let expired = Challenge::bearer().with_error(ChallengeError::InvalidToken);
+        let insufficient = Challenge::bearer()
+            .with_error(ChallengeError::InsufficientScope)
+            .with_scopes(&scopes("y"));
+        let wanted = |text: &str| Some(scopes(text));
+        let cases = [
+            (401, vec![], Some((Refusal::Unauthorized(None), None))),
+            (
+                401,
+                vec![&plain, &located],
+                Some((Refusal::Unauthorized(wanted("x")), Some(&located))),
+            ),
+            (
+                401,
+                vec![&expired],
+                Some((Refusal::Unauthorized(None), Some(&expired))),
+            ),
+            (
+                401,
+                vec![&plain, &nonce],
+                Some((Refusal::NonceWanted, Some(&nonce))),
+            ),
+            (
+                403,
+                vec![&plain, &insufficient],
+                Some((Refusal::InsufficientScope(wanted("y")), Some(&insufficient))),
+            ),
+            (403, vec![&plain], None),
+            (403, vec![], None),
+            (400, vec![&insufficient], None),
+            (200, vec![&plain], None),
+        ];
+        for (status, challenges, expected) in cases {
+            let challenges: Vec<Challenge> = challenges.into_iter().cloned().collect();
+            assert_eq!(
+                Refusal::read(status, &challenges),
+                expected,
+                "{status} {challenges:?}"
+            );
+        }
     }
 
     #[track_caller]

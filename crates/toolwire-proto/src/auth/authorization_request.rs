@@ -9,7 +9,7 @@ use toolwire_types::auth::Secret;
 use super::endpoints::{self, InvalidUrl};
 use super::pkce::{self, Verifier};
 use super::resource_indicator::ResourceIndicator;
-use super::scopes::ScopeSet;
+use super::scopes::{OFFLINE_ACCESS, ScopeSet};
 use super::{form, redirect_uri};
 
 /// Parameters that are set here and by nobody else.
@@ -24,6 +24,12 @@ const RESERVED: [&str; 9] = [
     "scope",
     "dpop_jkt",
 ];
+
+/// Whether a parameter is set by the request itself, so that nobody else may.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
 
 /// A `state` of 256 bits that come from a secure random source.
 #[must_use]
@@ -96,7 +102,7 @@ impl<'a> AuthorizationRequest<'a> {
         value: impl Into<String>,
     ) -> Result<Self, ReservedParameter> {
         let name = name.into();
-        if RESERVED.contains(&name.as_str()) {
+        if is_reserved(&name) {
             return Err(ReservedParameter { name });
         }
         self.others.push((name, value.into()));
@@ -126,6 +132,15 @@ impl<'a> AuthorizationRequest<'a> {
         let scope = scope.as_deref().filter(|scope| !scope.is_empty());
         pairs.extend(scope.map(|scope| ("scope", scope)));
         pairs.extend(self.dpop_thumbprint.map(|key| ("dpop_jkt", key)));
+        // OpenID providers leave `offline_access` out, and give no refresh token, unless the user is asked (OpenID Connect
+        // Core, section 11).
+        let is_offline = self
+            .scopes
+            .is_some_and(|scopes| scopes.contains(OFFLINE_ACCESS));
+        let says_prompt = self.others.iter().any(|(name, _)| name == "prompt");
+        if is_offline && !says_prompt {
+            pairs.push(("prompt", "consent"));
+        }
         let others = self.others.iter();
         pairs.extend(others.map(|(name, value)| (name.as_str(), value.as_str())));
         let separator = match authorization_endpoint.split_once('?') {
@@ -230,6 +245,32 @@ mod tests {
     }
 
     #[test]
+    fn users_are_asked_for_offline_access() {
+        #[track_caller]
+        fn check(scopes: &str, prompt: Option<&str>, expected: &[&str]) {
+            let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
+            let scopes = ScopeSet::parse(scopes).unwrap();
+            let mut request =
+                AuthorizationRequest::new("c", CALLBACK, &state, &verifier).with_scopes(&scopes);
+            if let Some(prompt) = prompt {
+                request = request.with_parameter("prompt", prompt).unwrap();
+            }
+            let url = request.url(ENDPOINT).unwrap();
+            let pairs = form::decode(url.split_once('?').unwrap().1).unwrap();
+            let prompts = pairs.iter().filter(|(name, _)| name == "prompt");
+            let prompts: Vec<_> = prompts.map(|(_, value)| value.as_str()).collect();
+            assert_eq!(prompts, expected, "{url}");
+        }
+        check("a", None, &[]);
+        check("a offline_access", None, &["consent"]);
+        check(
+            "a offline_access",
+            Some("login consent"),
+            &["login consent"],
+        );
+    }
+
+    #[test]
     fn unsafe_urls_are_not_opened() {
         let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
         let request = AuthorizationRequest::new("c", CALLBACK, &state, &verifier);
@@ -252,6 +293,7 @@ mod tests {
         for name in RESERVED {
             let refused = request.clone().with_parameter(name, "x").unwrap_err();
             assert_eq!(refused.name, name);
+            assert!(is_reserved(name));
         }
     }
 }

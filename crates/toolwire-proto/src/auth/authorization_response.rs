@@ -8,6 +8,7 @@ use std::fmt;
 use toolwire_types::auth::{OAuthError, Secret};
 
 use super::form;
+use super::token_response::described;
 
 /// The longest query that is read, in bytes.
 pub const LONGEST_QUERY: usize = 16 * 1024;
@@ -147,11 +148,7 @@ impl fmt::Display for ResponseRefused {
             }
             Self::NoCode => "the redirect has no code",
             Self::Refusal(error) => {
-                return write!(
-                    f,
-                    "authorization was refused: {}",
-                    error.error.escape_debug()
-                );
+                return write!(f, "authorization was refused: {}", described(error));
             }
         })
     }
@@ -319,6 +316,8 @@ mod tests {
     fn an_error_prints_on_one_line() {
         let error = judged("state=s1&error=a%0Ab", false).unwrap_err();
         assert_eq!(error.to_string(), "authorization was refused: a\\nb");
+        let error = judged("state=s1&error=a&error_description=b%0Ac", false).unwrap_err();
+        assert_eq!(error.to_string(), "authorization was refused: a (b\\nc)");
     }
 
     proptest! {

@@ -3,14 +3,39 @@
 //! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": attempts are tracked for each resource and operation.
 
 use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::scopes::ScopeSet;
+use crate::mirrored_headers::routing_headers;
 
 /// How many operations are remembered; beyond that the oldest is forgotten.
 pub const MAX_DENIED: usize = 256;
 
 /// For how many seconds an operation is remembered.
 pub const DENIED_FOR: u64 = 300;
+
+/// What a message is about: its method, and the tool, prompt or resource that it names. What is no request is about
+/// nothing.
+#[must_use]
+pub fn operation(message: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Sent<'a> {
+        method: String,
+        #[serde(borrow, default)]
+        params: Option<&'a RawValue>,
+    }
+
+    let Ok(sent) = serde_json::from_slice::<Sent<'_>>(message) else {
+        return String::new();
+    };
+    let values = match sent.params {
+        Some(params) => routing_headers(&sent.method, params).0,
+        None => return sent.method,
+    };
+    let values: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
+    values.join(" ")
+}
 
 /// What was denied lately.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +90,26 @@ mod tests {
 
     fn scopes(text: &str) -> ScopeSet {
         ScopeSet::parse(text).unwrap()
+    }
+
+    #[test]
+    fn an_operation_is_a_method_and_what_it_names() {
+        for (message, expected) in [
+            (
+                r#"{"method":"tools/call","params":{"name":"deploy","arguments":{}}}"#,
+                "tools/call deploy",
+            ),
+            (
+                r#"{"method":"resources/read","params":{"uri":"file:///a"}}"#,
+                "resources/read file:///a",
+            ),
+            (r#"{"method":"tools/list","params":{}}"#, "tools/list"),
+            (r#"{"method":"ping"}"#, "ping"),
+            (r#"{"id":1,"result":{}}"#, ""),
+            ("", ""),
+        ] {
+            assert_eq!(operation(message.as_bytes()), expected, "{message}");
+        }
     }
 
     #[test]

@@ -12,9 +12,11 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
-use toolwire_types::auth::{AccessTokenClaims, DpopProofClaims, JwtHeader, Secret};
+use toolwire_types::auth::{
+    AccessTokenClaims, DpopProofClaims, JwtHeader, ProtectedResourceMetadata, Secret,
+};
 
-use super::challenge::TokenScheme;
+use super::challenge::{Challenge, TokenScheme};
 use super::endpoints::InvalidUrl;
 use super::jwk_rules;
 use super::signing_algorithm::SigningAlgorithm;
@@ -49,6 +51,18 @@ pub fn proof_claims(
     claims.ath = token.map(token_hash);
     claims.nonce = nonce.map(str::to_owned);
     Ok(claims)
+}
+
+/// Whether a resource wants tokens that are bound to a key: because it says so, or because it challenges with nothing
+/// else (RFC 9449, section 7.1; RFC 9728, section 2).
+#[must_use]
+pub fn is_wanted(challenges: &[Challenge], resource: Option<&ProtectedResourceMetadata>) -> bool {
+    let is_required =
+        resource.is_some_and(|resource| resource.dpop_bound_access_tokens_required == Some(true));
+    let mut challenges = challenges.iter();
+    is_required
+        || (challenges.len() > 0
+            && challenges.all(|challenge| challenge.scheme == TokenScheme::Dpop))
 }
 
 /// `htu`: the URL without query and fragment, in the spelling that all its equals have (RFC 9449, sections 4.2 and 4.3).

@@ -32,6 +32,14 @@ pub fn check_named_by(url: &str, named_by: &str) -> Result<(), InvalidUrl> {
     Ok(())
 }
 
+/// Scheme and authority of a URL that passes [`check`], as they were written.
+///
+/// # Errors
+/// As [`check`].
+pub fn origin(url: &str) -> Result<String, InvalidUrl> {
+    judge(url).map(|url| url.written_origin())
+}
+
 fn judge(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     let url = WebUrl::parse(text)?;
     let problem = if !url.is_confidential() {
@@ -72,6 +80,17 @@ mod tests {
         refused("file:///etc/passwd", UrlProblem::Malformed);
         refused("-https://a", UrlProblem::Malformed);
         refused("https://a$(reboot)/", UrlProblem::Malformed);
+    }
+
+    #[test]
+    fn an_origin_is_what_stands_before_the_path() {
+        let origin = |url: &str| origin(url).ok();
+        let check = |url: &str, expected: Option<&str>| {
+            assert_eq!(origin(url).as_deref(), expected, "{url}");
+        };
+        check("https://A.example:8443/b?c", Some("https://A.example:8443"));
+        check("http://127.0.0.1:3000", Some("http://127.0.0.1:3000"));
+        check("http://a.example/", None);
     }
 
     #[test]

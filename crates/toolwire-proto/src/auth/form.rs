@@ -49,7 +49,7 @@ pub fn decode(text: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
-fn decode_part(part: &str) -> Option<String> {
+pub(super) fn decode_part(part: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(part.len());
     let mut bytes = part.bytes();
     while let Some(byte) = bytes.next() {

@@ -168,6 +168,12 @@ impl TokenRules {
         self.check_times(&answer.claims, now)
     }
 
+    /// When a token stops being good, in seconds since the Unix epoch; `None` when it does not say.
+    #[must_use]
+    pub fn end_of(&self, claims: &AccessTokenClaims) -> Option<u64> {
+        Some(claims.exp?.saturating_add(self.leeway))
+    }
+
     fn check_issuer(&self, issuer: &str) -> Result<(), TokenRefused> {
         let is_known = self.issuers.iter().any(|own| own == issuer);
         is_known.then_some(()).ok_or(TokenRefused::Issuer)
@@ -185,8 +191,7 @@ impl TokenRules {
 
     fn check_times(&self, claims: &AccessTokenClaims, now: u64) -> Result<(), TokenRefused> {
         let latest = now.saturating_add(self.leeway);
-        let is_over = |end: u64| now >= end.saturating_add(self.leeway);
-        if claims.exp.is_some_and(is_over) {
+        if self.end_of(claims).is_some_and(|end| now >= end) {
             return Err(TokenRefused::Expired);
         }
         if claims.nbf.is_some_and(|begin| begin > latest) {

@@ -13,5 +13,5 @@ pub use self::client_id_document::{
 pub use self::registration::{CredentialsOfOther, Registration, RegistrationOptions};
 pub use self::resource::{CheckedResource, ResourceRefused, check_resource};
 pub use self::server::{
-    IssuerPolicy, ServerRefused, check_identity, check_server, takes_identity_assertions,
+    IssuerPolicy, ServerRefused, check_identity, check_server, keys_url, takes_identity_assertions,
 };

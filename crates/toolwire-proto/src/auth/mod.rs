@@ -7,12 +7,16 @@ pub mod addresses;
 pub mod attempts;
 pub mod authorization_request;
 pub mod authorization_response;
+pub mod authorization_server;
 pub mod challenge;
 pub mod credentials;
 pub mod denied_upgrades;
 pub mod dpop;
 pub mod endpoints;
+#[cfg(test)]
+mod foreign_text;
 pub mod form;
+pub mod id_token;
 pub mod jwk_rules;
 pub mod jwt_claims;
 pub mod metadata_rules;

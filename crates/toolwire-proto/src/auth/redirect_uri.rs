@@ -23,7 +23,38 @@ pub fn check(uri: &str) -> Result<(), InvalidUrl> {
 /// Whether a user may be sent to a URI, given those that the client registered.
 #[must_use]
 pub fn is_registered(requested: &str, registered: &[String]) -> bool {
-    check(requested).is_ok() && registered.iter().any(|own| matches(own, requested))
+    self::registered(requested, registered).is_some()
+}
+
+/// The URI among those that a client registered by which a user may be sent to another.
+#[must_use]
+pub fn registered<'r>(requested: &str, registered: &'r [String]) -> Option<&'r str> {
+    check(requested).ok()?;
+    let own = registered.iter().find(|own| matches(own, requested));
+    own.map(String::as_str)
+}
+
+/// Where a URI leads, as a person who is asked for consent has to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Destination {
+    /// The host.
+    pub host: String,
+    /// Whether that is this machine: any program on it may listen there.
+    pub is_this_machine: bool,
+}
+
+impl Destination {
+    /// Reads where a URI leads; nothing when nobody may be sent there.
+    #[must_use]
+    pub fn of(uri: &str) -> Option<Self> {
+        check(uri).ok()?;
+        let url = WebUrl::parse(uri).ok()?;
+        Some(Self {
+            host: url.host().to_string(),
+            is_this_machine: url.is_loopback(),
+        })
+    }
 }
 
 /// What a client calls itself when it registers: native if users come back to their own machine, else web (spec
@@ -186,6 +217,24 @@ mod tests {
         );
         check(&["https://a.example/cb"], ApplicationType::Web);
         check(&[], ApplicationType::Web);
+    }
+
+    #[test]
+    fn people_are_told_the_host() {
+        let check = |uri: &str, expected: Option<(&str, bool)>| {
+            let found = Destination::of(uri);
+            let found = found.as_ref();
+            let found = found.map(|found| (found.host.as_str(), found.is_this_machine));
+            assert_eq!(found, expected, "{uri}");
+        };
+        check(
+            "https://app.example.com/cb",
+            Some(("app.example.com", false)),
+        );
+        check("http://127.0.0.1:3000/cb", Some(("127.0.0.1", true)));
+        check("http://localhost/cb", Some(("localhost", true)));
+        check("http://evil.test/cb", None);
+        check("javascript:alert(1)", None);
     }
 
     #[test]

@@ -56,6 +56,16 @@ pub enum Grant<'a> {
     },
 }
 
+/// A token that is given back (RFC 7009, section 2.1). With a refresh token all end that came from it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum RevokedToken<'a> {
+    /// A refresh token.
+    Refresh(&'a Secret),
+    /// An access token.
+    Access(&'a Secret),
+}
+
 /// What kind of token is exchanged (RFC 8693, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -139,9 +149,24 @@ impl TokenRequest {
                 request.push("subject_token_type", subject_token_type.as_str());
             }
         }
-        for (name, value) in client.parameters().into_iter().flatten() {
-            request.push(name, value);
-        }
+        request.push_client(client);
+        request
+    }
+
+    /// A request to a revocation endpoint (RFC 7009).
+    #[must_use]
+    pub fn revocation(token: RevokedToken<'_>, client: ClientAuthentication<'_>) -> Self {
+        let mut request = Self {
+            form: Vec::new(),
+            authorization: client.authorization(),
+        };
+        let (token, hint) = match token {
+            RevokedToken::Refresh(token) => (token, "refresh_token"),
+            RevokedToken::Access(token) => (token, "access_token"),
+        };
+        request.push("token", token.expose());
+        request.push("token_type_hint", hint);
+        request.push_client(client);
         request
     }
 
@@ -159,6 +184,12 @@ impl TokenRequest {
             self.push("scope", &scopes.to_string());
         }
         self
+    }
+
+    fn push_client(&mut self, client: ClientAuthentication<'_>) {
+        for (name, value) in client.parameters().into_iter().flatten() {
+            self.push(name, value);
+        }
     }
 
     fn push(&mut self, name: &'static str, value: &str) {

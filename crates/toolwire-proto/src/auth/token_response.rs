@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use toolwire_types::auth::{OAuthError, TokenResponse};
+use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
 
 use super::challenge::TokenScheme;
 use super::credentials::is_token;
 use super::scopes::{InvalidScope, ScopeSet};
+use super::token_request::ID_JAG;
+use crate::http::shown;
 
 /// A token that was given out, as far as it needs no secrecy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +20,12 @@ pub struct GrantedToken {
     pub scopes: Option<ScopeSet>,
     /// When it ends, in seconds since the Unix epoch; unknown when the server does not say.
     pub expires_at: Option<u64>,
+    /// When a new one is asked for: a little before the end, so that no request comes too late with it.
+    pub renew_at: Option<u64>,
 }
+
+/// How many seconds before its end a token is renewed; less for one that lives so short that it would always be renewed.
+pub const RENEWED_BEFORE_END: u64 = 30;
 
 impl GrantedToken {
     /// Judges an answer to a request for scopes, received at a time in seconds since the Unix epoch.
@@ -39,13 +46,25 @@ impl GrantedToken {
             Some(scope) => Some(ScopeSet::parse(scope).map_err(TokenUnusable::Scope)?),
             None => requested.cloned(),
         };
+        let after = |seconds: u64| now.saturating_add(seconds);
+        let early = |seconds: u64| seconds - RENEWED_BEFORE_END.min(seconds / 4);
         Ok(Self {
             scheme,
             scopes,
-            expires_at: response
-                .expires_in
-                .map(|seconds| now.saturating_add(seconds)),
+            expires_at: response.expires_in.map(after),
+            renew_at: response.expires_in.map(early).map(after),
         })
+    }
+}
+
+/// Takes the assertion out of an identity provider's answer (RFC 8693, section 2.2.1).
+///
+/// # Errors
+/// When it is something else: another kind of token must not be shown to an authorization server.
+pub fn read_assertion(response: &TokenResponse) -> Result<Secret, TokenUnusable> {
+    match response.issued_token_type.as_deref() {
+        Some(ID_JAG) => Ok(response.access_token.clone()),
+        _ => Err(TokenUnusable::NoAssertion),
     }
 }
 
@@ -59,6 +78,8 @@ pub enum TokenUnusable {
     Type,
     /// Its scopes cannot be read.
     Scope(InvalidScope),
+    /// It is not the assertion that was asked for.
+    NoAssertion,
 }
 
 impl fmt::Display for TokenUnusable {
@@ -67,6 +88,9 @@ impl fmt::Display for TokenUnusable {
             Self::Malformed => "the token that was given out fits into no header",
             Self::Type => "the token that was given out is neither of the type Bearer nor DPoP",
             Self::Scope(_) => "the token that was given out has scopes that cannot be read",
+            Self::NoAssertion => {
+                "the identity provider gave out something else than the assertion it was asked for"
+            }
         })
     }
 }
@@ -77,6 +101,16 @@ impl std::error::Error for TokenUnusable {
             Self::Scope(invalid) => Some(invalid),
             _ => None,
         }
+    }
+}
+
+/// The words of a refusal, to be put into an error. They are the server's, so they are shortened and escaped.
+#[must_use]
+pub fn described(refusal: &OAuthError) -> String {
+    let quoted = |text: &str| shown(text).escape_debug().to_string();
+    match &refusal.error_description {
+        Some(description) => format!("{} ({})", quoted(&refusal.error), quoted(description)),
+        None => quoted(&refusal.error),
     }
 }
 
@@ -116,6 +150,46 @@ pub fn consequence(status: u16, error: Option<&OAuthError>) -> Consequence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_is_renewed_a_little_before_its_end() {
+        for (lives, renewed_after) in [
+            (3600, 3570),
+            (120, 90),
+            (119, 90),
+            (100, 75),
+            (3, 3),
+            (0, 0),
+        ] {
+            let response = TokenResponse::new("t", "Bearer").with_expires_in(lives);
+            let granted = GrantedToken::read(&response, None, 1_000).unwrap();
+            let renew_at = granted.renew_at.map(|at| at - 1_000);
+            assert_eq!(renew_at, Some(renewed_after), "{lives}");
+        }
+        let endless = GrantedToken::read(&TokenResponse::new("t", "Bearer"), None, 1_000).unwrap();
+        assert_eq!((endless.expires_at, endless.renew_at), (None, None));
+    }
+
+    #[test]
+    fn a_refusal_is_repeated_without_its_tricks() {
+        let refusal = OAuthError::new("invalid_grant").with_description("no\n\u{1b}[31mway");
+        assert_eq!(described(&refusal), r"invalid_grant (no\n\u{1b}[31mway)");
+        assert_eq!(
+            described(&OAuthError::new("a".repeat(101))).chars().count(),
+            101
+        );
+    }
+
+    #[test]
+    fn nothing_but_an_assertion_is_taken_for_one() {
+        let mut response = TokenResponse::new("jag", "N_A");
+        assert_eq!(read_assertion(&response), Err(TokenUnusable::NoAssertion));
+        response.issued_token_type =
+            Some("urn:ietf:params:oauth:token-type:access_token".to_owned());
+        assert_eq!(read_assertion(&response), Err(TokenUnusable::NoAssertion));
+        response.issued_token_type = Some(ID_JAG.to_owned());
+        assert_eq!(read_assertion(&response), Ok(Secret::new("jag")));
+    }
 
     #[test]
     fn answers_are_read_with_what_was_asked() {

@@ -103,6 +103,19 @@ pub fn resource_metadata_url(resource: &str) -> Result<String, InvalidUrl> {
     Ok(inserted(&url, RESOURCE, url.path))
 }
 
+/// Where an authorization server publishes its own metadata (RFC 8414, section 3).
+///
+/// # Errors
+/// As [`server_metadata_urls`].
+pub fn server_metadata_url(issuer: &str) -> Result<String, InvalidUrl> {
+    let url = issuer_url(issuer)?;
+    Ok(format!(
+        "{}{OAUTH}{}",
+        url.written_origin(),
+        url.trimmed_path()
+    ))
+}
+
 /// Where the metadata of an authorization server may be, in the order to try.
 ///
 /// Revisions before 2025-11-25 know the first place only.
@@ -113,14 +126,7 @@ pub fn server_metadata_urls(
     issuer: &str,
     version: ProtocolVersion,
 ) -> Result<Vec<String>, InvalidUrl> {
-    endpoints::check(issuer)?;
-    let url = WebUrl::parse(issuer)?;
-    if url.query.is_some() {
-        return Err(InvalidUrl::new(issuer, UrlProblem::HasQuery));
-    }
-    if url.has_dot_segments() {
-        return Err(InvalidUrl::new(issuer, UrlProblem::HasDotSegments));
-    }
+    let url = issuer_url(issuer)?;
     let (origin, path) = (url.written_origin(), url.trimmed_path());
     let mut urls = vec![format!("{origin}{OAUTH}{path}")];
     if version.has_openid_discovery() {
@@ -130,6 +136,18 @@ pub fn server_metadata_urls(
         }
     }
     Ok(urls)
+}
+
+fn issuer_url(issuer: &str) -> Result<WebUrl<'_>, InvalidUrl> {
+    endpoints::check(issuer)?;
+    let url = WebUrl::parse(issuer)?;
+    if url.query.is_some() {
+        return Err(InvalidUrl::new(issuer, UrlProblem::HasQuery));
+    }
+    if url.has_dot_segments() {
+        return Err(InvalidUrl::new(issuer, UrlProblem::HasDotSegments));
+    }
+    Ok(url)
 }
 
 /// The metadata of this very path, with and without a slash at its end, then that of the whole origin.
@@ -301,6 +319,21 @@ mod tests {
         );
         check("auth.example.com", UrlProblem::Malformed);
         assert!(DiscoveryPlan::new("http://example.com/mcp", None, V2026_07_28, true).is_err());
+    }
+
+    #[test]
+    fn an_authorization_server_publishes_where_clients_look_first() {
+        for issuer in [
+            "https://a",
+            "https://a/",
+            "https://a/b",
+            "https://a:8443/b/",
+        ] {
+            let published = server_metadata_url(issuer).unwrap();
+            let places = server_metadata_urls(issuer, V2025_03_26).unwrap();
+            assert_eq!(places, [published]);
+        }
+        assert!(server_metadata_url("https://a?b").is_err());
     }
 
     #[test]

@@ -230,3 +230,17 @@ proptest! {
         prop_assert_eq!(check_claims(&claims, &wanted), Ok(()));
     }
 }
+
+#[test]
+fn proofs_are_wanted_by_a_resource_that_says_so_or_offers_nothing_else() {
+    let plain = ProtectedResourceMetadata::new("https://a.example", ["https://b.example"]);
+    let mut strict = plain.clone();
+    strict.dpop_bound_access_tokens_required = Some(true);
+    let (bearer, dpop) = (Challenge::bearer(), Challenge::dpop());
+    assert!(is_wanted(&[], Some(&strict)));
+    assert!(is_wanted(std::slice::from_ref(&bearer), Some(&strict)));
+    assert!(is_wanted(std::slice::from_ref(&dpop), None));
+    assert!(!is_wanted(&[bearer, dpop], Some(&plain)));
+    assert!(!is_wanted(&[], Some(&plain)));
+    assert!(!is_wanted(&[], None));
+}

@@ -82,9 +82,7 @@ pub fn check_identity(
     asked: &str,
     policy: IssuerPolicy<'_>,
 ) -> Result<(), ServerRefused> {
-    if !policy.accepts(asked, &metadata.issuer) {
-        return Err(ServerRefused::OtherIssuer(shown(&metadata.issuer)));
-    }
+    check_name(metadata, asked, policy)?;
     if metadata.token_endpoint.is_none() {
         return Err(ServerRefused::NoEndpoint("token_endpoint"));
     }
@@ -100,6 +98,34 @@ pub fn check_identity(
         endpoints::check_named_by(url, asked).map_err(ServerRefused::Url)?;
     }
     Ok(())
+}
+
+/// Where the keys of an issuer are, for a resource server: it needs nothing else of the metadata, so nothing else is judged.
+///
+/// # Errors
+/// When the document is another issuer's, names no keys, or names a URL that must not be called.
+pub fn keys_url<'m>(
+    metadata: &'m AuthorizationServerMetadata,
+    asked: &str,
+    policy: IssuerPolicy<'_>,
+) -> Result<&'m str, ServerRefused> {
+    check_name(metadata, asked, policy)?;
+    let url = metadata.jwks_uri.as_deref();
+    let url = url.ok_or(ServerRefused::NoEndpoint("jwks_uri"))?;
+    endpoints::check_named_by(url, asked).map_err(ServerRefused::Url)?;
+    Ok(url)
+}
+
+/// RFC 8414, section 3.3.
+fn check_name(
+    metadata: &AuthorizationServerMetadata,
+    asked: &str,
+    policy: IssuerPolicy<'_>,
+) -> Result<(), ServerRefused> {
+    match policy.accepts(asked, &metadata.issuer) {
+        true => Ok(()),
+        false => Err(ServerRefused::OtherIssuer(shown(&metadata.issuer))),
+    }
 }
 
 /// The profile of grants by which a server takes the assertions of an enterprise's identity provider.
@@ -305,5 +331,32 @@ mod tests {
         assert!(matches!(judged(&script), Err(ServerRefused::Url(_))));
         let local = metadata().with_token_endpoint("http://127.0.0.1/token");
         assert!(matches!(judged(&local), Err(ServerRefused::Url(_))));
+    }
+
+    #[test]
+    fn a_resource_server_needs_the_name_and_the_keys() {
+        let policy = IssuerPolicy::new(V2026_07_28);
+        let judged = |metadata: &AuthorizationServerMetadata| {
+            keys_url(metadata, ISSUER, policy).map(str::to_owned)
+        };
+        let mut bare = AuthorizationServerMetadata::new(ISSUER);
+        let missing = ServerRefused::NoEndpoint("jwks_uri");
+        assert_eq!(judged(&bare), Err(missing));
+        let url = format!("{ISSUER}/keys");
+        bare.jwks_uri = Some(url.clone());
+        assert_eq!(judged(&bare), Ok(url.clone()));
+        // What it does not use may be as it likes.
+        bare.registration_endpoint = Some("http://auth.example.com/".to_owned());
+        assert_eq!(judged(&bare), Ok(url));
+        for bad in [
+            "http://auth.example.com/keys",
+            "http://127.0.0.1/keys",
+            "file:///keys",
+        ] {
+            bare.jwks_uri = Some(bad.to_owned());
+            assert!(matches!(judged(&bare), Err(ServerRefused::Url(_))), "{bad}");
+        }
+        bare.issuer = "https://other.example".to_owned();
+        assert!(matches!(judged(&bare), Err(ServerRefused::OtherIssuer(_))));
     }
 }

@@ -205,3 +205,19 @@ proptest! {
         prop_assert_eq!(decoded, [(format!("x{id}"), format!("x{password}"))]);
     }
 }
+
+#[test]
+fn a_token_is_given_back_with_the_name_of_its_kind() {
+    let token = Secret::new("t");
+    let client = ClientAuthentication::Public { client_id: "c" };
+    let refresh = TokenRequest::revocation(RevokedToken::Refresh(&token), client);
+    assert_eq!(
+        refresh.body().expose(),
+        "token=t&token_type_hint=refresh_token&client_id=c"
+    );
+    let access = TokenRequest::revocation(RevokedToken::Access(&token), client);
+    assert_eq!(
+        access.body().expose(),
+        "token=t&token_type_hint=access_token&client_id=c"
+    );
+}

@@ -1,0 +1,86 @@
+//! The names that clients give themselves, as people may be shown them.
+//!
+//! Anybody can register any name. It must at least not be able to look like part of the page around it.
+
+/// How many characters of a name are shown.
+pub const LONGEST_SHOWN: usize = 64;
+
+/// A name on one line, without what turns or hides text, cut where it gets long; nothing when that leaves nothing.
+///
+/// ```
+/// use toolwire_proto::auth::authorization_server::names::shown_name;
+///
+/// assert_eq!(shown_name(" My\n\u{202E}Client ").as_deref(), Some("My Client"));
+/// assert_eq!(shown_name("\u{200B}"), None);
+/// ```
+#[must_use]
+pub fn shown_name(name: &str) -> Option<String> {
+    let visible: String = name
+        .chars()
+        .map(|character| {
+            if character.is_whitespace() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .filter(|character| !is_invisible(*character))
+        .collect();
+    let words: Vec<&str> = visible.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut shown: String = line.chars().take(LONGEST_SHOWN).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    (!shown.is_empty()).then_some(shown)
+}
+
+/// Control characters, and those that have no width or change the direction of what follows.
+fn is_invisible(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{E0000}'..='\u{E0FFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_are_one_line_of_what_can_be_seen() {
+        let check = |name: &str, expected: Option<&str>| {
+            assert_eq!(shown_name(name).as_deref(), expected, "{name:?}");
+        };
+        check("Cursor", Some("Cursor"));
+        check("クライアント名", Some("クライアント名"));
+        check("a\r\nSet-Cookie: b", Some("a Set-Cookie: b"));
+        check("a\u{2028}b\u{85}c", Some("a b c"));
+        check("moc\u{202E}.elgoog", Some("moc.elgoog"));
+        check("Goo\u{200B}gle\u{FEFF}", Some("Google"));
+        check(" \t ", None);
+        check("", None);
+    }
+
+    #[test]
+    fn long_names_are_cut_and_say_so() {
+        let fits = "ü".repeat(LONGEST_SHOWN);
+        assert_eq!(shown_name(&fits), Some(fits.clone()));
+        let cut = shown_name(&format!("{fits}ü")).unwrap();
+        assert_eq!(cut, format!("{fits}…"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_longer_or_has_a_second_line(name in any::<String>()) {
+            if let Some(shown) = shown_name(&name) {
+                prop_assert!(shown.chars().count() <= LONGEST_SHOWN + 1);
+                prop_assert!(!shown.chars().any(char::is_control));
+            }
+        }
+    }
+}

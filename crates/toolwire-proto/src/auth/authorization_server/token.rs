@@ -1,0 +1,281 @@
+//! Requests to the token endpoint and to the one for revocation (OAuth 2.1, sections 2.4, 3.2 and 4; RFC 7009).
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use toolwire_types::auth::Secret;
+
+use super::authorization::check_resource;
+use super::parameters::Parameters;
+use crate::auth::form;
+use crate::auth::resource_indicator::ResourceIndicator;
+
+/// What a client gives for a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GrantRequest {
+    /// A code.
+    AuthorizationCode {
+        /// The code.
+        code: Secret,
+        /// The redirect URI of the authorization request.
+        redirect_uri: String,
+        /// What the challenge was made of.
+        code_verifier: Secret,
+    },
+    /// A refresh token.
+    RefreshToken {
+        /// The token.
+        token: Secret,
+        /// The scopes that are wanted, if fewer.
+        scope: Option<String>,
+    },
+}
+
+impl GrantRequest {
+    /// Reads a request for tokens of one resource.
+    ///
+    /// # Errors
+    /// When something is missing or doubled, the grant is none that exists here, or a token for another resource is
+    /// wanted.
+    pub fn read(parameters: &Parameters, own: &ResourceIndicator) -> Result<Self, TokenRefused> {
+        parameters
+            .check_each_once()
+            .map_err(|_| TokenRefused::InvalidRequest)?;
+        check_resource(parameters, own).map_err(|_| TokenRefused::InvalidTarget)?;
+        let optional = |name| {
+            let value = parameters.single(name);
+            value.map_err(|_| TokenRefused::InvalidRequest)
+        };
+        let needed = |name| optional(name)?.ok_or(TokenRefused::InvalidRequest);
+        match needed("grant_type")? {
+            "authorization_code" => Ok(Self::AuthorizationCode {
+                code: needed("code")?.into(),
+                redirect_uri: needed("redirect_uri")?.to_owned(),
+                code_verifier: needed("code_verifier")?.into(),
+            }),
+            "refresh_token" => Ok(Self::RefreshToken {
+                token: needed("refresh_token")?.into(),
+                scope: optional("scope")?.map(str::to_owned),
+            }),
+            _ => Err(TokenRefused::UnsupportedGrantType),
+        }
+    }
+}
+
+/// Who a client says it is, and what it proves that with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PresentedClient {
+    /// The id.
+    pub client_id: String,
+    /// The password.
+    pub secret: Option<Secret>,
+    /// Whether both came in the header: a refusal then names the scheme (RFC 6749, section 5.2).
+    pub in_header: bool,
+}
+
+impl PresentedClient {
+    /// Reads who asks, from the values of `Authorization` and the form.
+    ///
+    /// # Errors
+    /// When nobody can be told, or one request says it in two ways.
+    pub fn read(headers: &[&str], parameters: &Parameters) -> Result<Self, TokenRefused> {
+        let optional = |name| {
+            let value = parameters.single(name);
+            value.map_err(|_| TokenRefused::InvalidRequest)
+        };
+        let (id, secret) = (optional("client_id")?, optional("client_secret")?);
+        match headers {
+            [] => Ok(Self {
+                client_id: id.ok_or(TokenRefused::InvalidRequest)?.to_owned(),
+                secret: secret.map(Secret::from),
+                in_header: false,
+            }),
+            [header] => {
+                let (client_id, secret_in_header) =
+                    read_basic(header).ok_or(TokenRefused::InvalidClient)?;
+                // OAuth 2.1, section 2.4: one method of authentication per request.
+                if secret.is_some() || id.is_some_and(|id| id != client_id) {
+                    return Err(TokenRefused::InvalidRequest);
+                }
+                Ok(Self {
+                    client_id,
+                    secret: Some(secret_in_header),
+                    in_header: true,
+                })
+            }
+            _ => Err(TokenRefused::InvalidRequest),
+        }
+    }
+}
+
+/// Id and password of a `Basic` header, each form-encoded (RFC 6749, section 2.3.1).
+fn read_basic(header: &str) -> Option<(String, Secret)> {
+    let (scheme, encoded) = header.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("Basic") {
+        return None;
+    }
+    let pair = STANDARD.decode(encoded.trim_matches(' ')).ok()?;
+    let pair = String::from_utf8(pair).ok()?;
+    let (id, secret) = pair.split_once(':')?;
+    Some((form::decode_part(id)?, form::decode_part(secret)?.into()))
+}
+
+/// Why a client gets no token (RFC 6749, section 5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TokenRefused {
+    /// Something is missing, doubled or malformed.
+    InvalidRequest,
+    /// The client is not known, or does not prove that it is the one.
+    InvalidClient,
+    /// The code or refresh token is not good, for whatever reason.
+    InvalidGrant,
+    /// The grant does not exist here.
+    UnsupportedGrantType,
+    /// More is wanted than was granted.
+    InvalidScope,
+    /// A token for another resource is wanted (RFC 8707, section 2).
+    InvalidTarget,
+}
+
+impl TokenRefused {
+    /// The code of the error.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant => "invalid_grant",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::InvalidScope => "invalid_scope",
+            Self::InvalidTarget => "invalid_target",
+        }
+    }
+
+    /// The HTTP status.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidClient => 401,
+            _ => 400,
+        }
+    }
+}
+
+impl fmt::Display for TokenRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InvalidRequest => "a parameter is missing, doubled or malformed",
+            Self::InvalidClient => "the client is not known or does not prove who it is",
+            Self::InvalidGrant => "the code or refresh token is not good",
+            Self::UnsupportedGrantType => "grant_type must be authorization_code or refresh_token",
+            Self::InvalidScope => "more is wanted than was granted",
+            Self::InvalidTarget => "tokens for this resource are not given out here",
+        })
+    }
+}
+
+impl std::error::Error for TokenRefused {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::token_request::ClientAuthentication;
+
+    fn parameters(text: &str) -> Parameters {
+        Parameters::read(text).unwrap()
+    }
+
+    fn read(text: &str) -> Result<GrantRequest, TokenRefused> {
+        let own = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
+        GrantRequest::read(&parameters(text), &own)
+    }
+
+    #[test]
+    fn both_grants_are_read() {
+        let code = read("grant_type=authorization_code&code=c&redirect_uri=r&code_verifier=v");
+        let expected = GrantRequest::AuthorizationCode {
+            code: "c".into(),
+            redirect_uri: "r".to_owned(),
+            code_verifier: "v".into(),
+        };
+        assert_eq!(code, Ok(expected));
+        let refresh = read(
+            "grant_type=refresh_token&refresh_token=t&scope=a&resource=https://mcp.example.com/mcp",
+        );
+        let expected = GrantRequest::RefreshToken {
+            token: "t".into(),
+            scope: Some("a".to_owned()),
+        };
+        assert_eq!(refresh, Ok(expected));
+    }
+
+    #[test]
+    fn incomplete_and_foreign_requests_are_refused() {
+        let check = |text: &str, expected: TokenRefused| {
+            assert_eq!(read(text), Err(expected), "{text}");
+        };
+        let invalid = TokenRefused::InvalidRequest;
+        check("", invalid);
+        check(
+            "grant_type=authorization_code&code=c&redirect_uri=r",
+            invalid,
+        );
+        check(
+            "grant_type=authorization_code&code=c&code_verifier=v",
+            invalid,
+        );
+        check(
+            "grant_type=authorization_code&redirect_uri=r&code_verifier=v",
+            invalid,
+        );
+        check("grant_type=refresh_token", invalid);
+        check(
+            "grant_type=refresh_token&refresh_token=t&refresh_token=u",
+            invalid,
+        );
+        for grant in ["password", "client_credentials", "implicit"] {
+            let text = format!("grant_type={grant}");
+            check(&text, TokenRefused::UnsupportedGrantType);
+        }
+        check(
+            "grant_type=refresh_token&refresh_token=t&resource=https://other.example.com",
+            TokenRefused::InvalidTarget,
+        );
+    }
+
+    #[test]
+    fn clients_say_who_they_are_in_one_way() {
+        let read = |headers: &[&str], text: &str| PresentedClient::read(headers, &parameters(text));
+        let public = read(&[], "client_id=c").unwrap();
+        assert_eq!((public.client_id.as_str(), public.secret), ("c", None));
+        let post = read(&[], "client_id=c&client_secret=s").unwrap();
+        assert_eq!(post.secret, Some("s".into()));
+
+        let secret = Secret::new("s:t ü");
+        let client = ClientAuthentication::Basic {
+            client_id: "https://a/b",
+            client_secret: &secret,
+        };
+        let header = client.authorization().unwrap();
+        let basic = read(&[header.expose()], "client_id=https://a/b").unwrap();
+        assert_eq!(basic.client_id, "https://a/b");
+        assert_eq!(basic.secret, Some(secret));
+        assert!(basic.in_header);
+
+        let refused = |headers: &[&str], text: &str| read(headers, text).unwrap_err();
+        let invalid = TokenRefused::InvalidRequest;
+        assert_eq!(refused(&[], ""), invalid);
+        assert_eq!(refused(&[], "client_id=c&client_id=d"), invalid);
+        assert_eq!(refused(&[header.expose()], "client_id=other"), invalid);
+        assert_eq!(refused(&[header.expose()], "client_secret=s"), invalid);
+        assert_eq!(refused(&[header.expose(), "Basic YTpi"], ""), invalid);
+        for header in ["Basic", "Basic %", "Basic YQ==", "Bearer abc", ""] {
+            let refused = refused(&[header], "client_id=c");
+            assert_eq!(refused, TokenRefused::InvalidClient, "{header}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! ID tokens that come straight from the token endpoint of an identity provider.
+//!
+//! OpenID Connect Core 1.0, section 3.1.3.7: the TLS connection to the token endpoint stands for the signature, so what
+//! remains is who gave it out, whom it is for, and when.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use toolwire_types::auth::{AccessTokenClaims, OneOrMany, Secret};
+
+/// How many seconds clocks may differ.
+const LEEWAY: u64 = 60;
+
+/// Reads who a user is.
+///
+/// # Errors
+/// When it is no token, of another issuer, for another client, or over.
+pub fn read(
+    token: &Secret,
+    issuer: &str,
+    client_id: &str,
+    now: u64,
+) -> Result<AccessTokenClaims, IdTokenRefused> {
+    let mut parts = token.expose().split('.');
+    let (Some(_), Some(payload), Some(_), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(IdTokenRefused::Malformed);
+    };
+    let payload = URL_SAFE_NO_PAD.decode(payload);
+    let payload = payload.map_err(|_| IdTokenRefused::Malformed)?;
+    let claims: AccessTokenClaims =
+        serde_json::from_slice(&payload).map_err(|_| IdTokenRefused::Malformed)?;
+    if claims.iss.as_deref() != Some(issuer) {
+        return Err(IdTokenRefused::OtherIssuer);
+    }
+    let is_ours = match &claims.aud {
+        Some(OneOrMany::One(audience)) => audience == client_id,
+        Some(OneOrMany::Many(audiences)) => audiences.iter().any(|one| one == client_id),
+        None => false,
+    };
+    if !is_ours {
+        return Err(IdTokenRefused::OtherClient);
+    }
+    if claims
+        .exp
+        .is_none_or(|end| end.saturating_add(LEEWAY) <= now)
+    {
+        return Err(IdTokenRefused::Over);
+    }
+    match claims.sub.as_deref() {
+        None | Some("") => Err(IdTokenRefused::NoSubject),
+        Some(_) => Ok(claims),
+    }
+}
+
+/// Why an ID token says nothing about a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IdTokenRefused {
+    /// It is no token.
+    Malformed,
+    /// Another issuer gave it out.
+    OtherIssuer,
+    /// It is for another client.
+    OtherClient,
+    /// Its time is over.
+    Over,
+    /// It names nobody.
+    NoSubject,
+}
+
+impl fmt::Display for IdTokenRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "the ID token cannot be read",
+            Self::OtherIssuer => "the ID token is of another issuer",
+            Self::OtherClient => "the ID token is for another client",
+            Self::Over => "the ID token's time is over",
+            Self::NoSubject => "the ID token names nobody",
+        })
+    }
+}
+
+impl std::error::Error for IdTokenRefused {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn judged(claims: &Value) -> Result<String, IdTokenRefused> {
+        let payload = URL_SAFE_NO_PAD.encode(claims.to_string());
+        let token = Secret::new(format!("e30.{payload}.sig"));
+        let claims = read(&token, "https://idp.example", "us", 1_000)?;
+        Ok(claims.sub.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_token_for_us_names_its_user() {
+        for audience in [json!("us"), json!(["other", "us"])] {
+            let claims =
+                json!({"iss": "https://idp.example", "aud": audience, "exp": 1_060, "sub": "ann"});
+            assert_eq!(judged(&claims).as_deref(), Ok("ann"));
+        }
+    }
+
+    #[test]
+    fn every_other_token_is_refused() {
+        let check = |member: &str, value: Value, expected: IdTokenRefused| {
+            let mut claims =
+                json!({"iss": "https://idp.example", "aud": "us", "exp": 2_000, "sub": "ann"});
+            claims[member] = value;
+            assert_eq!(judged(&claims), Err(expected), "{claims}");
+        };
+        check(
+            "iss",
+            json!("https://evil.example"),
+            IdTokenRefused::OtherIssuer,
+        );
+        check("iss", Value::Null, IdTokenRefused::OtherIssuer);
+        check("aud", json!("them"), IdTokenRefused::OtherClient);
+        check("aud", json!([]), IdTokenRefused::OtherClient);
+        check("aud", Value::Null, IdTokenRefused::OtherClient);
+        check("exp", json!(940), IdTokenRefused::Over);
+        check("exp", Value::Null, IdTokenRefused::Over);
+        check("sub", json!(""), IdTokenRefused::NoSubject);
+        check("sub", Value::Null, IdTokenRefused::NoSubject);
+    }
+
+    #[test]
+    fn clocks_may_differ_by_a_minute() {
+        let at = |exp: u64| {
+            judged(&json!({"iss": "https://idp.example", "aud": "us", "exp": exp, "sub": "ann"}))
+        };
+        assert!(at(941).is_ok());
+        assert_eq!(at(940), Err(IdTokenRefused::Over));
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        for text in ["", "a", "a.b", "a.!.c", "a.e30.c.d", "a.W10.c"] {
+            let read = read(&Secret::new(text), "i", "us", 0);
+            assert_eq!(read.unwrap_err(), IdTokenRefused::Malformed, "{text}");
+        }
+    }
+}
