@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 use toolwire_proto::auth::scopes::ScopeSet;
@@ -22,6 +23,9 @@ pub struct TokenInfo {
     pub client_id: Option<String>,
     /// The scopes it grants.
     pub scopes: Vec<String>,
+    /// When it stops being good, with whatever leeway whoever verified it gives to clocks. Streams that were opened with it
+    /// end then; those of a token without an end do not.
+    pub expires_at: Option<SystemTime>,
     /// All claims of the token.
     pub claims: Map<String, Value>,
 }
@@ -104,6 +108,7 @@ impl fmt::Debug for TokenInfo {
             .field("subject", &self.subject)
             .field("client_id", &self.client_id)
             .field("scopes", &self.scopes)
+            .field("expires_at", &self.expires_at)
             .field("claims", &self.claims.keys().collect::<Vec<_>>())
             .finish()
     }

@@ -1,13 +1,14 @@
 //! News that travel between the nodes of one service.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{ErrorObject, RawJson, RequestId};
 
-use crate::engine::BoxFuture;
-use crate::store::StoreFuture;
+use crate::engine::{BoxFuture, TokenInfo};
+use crate::store::{StoreFuture, token_record};
 
 /// One message on the bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +66,13 @@ pub enum SessionSignal {
         id: RequestId,
     },
     /// The client sent a message to a stream of the 2024-11-05 transport.
-    Message(RawJson),
+    Message {
+        /// The message.
+        message: RawJson,
+        /// What the token says that it came with.
+        #[serde(with = "token_record")]
+        token: Arc<TokenInfo>,
+    },
     /// A stream of changes is read on another node now, and pushed to from there.
     Moved {
         /// The name of the stream.

@@ -1,11 +1,11 @@
-//! What several nodes of one service may share: sessions, streams that can be resumed, news of changes, and which request
-//! states were used.
+//! What several nodes of one service may share: sessions, streams that can be resumed, news of changes, which request
+//! states were used, and what an OAuth proxy remembers.
 //!
-//! All but the last are for the HTTP transport, and only for clients of the 2025 revisions; a 2026-07-28 request carries
+//! All but the last two are for the HTTP transport, and only for clients of the 2025 revisions; a 2026-07-28 request carries
 //! everything itself, and has to be remembered only where its state must not be used twice. The defaults keep everything in memory, within bounds. An implementation over a network makes any
 //! node able to serve any request; [`contract`] holds the tests it has to pass.
 //!
-//! Every call takes the principal. A record of somebody else is treated exactly as one that does not exist, and how long
+//! Every call about sessions and streams takes the principal. A record of somebody else is treated exactly as one that does not exist, and how long
 //! anything lives is the store's business, so that no node sweeps away what another one uses.
 
 mod bus;
@@ -13,7 +13,9 @@ pub mod contract;
 mod events;
 mod memory;
 mod nonces;
+mod proxy;
 mod sessions;
+mod token_record;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -21,10 +23,11 @@ use std::fmt;
 pub use bus::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
 pub use events::{EventLog, LogEntry, Replay, StreamKey};
 pub use memory::{
-    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
-    MemorySessionStore,
+    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemoryProxyLimits,
+    MemoryProxyStore, MemorySessionLimits, MemorySessionStore,
 };
 pub use nonces::NonceStore;
+pub use proxy::{ProxyRecord, ProxyStore};
 pub use sessions::{SessionRecord, SessionStore, StoredSession};
 
 use crate::engine::BoxFuture;

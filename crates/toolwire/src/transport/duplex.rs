@@ -29,6 +29,7 @@ use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::hub::Listening;
 use crate::transport::batch;
+use crate::transport::chunk::Chunk;
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenStream};
 use crate::transport::out_stream::OutStream;
@@ -41,6 +42,7 @@ const OVERLOAD_PATIENCE: Duration = Duration::from_millis(250);
 /// The loop of one connection.
 pub(crate) struct Duplex {
     server: Server,
+    /// That of the messages which are read now.
     context: Arc<StdioContext>,
     limits: Limits,
     decoder: LineDecoder,
@@ -72,7 +74,7 @@ impl Duplex {
             _legacy: server.hub().listen(Arc::new(listener)),
             context: Arc::new(StdioContext {
                 out,
-                caller: Caller::new(timeout),
+                caller: Arc::new(Caller::new(timeout)),
                 state,
                 token,
             }),
@@ -88,13 +90,13 @@ impl Duplex {
     }
 
     /// Serves until the client hangs up, stops reading, or the server shuts down.
-    pub(crate) async fn run(mut self, mut chunks: mpsc::Receiver<Vec<u8>>) {
+    pub(crate) async fn run(mut self, mut chunks: mpsc::Receiver<Chunk>) {
         let broken = self.out().broken().clone();
         let shutdown = self.server.shutdown().clone();
         loop {
             tokio::select! {
                 chunk = chunks.recv() => match chunk {
-                    Some(chunk) => self.on_chunk(&chunk, &chunks).await,
+                    Some(chunk) => self.on_chunk(chunk, &chunks).await,
                     None => break self.on_end_of_input(&chunks).await,
                 },
                 Some(_) = self.tasks.join_next() => {}
@@ -109,8 +111,12 @@ impl Duplex {
         self.out().close();
     }
 
-    async fn on_chunk(&mut self, mut chunk: &[u8], input: &mpsc::Receiver<Vec<u8>>) {
-        while let Some(frame) = self.decoder.next_frame(&mut chunk) {
+    async fn on_chunk(&mut self, chunk: Chunk, input: &mpsc::Receiver<Chunk>) {
+        if let Some(token) = chunk.token {
+            self.context = Arc::new(self.context.of(token));
+        }
+        let mut bytes = chunk.bytes.as_slice();
+        while let Some(frame) = self.decoder.next_frame(&mut bytes) {
             match frame {
                 Frame::Line(line) => self.on_line(&line, input).await,
                 Frame::TooLong => self.refuse_unreadable(too_long(self.limits.message_bytes)),
@@ -122,7 +128,7 @@ impl Duplex {
         while self.tasks.try_join_next().is_some() {}
     }
 
-    async fn on_line(&mut self, line: &[u8], input: &mpsc::Receiver<Vec<u8>>) {
+    async fn on_line(&mut self, line: &[u8], input: &mpsc::Receiver<Chunk>) {
         if !self.wait_for_room(input).await {
             return;
         }
@@ -137,7 +143,7 @@ impl Duplex {
 
     /// A client that sends without reading waits here, not in our memory. False when nobody will read the answer: the
     /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
-    async fn wait_for_room(&self, input: &mpsc::Receiver<Vec<u8>>) -> bool {
+    async fn wait_for_room(&self, input: &mpsc::Receiver<Chunk>) -> bool {
         loop {
             tokio::select! {
                 biased;
@@ -356,7 +362,7 @@ impl Duplex {
     }
 
     /// The client hung up: what it still waits for is finished, within bounds.
-    async fn on_end_of_input(&mut self, input: &mpsc::Receiver<Vec<u8>>) {
+    async fn on_end_of_input(&mut self, input: &mpsc::Receiver<Chunk>) {
         if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
             // A torn last line is nobody's request.
             if strict_json::read(&line, &strict_json::Limits::default()).is_ok() {

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::Error;
 use crate::server::Server;
+use crate::transport::chunk::Chunk;
 use crate::transport::duplex::Duplex;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
@@ -28,7 +29,7 @@ use crate::transport::out_stream::OutStream;
 /// ```
 #[derive(Debug)]
 pub struct InProcess {
-    to_server: Option<mpsc::Sender<Vec<u8>>>,
+    to_server: Option<mpsc::Sender<Chunk>>,
     from_server: Arc<OutStream>,
     serving: JoinHandle<()>,
 }
@@ -71,7 +72,10 @@ impl InProcess {
     /// When the server has ended the connection.
     pub async fn send_bytes(&self, bytes: Vec<u8>) -> Result<(), Error> {
         match &self.to_server {
-            Some(to_server) => to_server.send(bytes).await.map_err(|_| Error::closed()),
+            Some(to_server) => {
+                let sent = to_server.send(bytes.into()).await;
+                sent.map_err(|_| Error::closed())
+            }
             None => Err(Error::closed()),
         }
     }

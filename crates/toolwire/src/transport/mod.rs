@@ -3,6 +3,7 @@
 mod batch;
 #[cfg(feature = "client")]
 pub(crate) mod child;
+mod chunk;
 mod duplex;
 #[cfg(feature = "http-server")]
 pub mod http;

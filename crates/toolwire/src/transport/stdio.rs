@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Error;
 use crate::server::Server;
+use crate::transport::chunk::Chunk;
 use crate::transport::duplex::Duplex;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
@@ -144,13 +145,16 @@ impl Server {
 }
 
 /// Feeds the connection until the input ends or nobody listens.
-fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Vec<u8>>) {
+fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
     let mut buffer = vec![0; CHUNK];
     loop {
         match input.read(&mut buffer) {
             Ok(0) => return,
             Ok(read) => {
-                if chunks.blocking_send(buffer[..read].to_vec()).is_err() {
+                if chunks
+                    .blocking_send(buffer[..read].to_vec().into())
+                    .is_err()
+                {
                     return;
                 }
             }

@@ -13,10 +13,22 @@ use crate::transport::outlet::{Outlet as _, ask};
 #[derive(Debug)]
 pub struct StdioContext {
     pub(super) out: Arc<OutStream>,
-    pub(super) caller: Caller,
+    pub(super) caller: Arc<Caller>,
     pub(super) state: Arc<ConnectionState>,
-    /// Who opened the connection, where tokens say so.
+    /// Who sends, where tokens say so.
     pub(super) token: Option<Arc<TokenInfo>>,
+}
+
+impl StdioContext {
+    /// The context of what somebody else sends on the same connection.
+    pub(super) fn of(&self, token: Arc<TokenInfo>) -> Self {
+        Self {
+            out: Arc::clone(&self.out),
+            caller: Arc::clone(&self.caller),
+            state: Arc::clone(&self.state),
+            token: Some(token),
+        }
+    }
 }
 
 impl TransportContext for StdioContext {

@@ -10,7 +10,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions};
 use toolwire::{Error, Server};
@@ -101,6 +101,25 @@ async fn closed(mut client: TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let _ = within(client.read_to_end(&mut rest)).await;
     rest
+}
+
+#[tokio::test]
+async fn a_socket_that_listens_already_is_served() {
+    let socket = TcpListener::bind("127.0.0.1:0").await;
+    let socket = socket.expect("there is a free port");
+    let address = socket.local_addr().expect("it is bound");
+    let server = server();
+    let options = HttpOptions::new().without_signals();
+    let listener =
+        HttpListener::from_listener(server.clone(), socket, options).expect("it listens");
+    assert_eq!(listener.local_address(), address);
+    let running = Running {
+        address,
+        server,
+        task: tokio::spawn(listener.run()),
+    };
+    running.still_serves().await;
+    running.end().await;
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+mod properties;
+
 use serde_json::{Value, json};
 
 use super::test_keys::TestKey;

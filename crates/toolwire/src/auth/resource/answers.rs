@@ -15,7 +15,8 @@ use crate::engine::since_epoch;
 /// How long an answer is believed, unless told otherwise: so long a token that was taken back goes on working.
 const DEFAULT_TIME: Duration = Duration::from_secs(30);
 
-/// The longest that an answer is believed.
+/// The longest that an answer is believed, and the life of a token whose issuer does not say when it ends: what was opened
+/// with it ends then, and it is asked about again.
 const MOST_TIME: Duration = Duration::from_secs(60 * 60);
 
 /// How many answers are kept.
@@ -52,7 +53,7 @@ impl Answers {
         self.time = time.min(MOST_TIME);
     }
 
-    /// What a token says: from memory, or else by asking. An answer without an end ends when it is forgotten.
+    /// What a token says: from memory, or else by asking.
     pub(super) async fn about(
         &self,
         token: &Secret,
@@ -69,8 +70,7 @@ impl Answers {
         let mut lifetime = self.time;
         if let Some(claims) = &mut answer {
             let now = since_epoch();
-            let forgotten = (now + self.time).as_secs() + 1;
-            let end = *claims.exp.get_or_insert(forgotten);
+            let end = *claims.exp.get_or_insert((now + MOST_TIME).as_secs());
             lifetime = lifetime.min(Duration::from_secs(end).saturating_sub(now));
         }
         self.kept().keep(fingerprint, answer.clone(), lifetime);

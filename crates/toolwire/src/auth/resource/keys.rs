@@ -9,8 +9,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use toolwire_proto::auth::endpoints;
-use toolwire_proto::auth::metadata_rules::{IssuerPolicy, check_identity};
+use toolwire_proto::auth::metadata_rules::{IssuerPolicy, keys_url};
 use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
 use toolwire_proto::auth::well_known::server_metadata_urls;
 use toolwire_types::ProtocolVersion;
@@ -185,14 +184,10 @@ impl Keys {
         for url in urls {
             match self.fetcher.get::<AuthorizationServerMetadata>(&url).await {
                 Ok(metadata) => {
-                    check_identity(&metadata, issuer, IssuerPolicy::new(version))
-                        .map_err(|refused| FetchError::unusable(issuer, refused.to_string()))?;
-                    let named = metadata.jwks_uri.ok_or_else(|| {
-                        FetchError::unusable(issuer, "it names no keys".to_owned())
-                    })?;
-                    endpoints::check_named_by(&named, issuer)
-                        .map_err(|invalid| FetchError::unusable(issuer, invalid.to_string()))?;
-                    return Ok(named);
+                    let named = keys_url(&metadata, issuer, IssuerPolicy::new(version));
+                    return named
+                        .map(str::to_owned)
+                        .map_err(|refused| FetchError::unusable(issuer, refused.to_string()));
                 }
                 Err(error) => problem = error,
             }

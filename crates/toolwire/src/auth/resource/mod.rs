@@ -19,6 +19,7 @@ pub use provider_tokens::{GitHubTokens, GoogleTokens};
 pub use verifier::{TokenPurpose, TokenRejected, TokenVerifier};
 
 use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -151,6 +152,12 @@ impl ResourceServer {
             subject: claims.sub.clone(),
             client_id: client_of(&claims).map(str::to_owned),
             scopes: scopes.iter().map(str::to_owned).collect(),
+            // An end that no calendar has is none.
+            expires_at: self
+                .purpose
+                .rules
+                .end_of(&claims)
+                .and_then(|end| UNIX_EPOCH.checked_add(Duration::from_secs(end))),
             ..TokenInfo::default()
         };
         // Sessions belong to whom a token names; those of nobody would belong to all such tokens.
@@ -264,3 +271,6 @@ fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationRefus
 fn now() -> u64 {
     since_epoch().as_secs()
 }
+
+#[cfg(test)]
+mod properties;

@@ -13,7 +13,9 @@ use crate::engine::BoxFuture;
 /// [`FixedTokens`](super::FixedTokens), or one of your own.
 ///
 /// It finds out what a token says. Whether that is good for this server (its issuer, whom it is for, its times, its
-/// scopes) is judged by the resource server afterwards, so no verifier can forget to.
+/// scopes) is judged by the resource server afterwards, so no verifier can forget to. So the claims have to name the
+/// issuer (`iss`), whom the token is for (`aud`), its end (`exp`), and a subject (`sub`) or a client (`client_id`); scopes
+/// are in `scope` or `scp`. Handlers see all of them in [`TokenInfo`](crate::TokenInfo), the token itself is not kept.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify access tokens",
     note = "implement `TokenVerifier` for it, or use `JwtVerifier`, `Introspection` or `FixedTokens`"

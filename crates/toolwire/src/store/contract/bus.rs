@@ -1,12 +1,13 @@
 //! What holds for every bus.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::timeout;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{ErrorObject, RawJson, RequestId};
 
+use crate::engine::TokenInfo;
 use crate::store::contract::{fresh, ok, soon};
 use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
 
@@ -81,7 +82,10 @@ fn all_news() -> Vec<News> {
         SessionSignal::Cancelled {
             id: RequestId::from("a b"),
         },
-        SessionSignal::Message(RawJson::from(serde_json::json!({ "jsonrpc": "2.0" }))),
+        SessionSignal::Message {
+            message: RawJson::from(serde_json::json!({ "jsonrpc": "2.0" })),
+            token: Arc::new(ann()),
+        },
         SessionSignal::Ended,
     ];
     let changes = [
@@ -100,6 +104,19 @@ fn all_news() -> Vec<News> {
         .map(News::Change)
         .chain(signals)
         .collect()
+}
+
+fn ann() -> TokenInfo {
+    let mut token = TokenInfo {
+        valid: true,
+        subject: Some("ann".to_owned()),
+        expires_at: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)),
+        ..TokenInfo::default()
+    };
+    token
+        .claims
+        .insert("iss".to_owned(), "https://auth.example.com".into());
+    token
 }
 
 fn numbered(number: u32) -> News {

@@ -6,11 +6,13 @@
 mod bus;
 mod events;
 mod nonces;
+mod proxy;
 mod sessions;
 
 pub use bus::MemoryBus;
 pub use events::{MemoryEventLog, MemoryEventLogLimits};
 pub use nonces::MemoryNonceStore;
+pub use proxy::{MemoryProxyLimits, MemoryProxyStore};
 pub use sessions::{MemorySessionLimits, MemorySessionStore};
 
 use std::time::Duration;

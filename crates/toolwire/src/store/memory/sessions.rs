@@ -1,6 +1,7 @@
 //! Sessions in memory.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ impl MemorySessionLimits {
 }
 
 /// Keeps sessions in the memory of this process.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MemorySessionStore {
     limits: MemorySessionLimits,
     sessions: Mutex<Sessions>,
@@ -79,6 +80,15 @@ impl MemorySessionStore {
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemorySessionStore {
+    /// The ids of sessions are handles, so none prints.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemorySessionStore")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 

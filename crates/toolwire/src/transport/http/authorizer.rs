@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_types::{ErrorObject, ResponseId};
 
@@ -35,6 +35,62 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
 
     /// A JSON document that anybody may read at a path of this host: metadata.
     fn document(&self, path: &str) -> Option<Bytes>;
+
+    /// Whether there is something at a path of this host that anybody may ask for besides documents: the endpoints of an
+    /// authorization server, say. By default there is not.
+    fn public_route(&self, path: &str) -> Option<PublicRoute> {
+        let _ = path;
+        None
+    }
+
+    /// Answers a request at a [`public_route`](Self::public_route), which has passed the guards of the endpoint.
+    fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        drop(request);
+        let mut answer = Response::new(Bytes::new());
+        *answer.status_mut() = StatusCode::NOT_FOUND;
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// Something at a path that anybody may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PublicRoute {
+    /// The method, which stands in `Allow` when another one is used: `GET` or `POST`.
+    pub method: &'static str,
+    /// How many bytes the body of a request may have; a longer one gets 413.
+    pub body_bytes: usize,
+    /// Whether web pages of allowed origins may read the answer. What is meant for people they may not.
+    pub for_pages: bool,
+}
+
+impl PublicRoute {
+    /// A route for people: GET without a body, and no page may read the answer.
+    #[must_use]
+    pub const fn get() -> Self {
+        Self {
+            method: "GET",
+            body_bytes: 0,
+            for_pages: false,
+        }
+    }
+
+    /// A route that takes a body.
+    #[must_use]
+    pub const fn post(body_bytes: usize) -> Self {
+        Self {
+            method: "POST",
+            body_bytes,
+            for_pages: false,
+        }
+    }
+
+    /// The same, and web pages of allowed origins may read the answer.
+    #[must_use]
+    pub const fn for_pages(mut self) -> Self {
+        self.for_pages = true;
+        self
+    }
 }
 
 /// A request that is turned away, and how its sender can do better.

@@ -21,7 +21,8 @@ pub struct HttpLimits {
     pub idle_connection: Duration,
     /// How long the body of a request may take to arrive; then it gets 408. 30 s.
     pub body_deadline: Duration,
-    /// How long finding out who is calling may take; then a request gets 503. 15 s.
+    /// How long finding out who is calling may take, and whatever else an authorizer serves; then a request gets 503.
+    /// 15 s.
     pub authorization_deadline: Duration,
     /// How many requests may run at once; one more gets 503. 10,000.
     pub requests_in_flight: usize,

@@ -21,14 +21,16 @@ mod modern;
 mod node;
 mod options;
 mod post;
+mod public;
 mod running;
 mod service;
 mod slots;
 mod stalls;
 mod stream_context;
 mod stream_queue;
+mod token_end;
 
-pub use authorizer::{AuthorizationRefusal, Authorizer};
+pub use authorizer::{AuthorizationRefusal, Authorizer, PublicRoute};
 pub use body::HttpBody;
 pub use limits::HttpLimits;
 pub use listener::HttpListener;

@@ -18,13 +18,14 @@ use crate::transport::http::post::Post;
 use crate::transport::http::running::{OnDisconnect, Running, Work};
 use crate::transport::http::stream_context::Peer;
 use crate::transport::http::stream_queue::StreamQueue;
+use crate::transport::http::token_end;
 use crate::transport::listen::ListenStream;
 use crate::transport::outlet::Outlet;
 
 /// Serves an admitted request.
 pub(super) async fn serve(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
     let served = if admitted.method.name() == "subscriptions/listen" {
-        listen(post.endpoint, &admitted)
+        listen(post, &admitted)
     } else {
         start(post, admitted)
     };
@@ -93,19 +94,26 @@ fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> Answer {
     answer::error(status, ResponseId::Id(id.clone()), error)
 }
 
-/// Opens a stream of changes.
-fn listen(endpoint: &Arc<Endpoint>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
+/// Opens a stream of changes, which lasts as long as the server and the token.
+fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
+    let endpoint = post.endpoint;
     let slot = endpoint.stream_slot()?;
     let queue = Arc::new(StreamQueue::new(endpoint.options.limits.outbox()));
     let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
     let stream = ListenStream::open(&endpoint.server, admitted, outlet)
         .map_err(|error| refuse(&admitted.id, admitted.era, error))?;
     let shutdown = endpoint.server.shutdown().clone();
+    let token_end = token_end::of(post.auth.as_deref());
     let source = ListenEvents {
         queue,
         stream: Some(stream),
         endpoint: Arc::clone(endpoint),
-        shutdown: Box::pin(async move { shutdown.cancelled().await }),
+        over: Box::pin(async move {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = token_end::passed(token_end) => {}
+            }
+        }),
     };
     let answer = endpoint.stream(Box::new(source), Some(slot));
     Ok(Started::Answered(answer))
@@ -117,12 +125,12 @@ struct ListenEvents {
     /// `None` once it is concluded.
     stream: Option<ListenStream>,
     endpoint: Arc<Endpoint>,
-    shutdown: BoxFuture<'static, ()>,
+    over: BoxFuture<'static, ()>,
 }
 
 impl EventSource for ListenEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
-        if self.stream.is_some() && self.shutdown.as_mut().poll(cx).is_ready() {
+        if self.stream.is_some() && self.over.as_mut().poll(cx).is_ready() {
             let stream = self.stream.take().expect("it was there a line above");
             stream.conclude(&self.endpoint.server);
         }

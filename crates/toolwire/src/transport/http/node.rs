@@ -145,8 +145,8 @@ impl Endpoint {
             News::Change(change) => drop(self.server.hub().publish_here(&change)),
             News::Session {
                 session,
-                signal: SessionSignal::Message(message),
-            } => self.http_with_sse.deliver(&session, &message),
+                signal: SessionSignal::Message { message, token },
+            } => self.http_with_sse.deliver(&session, &message, token),
             News::Session { session, signal } => {
                 let Some(live) = self.live.find(&session) else {
                     return;
@@ -159,7 +159,7 @@ impl Endpoint {
                     SessionSignal::Moved { stream } => live.hand_over(&stream),
                     SessionSignal::Ended => live.end(),
                     // Handled above: streams of that transport are no sessions of this kind.
-                    SessionSignal::Message(_) => {}
+                    SessionSignal::Message { .. } => {}
                 }
             }
         }

@@ -13,7 +13,7 @@ use http_body::Body;
 use tokio::runtime::Handle;
 use toolwire_types::ResponseId;
 
-use crate::engine::{BoxFuture, CatchPanic, Principal, TokenInfo};
+use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
@@ -22,7 +22,7 @@ use crate::transport::http::incoming::{self, Unread};
 use crate::transport::http::legacy::{http_with_sse, streams};
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
-use crate::transport::http::{authorizer, cors, guard, message};
+use crate::transport::http::{authorizer, cors, guard, message, public};
 
 /// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
 ///
@@ -100,9 +100,10 @@ impl HttpService {
     {
         let (mut parts, body) = request.into_parts();
         let answer = match self.check(&parts) {
-            Ok(()) => match self.document(&parts) {
-                Some(document) => document,
-                None => self.answer(&mut parts, body).await,
+            Ok(()) => match (self.document(&parts), public::route(&self.endpoint, &parts)) {
+                (Some(document), _) => document,
+                (None, Some(route)) => public::serve(&self.endpoint, route, &parts, body).await,
+                (None, None) => self.answer(&mut parts, body).await,
             },
             Err(answer) => answer,
         };
@@ -129,8 +130,8 @@ impl HttpService {
         let parts = &*parts;
         let mut answer = match route {
             Ok(Route::Post) => self.post(parts, body).await,
-            Ok(Route::Get) => streams::get(&self.without_message(parts)).await,
-            Ok(Route::Delete) => streams::delete(&self.without_message(parts)).await,
+            Ok(Route::Get) => streams::get(&self.received(parts)).await,
+            Ok(Route::Delete) => streams::delete(&self.received(parts)).await,
             Ok(Route::OpenStream) => self
                 .open_stream(parts)
                 .await
@@ -250,7 +251,8 @@ impl HttpService {
 
     async fn open_stream(&self, parts: &Parts) -> Result<Answer, Answer> {
         self.endpoint.node.join(&self.endpoint);
-        http_with_sse::open(&self.endpoint, &parts.headers, principal(parts)).await
+        let token = token(parts).unwrap_or_default();
+        http_with_sse::open(&self.endpoint, &parts.headers, token).await
     }
 
     async fn stream_message<B>(&self, parts: &Parts, body: B) -> Result<Answer, Answer>
@@ -260,11 +262,10 @@ impl HttpService {
     {
         guard::check_content(&parts.headers)?;
         let message = self.read(body).await?;
-        self.endpoint.node.join(&self.endpoint);
-        http_with_sse::take(&self.endpoint, parts, &principal(parts), &message).await
+        http_with_sse::take(&self.received(parts), &message).await
     }
 
-    fn without_message<'a>(&'a self, parts: &'a Parts) -> Post<'a> {
+    fn received<'a>(&'a self, parts: &'a Parts) -> Post<'a> {
         self.endpoint.node.join(&self.endpoint);
         Post::new(&self.endpoint, parts, token(parts))
     }
@@ -298,16 +299,11 @@ impl Path {
     }
 }
 
-fn principal(parts: &Parts) -> Principal {
-    let token = parts.extensions.get::<TokenInfo>();
-    token.map_or_else(Principal::anonymous, Principal::of)
-}
-
 fn token(parts: &Parts) -> Option<Arc<TokenInfo>> {
     parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
 }
 
-fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
+pub(super) fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
     match unread {
         Unread::TooLong => answer::refuse_and_close(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -55,6 +55,10 @@ impl ClientBuilder {
             Some(client) => client,
             None => Arc::new(HyperHttp::new()) as Arc<dyn HttpClient>,
         };
+        let client = match &self.http.layer {
+            Some(layer) => layer(client, &uri, &self.config.login_wait),
+            None => client,
+        };
         let dial = HttpDial {
             endpoint: Endpoint {
                 client,

@@ -27,3 +27,11 @@ mod wire;
 pub use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
 pub use hyper_http::HyperHttp;
 pub use proxy::HttpProxies;
+#[cfg(feature = "oauth-client")]
+pub(crate) use redirect::is_same_origin;
+
+/// Whether a URI names the machine we run on.
+#[cfg(feature = "oauth-client")]
+pub(crate) fn is_this_machine(uri: &http::Uri) -> bool {
+    place::Place::of(uri).is_ok_and(|place| place.is_this_machine())
+}

@@ -74,7 +74,7 @@ pub(super) fn shown(uri: &Uri) -> String {
 }
 
 /// Whether what is meant for one place may be sent to the other.
-pub(super) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
+pub(crate) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme()
         && Place::of(one).is_ok_and(|place| Place::of(other).is_ok_and(|other| place == other))
 }

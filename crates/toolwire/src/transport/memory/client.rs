@@ -15,6 +15,7 @@ use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 use crate::server::Server;
+use crate::transport::chunk::Chunk;
 use crate::transport::duplex::Duplex;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
@@ -92,11 +93,11 @@ impl Dial for InProcessDial {
 /// The way to the server: lines, as on a pipe.
 #[derive(Debug)]
 struct Lines {
-    to_server: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
+    to_server: Mutex<Option<mpsc::Sender<Chunk>>>,
 }
 
 impl Lines {
-    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
+    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Chunk>>> {
         self.to_server
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -110,7 +111,7 @@ impl SendMessage for Lines {
             let mut line = Vec::with_capacity(message.len() + 1);
             encode_line(&mut line, &message);
             let sender = sender.ok_or_else(Error::closed)?;
-            sender.send(line).await.map_err(|_| Error::closed())
+            sender.send(line.into()).await.map_err(|_| Error::closed())
         })
     }
 }

@@ -45,7 +45,12 @@ impl Issuer {
     }
 
     pub(crate) fn sign(&self, header: &Value, claims: &Value) -> String {
-        let encode = |json: &Value| URL_SAFE_NO_PAD.encode(json.to_string());
+        self.sign_text(&header.to_string(), &claims.to_string())
+    }
+
+    /// The same for texts that need not be JSON.
+    pub(crate) fn sign_text(&self, header: &str, claims: &str) -> String {
+        let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
         let signed = format!("{}.{}", encode(header), encode(claims));
         let signature = self
             .key
@@ -59,8 +64,7 @@ impl Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let name = format!("http://{}", listener.local_addr().unwrap());
         let metadata = json!({
-            "issuer": name, "token_endpoint": format!("{name}/token"),
-            "jwks_uri": format!("{name}/keys"), "response_types_supported": ["code"],
+            "issuer": name, "jwks_uri": format!("{name}/keys"),
         });
         let keys = serde_json::to_string(&self.keys()).unwrap();
         tokio::spawn(async move {

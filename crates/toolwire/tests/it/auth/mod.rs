@@ -6,11 +6,12 @@
 )]
 
 mod failures;
-mod guarded;
-mod issuer;
+pub(crate) mod guarded;
+pub(crate) mod issuer;
 mod metadata;
 mod old_transport;
 mod principals;
 mod proofs;
 mod scopes;
+mod stream_ends;
 mod tokens;

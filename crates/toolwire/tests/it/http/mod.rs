@@ -29,5 +29,5 @@ mod rows_hosts;
 mod rows_routing;
 pub(crate) mod session;
 pub(crate) mod socket;
-mod stage;
+pub(crate) mod stage;
 mod table;

@@ -149,3 +149,15 @@ impl Request {
         request.body(body).unwrap()
     }
 }
+
+#[cfg(feature = "resource-server")]
+impl Request {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let mut headers = self.headers.iter();
+        headers.any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+}

@@ -157,6 +157,12 @@ impl Head {
         value
     }
 
+    /// All headers of that name, which is written in lower case.
+    pub(crate) fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h str> {
+        let values = self.headers.iter().filter(move |(own, _)| own == name);
+        values.map(|(_, value)| value.as_str())
+    }
+
     pub(crate) fn is_event_stream(&self) -> bool {
         self.header("content-type") == Some("text/event-stream")
     }

@@ -7,6 +7,6 @@ mod failures;
 mod http2;
 mod pool;
 mod proxies;
-mod raw;
+pub(crate) mod raw;
 mod redirects;
-mod tls;
+pub(crate) mod tls;

@@ -4,20 +4,19 @@
 //! has to say goes out on the stream, and only there. The connection lives in the node that has the stream. Its record in
 //! the session store says whose it is, so that any node can check a POST and pass it on.
 //!
-//! A handler is not told which token a message came with: the token of the stream and those of the messages may differ,
-//! and one connection has one context. Tools that ask for scopes refuse here.
+//! The token of the stream and those of the messages may differ, as long as they speak for the same principal. A handler
+//! sees that of its message. The stream lasts until the last of them ends.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use tokio::sync::mpsc;
-use toolwire_proto::envelope::Envelope;
+use toolwire_proto::admit::{self, Facts};
+use toolwire_proto::envelope::{Envelope, RequestEnvelope};
 use toolwire_proto::features::HTTP_WITH_SSE;
 use toolwire_proto::http::is_session_id;
+use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::sse::SseEvent;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
@@ -29,7 +28,9 @@ use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::endpoint::{Endpoint, random_name};
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::guard;
+use crate::transport::http::legacy::open_streams::{NotTaken, Place};
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::post::Post;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
 
@@ -38,13 +39,6 @@ pub(crate) const STREAM_PATH: &str = "/sse";
 /// Where the messages of clients go.
 pub(crate) const MESSAGE_PATH: &str = "/message";
 
-/// How many messages of one client may wait for its connection. It reads them at once, unless the client does not take
-/// its answers; so this holds a burst, and bounds what a client that only sends costs.
-const WAITING_MESSAGES: usize = 16;
-
-/// How long a message waits for a place before it is refused: bursts pass.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// Where a chunk of the answer ends, so that a burst does not become one huge piece of memory.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -52,7 +46,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) async fn open(
     endpoint: &Arc<Endpoint>,
     headers: &HeaderMap,
-    principal: Principal,
+    token: Arc<TokenInfo>,
 ) -> Result<Answer, Answer> {
     guard::check_accept_events(headers)?;
     let slot = endpoint.stream_slot()?;
@@ -61,7 +55,7 @@ pub(crate) async fn open(
     let lease = Lease {
         sessions: Arc::clone(&options.sessions),
         key: store_key(&id),
-        principal,
+        principal: Principal::of(&token),
         idle: options.limits.session_idle,
         interval: options.limits.keep_alive,
     };
@@ -70,9 +64,10 @@ pub(crate) async fn open(
         .await
         .map_err(|error| answer::store_failed(&error))?;
     let out = Arc::new(OutStream::new(options.limits.outbox()));
-    let (sender, chunks) = mpsc::channel(WAITING_MESSAGES);
+    let streams = &endpoint.http_with_sse;
+    let (place, messages, token_end) = streams.enter(&lease.key, &token);
     let connection = Duplex::opened_by(
-        Some(Arc::new(TokenInfo::default())),
+        Some(token),
         endpoint.server.clone(),
         Arc::clone(&out),
         connection_limits(&options.limits),
@@ -80,21 +75,24 @@ pub(crate) async fn open(
     let events = StreamEvents {
         endpoint_event: Some(format!("{MESSAGE_PATH}?sessionId={id}")),
         next: None,
-        _place: endpoint.http_with_sse.enter(&lease.key, sender),
+        _place: place,
         out: Arc::clone(&out),
     };
-    tokio::spawn(serve(connection, chunks, out, lease));
+    let streams = Arc::clone(streams);
+    tokio::spawn(async move {
+        let ending = async {
+            token_end.passed().await;
+            streams.close(&lease.key);
+        };
+        serve(connection.run(messages), &out, &lease, ending).await;
+    });
     Ok(endpoint.stream(Box::new(events), Some(slot)))
 }
 
 /// Takes a message for a stream.
-pub(crate) async fn take(
-    endpoint: &Arc<Endpoint>,
-    parts: &Parts,
-    principal: &Principal,
-    message: &[u8],
-) -> Result<Answer, Answer> {
-    let key = match session_of(parts.uri.query()) {
+pub(crate) async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
+    let endpoint = post.endpoint;
+    let key = match session_of(post.parts.uri.query()) {
         Named::Session(id) => store_key(id),
         Named::Nothing => return Err(missing_session()),
         Named::Nonsense => return Err(unknown_session()),
@@ -103,18 +101,18 @@ pub(crate) async fn take(
     let _slot = endpoint.request_slot()?;
     let options = &endpoint.options;
     let idle = options.limits.session_idle;
-    match options.sessions.touch(&key, principal, idle).await {
+    match options.sessions.touch(&key, &post.principal(), idle).await {
         Ok(true) => {}
         Ok(false) => return Err(unknown_session()),
         Err(error) => return Err(answer::store_failed(&error)),
     }
-    check_message(message)?;
+    check_message(post, message)?;
+    let token = post.auth.clone().unwrap_or_default();
     if let Some(stream) = endpoint.http_with_sse.find(&key) {
-        return match tokio::time::timeout(PATIENCE, stream.send(to_line(message))).await {
-            Ok(Ok(())) => Ok(answer::empty(StatusCode::ACCEPTED)),
-            // The client has just left.
-            Ok(Err(_)) => Err(unknown_session()),
-            Err(_) => Err(answer::unavailable(
+        return match stream.send(message, token).await {
+            Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
+            Err(NotTaken::Gone) => Err(unknown_session()),
+            Err(NotTaken::Full) => Err(answer::unavailable(
                 "the client does not read its stream as fast as it sends",
             )),
         };
@@ -125,7 +123,8 @@ pub(crate) async fn take(
     let text = String::from_utf8_lossy(message).into_owned();
     let message = RawJson::from_string(text)
         .map_err(|_| answer::refuse(StatusCode::BAD_REQUEST, "the message cannot be passed on"))?;
-    match endpoint.signal(&key, SessionSignal::Message(message)).await {
+    let signal = SessionSignal::Message { message, token };
+    match endpoint.signal(&key, signal).await {
         Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
         Err(error) => Err(answer::store_failed(&error)),
     }
@@ -170,9 +169,10 @@ fn unknown_session() -> Answer {
     )
 }
 
-/// Refuses what the connection could not read as one message.
-fn check_message(message: &[u8]) -> Result<(), Answer> {
+/// Refuses what the connection could not read as one message, and what its sender may not do.
+fn check_message(post: &Post<'_>, message: &[u8]) -> Result<(), Answer> {
     let (id, error) = match strict_json::read(message, &strict_json::Limits::default()) {
+        Ok(Envelope::Request(request)) => return check_scopes(post, &request),
         Ok(Envelope::Batch(_)) => (
             None,
             ErrorObject::invalid_request("send one message at a time: there are no batches here"),
@@ -184,15 +184,26 @@ fn check_message(message: &[u8]) -> Result<(), Answer> {
     Err(answer::error(StatusCode::BAD_REQUEST, id, error))
 }
 
-/// A message as the connection reads it. JSON has line breaks only between its tokens, where a space means the same.
-fn to_line(message: &[u8]) -> Vec<u8> {
-    let mut line = Vec::with_capacity(message.len() + 1);
-    line.extend(message.iter().map(|byte| match byte {
-        b'\n' | b'\r' => b' ',
-        other => *other,
-    }));
-    line.push(b'\n');
-    line
+/// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": a client is told at once what it needs. Whether its
+/// connection, which may be on another node, is ready for the request is judged there; so are the scopes, again.
+fn check_scopes(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Result<(), Answer> {
+    let snapshot = &post.snapshot;
+    let admitted = admit::admit(
+        request,
+        &Facts {
+            supported: &snapshot.supported,
+            lifecycle: Lifecycle::Initialized {
+                version: HTTP_WITH_SSE,
+            },
+            headers: None,
+            is_custom_method: &|name| snapshot.methods.contains_key(name),
+            require_initialized: false,
+        },
+    );
+    match admitted.ok().and_then(|one| post.lacks_scopes(&one)) {
+        Some(refusal) => Err(refusal.answer(ResponseId::Id(request.id.clone()))),
+        None => Ok(()),
+    }
 }
 
 fn connection_limits(http: &HttpLimits) -> Limits {
@@ -207,17 +218,21 @@ fn connection_limits(http: &HttpLimits) -> Limits {
     }
 }
 
-/// Runs a connection to its end, and keeps its record for as long.
+/// Runs a connection to its end, and keeps its record for as long. The third is done when the client may no longer be
+/// served: then nothing more is taken from it, and what runs is finished, within the bounds of every hang-up.
 async fn serve(
-    connection: Duplex,
-    chunks: mpsc::Receiver<Vec<u8>>,
-    out: Arc<OutStream>,
-    lease: Lease,
+    running: impl Future<Output = ()>,
+    out: &OutStream,
+    lease: &Lease,
+    ending: impl Future<Output = ()>,
 ) {
-    let running = connection.run(chunks);
     tokio::pin!(running);
     tokio::select! {
         () = &mut running => {}
+        () = ending => {
+            lease.give_back().await;
+            return running.await;
+        }
         () = lease.lost() => {
             tracing::warn!("the session of a stream is gone, so the stream ends");
             out.fail();
@@ -266,54 +281,6 @@ impl Lease {
         if let Err(error) = deleted {
             tracing::warn!(%error, "the session of a stream that ended is left to expire");
         }
-    }
-}
-
-/// The streams this node has, by the names of their sessions in the store.
-#[derive(Debug, Default)]
-pub(crate) struct OpenStreams {
-    by_key: Mutex<HashMap<String, mpsc::Sender<Vec<u8>>>>,
-}
-
-impl OpenStreams {
-    fn enter(self: &Arc<Self>, key: &str, sender: mpsc::Sender<Vec<u8>>) -> Place {
-        self.lock().insert(key.to_owned(), sender);
-        Place {
-            streams: Arc::clone(self),
-            key: key.to_owned(),
-        }
-    }
-
-    fn find(&self, key: &str) -> Option<mpsc::Sender<Vec<u8>>> {
-        self.lock().get(key).cloned()
-    }
-
-    /// Feeds a message that another node took to its stream, if that is here. Its client was told already that it was
-    /// accepted, and the bus cannot wait: what finds no place is lost, as it would be on a bus that is away.
-    pub(crate) fn deliver(&self, key: &str, message: &RawJson) {
-        let Some(stream) = self.find(key) else {
-            return;
-        };
-        if let Err(error) = stream.try_send(to_line(message.get().as_bytes())) {
-            tracing::warn!(%error, "a message from another node found no place, and is lost");
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Vec<u8>>>> {
-        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The place of a stream among those of this node; free again when it is dropped.
-#[derive(Debug)]
-struct Place {
-    streams: Arc<OpenStreams>,
-    key: String,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.streams.lock().remove(&self.key);
     }
 }
 

@@ -18,6 +18,7 @@ use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::push::PushReader;
 use crate::transport::http::legacy::stream_control::{Attachment, Ending};
+use crate::transport::http::token_end;
 
 /// What a reader needs for as long as it reads.
 pub(crate) struct Reading {
@@ -32,6 +33,8 @@ pub(crate) struct Reading {
     pub(crate) session_idle: Duration,
     /// Ends the stream, for streams that never end by themselves.
     pub(crate) shutdown: Option<Cancellation>,
+    /// Ends such a stream, too: the client comes back with another token, and loses nothing.
+    pub(crate) token_end: Option<Instant>,
     /// Says that somebody reads what is pushed.
     pub(crate) _push: Option<PushReader>,
 }
@@ -169,6 +172,7 @@ impl Reading {
             },
             () = self.session.ended.cancelled() => Step::End,
             () = shutdown => Step::End,
+            () = token_end::passed(self.token_end) => Step::End,
             step = self.read(after, self.interval) => {
                 self.keep_session().await;
                 step

@@ -7,6 +7,7 @@ pub(super) mod batch;
 pub(super) mod http_with_sse;
 pub(super) mod live_session;
 mod log_events;
+pub(super) mod open_streams;
 pub(super) mod push;
 pub(super) mod requests;
 pub(super) mod standing;

@@ -222,7 +222,7 @@ async fn stream(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>, running: Ru
     }
     let control = session.stream(&name);
     running.context.set_control(Arc::clone(&control));
-    let reading = endpoint.reading(&session, &control, None);
+    let reading = endpoint.reading(&session, &control, None, None);
     let preface = preface(endpoint, &session, &control);
     tokio::spawn(pump(
         Arc::clone(endpoint),
@@ -326,6 +326,7 @@ impl Endpoint {
         session: &Arc<LiveSession>,
         control: &Arc<StreamControl>,
         push: Option<PushReader>,
+        token_end: Option<Instant>,
     ) -> Reading {
         let options = &self.options;
         Reading {
@@ -339,6 +340,7 @@ impl Endpoint {
             session_idle: options.limits.session_idle,
             // What answers a request ends with it; what is pushed would never end.
             shutdown: push.as_ref().map(|_| self.server.shutdown().clone()),
+            token_end,
             _push: push,
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
+use tokio::time::Instant;
 use toolwire_proto::event_id::EventId;
 use toolwire_types::ResponseId;
 
@@ -19,6 +20,7 @@ use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::legacy::stream_control::StreamControl;
 use crate::transport::http::post::Post;
 use crate::transport::http::slots::StreamSlot;
+use crate::transport::http::token_end;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -35,9 +37,10 @@ pub(crate) async fn get(post: &Post<'_>) -> Answer {
         Ok(session) => session,
         Err(answer) => return answer,
     };
+    let token_end = token_end::of(post.auth.as_deref());
     let outcome = match guard::text(headers, &LAST_EVENT_ID) {
-        Ok(None) => open(post.endpoint, session).await,
-        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id)).await,
+        Ok(None) => open(post.endpoint, session, token_end).await,
+        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
         Err(()) => Err(unknown_event()),
     };
     outcome.unwrap_or_else(|answer| answer)
@@ -58,7 +61,11 @@ pub(crate) async fn delete(post: &Post<'_>) -> Answer {
     }
 }
 
-async fn open(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>) -> Result<Answer, Answer> {
+async fn open(
+    endpoint: &Arc<Endpoint>,
+    session: Arc<LiveSession>,
+    token_end: Option<Instant>,
+) -> Result<Answer, Answer> {
     let slot = endpoint.stream_slot()?;
     let name = random_name(PUSH_STREAM, 16).map_err(|error| answer::store_failed(&error))?;
     let key = StreamKey::new(&session.id, &name);
@@ -67,7 +74,7 @@ async fn open(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>) -> Result<Ans
     let control = session.stream(&name);
     let preface = preface(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
-    let reading = endpoint.reading(&session, &control, push);
+    let reading = endpoint.reading(&session, &control, push, token_end);
     let events = LogEvents::new(reading, 0, None, preface);
     Ok(stream(endpoint, slot, events))
 }
@@ -76,6 +83,7 @@ async fn resume(
     endpoint: &Arc<Endpoint>,
     session: Arc<LiveSession>,
     last: Option<EventId<'_>>,
+    token_end: Option<Instant>,
 ) -> Result<Answer, Answer> {
     let last = last.ok_or_else(unknown_event)?;
     // Before the stream is taken over from whoever reads it.
@@ -93,8 +101,8 @@ async fn resume(
         Replay::Gap { .. } | Replay::Unknown => return Err(unknown_event()),
     }
     let control = session.stream(last.stream());
-    let push = if last.stream().starts_with(ANSWER_STREAM) {
-        None
+    let (push, token_end) = if last.stream().starts_with(ANSWER_STREAM) {
+        (None, None)
     } else {
         // Whichever node pushed into this stream stops now: this one does.
         let signal = SessionSignal::Moved {
@@ -102,9 +110,9 @@ async fn resume(
         };
         let told = endpoint.signal(&session.id, signal).await;
         told.map_err(|error| answer::store_failed(&error))?;
-        read_pushed(endpoint, &session, &control)
+        (read_pushed(endpoint, &session, &control), token_end)
     };
-    let reading = endpoint.reading(&session, &control, push);
+    let reading = endpoint.reading(&session, &control, push, token_end);
     let events = LogEvents::new(reading, last.sequence(), Some(replay), None);
     Ok(stream(endpoint, slot, events))
 }

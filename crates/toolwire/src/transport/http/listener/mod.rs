@@ -65,7 +65,19 @@ impl HttpListener {
         address: impl ToSocketAddrs,
         options: HttpOptions,
     ) -> Result<Self, Error> {
-        let listener = bind(address).await?;
+        Self::from_listener(server, bind(address).await?, options)
+    }
+
+    /// Serves on a listener of your own: where options depend on the port that was chosen, as the address of a protected
+    /// server does, or where another process has bound it.
+    ///
+    /// # Errors
+    /// When its address cannot be read.
+    pub fn from_listener(
+        server: Server,
+        listener: TcpListener,
+        options: HttpOptions,
+    ) -> Result<Self, Error> {
         let local_address = listener
             .local_addr()
             .map_err(|error| Error::io("the address bound to cannot be read", error))?;

@@ -1,0 +1,151 @@
+//! Whatever issuers and clients send, nobody gets in who may not, and nothing panics.
+
+use std::sync::{Arc, LazyLock, Mutex};
+
+use http::Request;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
+use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse};
+
+use super::config::tests::ISSUER;
+use super::*;
+use crate::auth::canned_http::CannedHttp;
+use crate::auth::fetch::GuardedFetcher;
+use crate::auth::jws::test_keys::TestKey;
+
+const RESOURCE: &str = "https://mcp.example.com/mcp";
+
+/// Everything that was fetched is this text.
+fn fetching(text: String) -> GuardedFetcher {
+    GuardedFetcher::with_http_client(CannedHttp::new(move |_| (200, text.clone())))
+}
+
+fn by_keys(fetcher: GuardedFetcher) -> ResourceServer {
+    let config = ResourceServerConfig::new(RESOURCE, [ISSUER]);
+    config.with_fetcher(fetcher).build().unwrap()
+}
+
+fn by_asking(fetcher: GuardedFetcher) -> ResourceServer {
+    let url = "https://auth.example.com/introspect";
+    let asking = Introspection::new(url, "app", &"password".into(), fetcher).unwrap();
+    let config = ResourceServerConfig::new(RESOURCE, [ISSUER]);
+    config.with_verifier(asking).build().unwrap()
+}
+
+/// Whom a server lets in by a header.
+fn let_in(server: &ResourceServer, authorization: &[u8]) -> Option<TokenInfo> {
+    let mut request = Request::new(());
+    let value = HeaderValue::from_bytes(authorization).ok()?;
+    request.headers_mut().insert(AUTHORIZATION, value);
+    let (head, ()) = request.into_parts();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(server.authorize(&head)).ok()
+}
+
+/// A good token, and the keys it can be verified with.
+static SIGNED: LazyLock<(String, Value)> = LazyLock::new(|| {
+    let key = TestKey::new(SigningAlgorithm::EdDsa);
+    let claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 6000});
+    let token = key.token(&json!({"alg": "EdDSA"}), &claims);
+    (token, json!({"keys": [key.public()]}))
+});
+
+/// A text with one piece replaced by another.
+fn changed(text: &str, at: &Index, count: usize, piece: &str) -> String {
+    let mut characters: Vec<char> = text.chars().collect();
+    let at = at.index(characters.len());
+    let end = characters.len().min(at + count);
+    characters.splice(at..end, piece.chars());
+    characters.into_iter().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_header_is_judged(bytes in prop::collection::vec(0x20..=0xff_u8, 0..200)) {
+        let keys = SIGNED.1.to_string();
+        let server = by_keys(fetching(keys));
+        let scheme = |name: &str| [name.as_bytes(), b" ", &bytes].concat();
+        for header in [bytes.clone(), scheme("Bearer"), scheme("DPoP"), scheme("bearer")] {
+            prop_assert!(let_in(&server, &header).is_none());
+        }
+    }
+
+    #[test]
+    fn whatever_metadata_and_keys_are_nobody_else_gets_in_by_them(
+        text in any::<String>(),
+        (at, count) in (any::<Index>(), 0..30_usize),
+        piece in "[\\[\\]{}\":,a-z0-9]{0,6}",
+    ) {
+        let header = format!("Bearer {}", SIGNED.0);
+        let metadata = json!({"issuer": ISSUER, "jwks_uri": "https://auth.example.com/keys"});
+        let metadata = changed(&metadata.to_string(), &at, count, &piece);
+        for text in [text, metadata] {
+            let server = by_keys(fetching(text));
+            prop_assert!(let_in(&server, header.as_bytes()).is_none());
+        }
+        // Keys may be the same after a change that means nothing.
+        let fetcher = fetching(changed(&SIGNED.1.to_string(), &at, count, &piece));
+        let verifier = JwtVerifier::new(Vec::<String>::new(), &fetcher);
+        let url = "https://auth.example.com/keys";
+        let verifier = verifier.with_keys_at(ISSUER, url, &fetcher).unwrap();
+        let config = ResourceServerConfig::new(RESOURCE, [ISSUER]).with_verifier(verifier);
+        let token = let_in(&config.build().unwrap(), header.as_bytes());
+        prop_assert!(token.is_none_or(|token| token.subject.as_deref() == Some("ann")));
+    }
+
+    #[test]
+    fn an_answer_about_a_token_lets_in_whom_it_names(
+        text in any::<String>(),
+        (at, count) in (any::<Index>(), 0..30_usize),
+        piece in "[\\[\\]{}\":,a-z0-9]{0,6}",
+    ) {
+        let good = json!({"active": true, "sub": "ann", "aud": RESOURCE, "scope": "read", "exp": now() + 60});
+        for text in [text, changed(&good.to_string(), &at, count, &piece)] {
+            let server = by_asking(fetching(text.clone()));
+            if let Some(token) = let_in(&server, b"Bearer opaque") {
+                let answer: IntrospectionResponse = serde_json::from_str(&text).unwrap();
+                prop_assert!(answer.active);
+                let AccessTokenClaims { sub, aud, .. } = answer.claims;
+                prop_assert!(aud.is_some_and(|aud| aud.iter().any(|one| one == RESOURCE)));
+                prop_assert_eq!(token.subject, sub.or(answer.username));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_good_ones_get_in() {
+    let (token, keys) = &*SIGNED;
+    let asked = Arc::new(Mutex::new(0));
+    let (counted, keys) = (Arc::clone(&asked), keys.to_string());
+    let http = CannedHttp::new(move |request| {
+        *counted.lock().unwrap() += 1;
+        let metadata = json!({"issuer": ISSUER, "jwks_uri": "https://auth.example.com/keys"});
+        match request.uri().path() {
+            "/keys" => (200, keys.clone()),
+            _ => (200, metadata.to_string()),
+        }
+    });
+    let server = by_keys(GuardedFetcher::with_http_client(http));
+    let ann = let_in(&server, format!("Bearer {token}").as_bytes()).unwrap();
+    assert_eq!(ann.subject.as_deref(), Some("ann"));
+    assert!(ann.expires_at.is_some());
+    assert_eq!(*asked.lock().unwrap(), 2);
+    let answer = json!({"active": true, "sub": "ann", "aud": RESOURCE});
+    let server = by_asking(fetching(answer.to_string()));
+    let ann = let_in(&server, b"Bearer opaque").unwrap();
+    // Nobody knows when that token ends, so whatever was opened with it ends after an hour.
+    let left = ann.expires_at.unwrap().duration_since(UNIX_EPOCH).unwrap() - since_epoch();
+    let hour = Duration::from_secs(3600 + 60);
+    assert!(
+        left <= hour && left > hour - Duration::from_secs(60),
+        "{left:?}"
+    );
+}

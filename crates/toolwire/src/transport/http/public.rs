@@ -1,0 +1,95 @@
+//! What an authorizer serves to anybody: behind the same guards and bounds as the endpoint itself.
+
+use std::error::Error as StdError;
+
+use http::request::Parts;
+use http::{Request, StatusCode};
+use http_body::Body;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::engine::CatchPanic;
+use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::authorizer::PublicRoute;
+use crate::transport::http::body::HttpBody;
+use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::service::refuse_unread;
+use crate::transport::http::{cors, incoming};
+
+/// What the path leads to, if it is the authorizer's.
+pub(super) fn route(endpoint: &Endpoint, parts: &Parts) -> Option<PublicRoute> {
+    let authorizer = endpoint.options.authorizer.as_ref()?;
+    authorizer.public_route(parts.uri.path())
+}
+
+/// Answers a request that has passed the guards.
+pub(super) async fn serve<B>(
+    endpoint: &Endpoint,
+    route: PublicRoute,
+    parts: &Parts,
+    body: B,
+) -> Answer
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let served = answer_within_bounds(endpoint, route, parts, body).await;
+    let mut answer = served.unwrap_or_else(|refusal| refusal);
+    if route.for_pages {
+        cors::expose(parts, &mut answer);
+    }
+    answer
+}
+
+async fn answer_within_bounds<B>(
+    endpoint: &Endpoint,
+    route: PublicRoute,
+    parts: &Parts,
+    body: B,
+) -> Result<Answer, Answer>
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    if parts.method.as_str() != route.method {
+        let preflight = route
+            .for_pages
+            .then(|| cors::preflight(parts, route.method));
+        return Err(preflight
+            .flatten()
+            .unwrap_or_else(|| answer::method_not_allowed(route.method)));
+    }
+    if endpoint.server.shutdown().is_cancelled() {
+        return Err(answer::unavailable("the server is shutting down"));
+    }
+    let _slot = endpoint.request_slot()?;
+    let limits = &endpoint.options.limits;
+    let body = incoming::read(body, route.body_bytes, limits.body_deadline)
+        .await
+        .map_err(|unread| refuse_unread(&unread, route.body_bytes))?;
+    let Some(authorizer) = &endpoint.options.authorizer else {
+        return Err(answer::refuse(
+            StatusCode::NOT_FOUND,
+            "there is nothing at this path",
+        ));
+    };
+    let request = Request::from_parts(parts.clone(), body);
+    let serving = CatchPanic::new(async { authorizer.serve_public(request).await });
+    match tokio::time::timeout(limits.authorization_deadline, serving).await {
+        Ok(Ok(answer)) => Ok(answer.map(HttpBody::full)),
+        Ok(Err(_)) => {
+            tracing::error!("an authorizer panicked while it answered a request");
+            let error = ErrorObject::internal("the request could not be answered");
+            Err(answer::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                ResponseId::Absent,
+                error,
+            ))
+        }
+        Err(_) => {
+            tracing::error!("an authorizer takes too long to answer a request");
+            Err(answer::unavailable(
+                "the request could not be answered in time",
+            ))
+        }
+    }
+}
