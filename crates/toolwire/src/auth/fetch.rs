@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use toolwire_proto::auth::addresses::is_global;
 use toolwire_proto::auth::endpoints;
@@ -81,70 +81,126 @@ impl GuardedFetcher {
     }
 
     /// Fetches a JSON document.
+    #[cfg(feature = "resource-server")]
     pub(crate) async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
-        let request = Request::builder().method(Method::GET);
-        self.fetch(url, request, Bytes::new()).await
+        let fetched = self.exchange(Method::GET, url, HeaderMap::new(), Bytes::new());
+        fetched.await?.document(url)
     }
 
     /// Sends a form and reads the JSON document that answers it.
+    #[cfg(feature = "resource-server")]
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         url: &str,
         form: &Secret,
         authorization: Option<&Secret>,
     ) -> Result<T, FetchError> {
-        let mut request = Request::builder().method(Method::POST).header(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/x-www-form-urlencoded"),
-        );
-        if let Some(authorization) = authorization {
-            request = request.header(AUTHORIZATION, sensitive(url, authorization)?);
-        }
-        let body = Bytes::copy_from_slice(form.expose().as_bytes());
-        self.fetch(url, request, body).await
+        let fetched = self.post_form(url, form, authorization, HeaderMap::new());
+        fetched.await?.document(url)
     }
 
     /// Sends a JSON document, which may hold a secret, and reads the one that answers it.
+    #[cfg(feature = "resource-server")]
     pub(crate) async fn post_json<T: DeserializeOwned>(
         &self,
         url: &str,
         document: &Secret,
         authorization: &Secret,
     ) -> Result<T, FetchError> {
-        let request = Request::builder()
-            .method(Method::POST)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .header(AUTHORIZATION, sensitive(url, authorization)?);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(AUTHORIZATION, sensitive(url, authorization)?);
         let body = Bytes::copy_from_slice(document.expose().as_bytes());
-        self.fetch(url, request, body).await
+        let fetched = self.exchange(Method::POST, url, headers, body);
+        fetched.await?.document(url)
     }
 
-    async fn fetch<T: DeserializeOwned>(
+    /// Sends a form.
+    pub(crate) async fn post_form(
         &self,
         url: &str,
-        request: http::request::Builder,
+        form: &Secret,
+        authorization: Option<&Secret>,
+        mut headers: HeaderMap,
+    ) -> Result<Fetched, FetchError> {
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(CONTENT_TYPE, form_type);
+        if let Some(authorization) = authorization {
+            headers.insert(AUTHORIZATION, sensitive(url, authorization)?);
+        }
+        let body = Bytes::copy_from_slice(form.expose().as_bytes());
+        self.exchange(Method::POST, url, headers, body).await
+    }
+
+    /// Sends a request and reads its answer, whatever its status.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
         body: Bytes,
-    ) -> Result<T, FetchError> {
+    ) -> Result<Fetched, FetchError> {
         endpoints::check(url).map_err(|invalid| FetchError::new(url, Problem::Url(invalid)))?;
-        let request = request
-            .uri(url)
-            .header(ACCEPT, HeaderValue::from_static("application/json"))
-            .header(USER_AGENT, HeaderValue::from_static(OWN_NAME))
-            .body(body)
-            .map_err(|_| FetchError::new(url, Problem::Request))?;
+        let request = Request::builder().method(method).uri(url).body(body);
+        let mut request = request.map_err(|_| FetchError::new(url, Problem::Request))?;
+        *request.headers_mut() = headers;
+        let own = request.headers_mut();
+        own.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        own.insert(USER_AGENT, HeaderValue::from_static(OWN_NAME));
         let fetching = async {
             let response = self.http.send(request).await.map_err(Problem::Http)?;
-            if response.status() != StatusCode::OK {
-                return Err(Problem::Status(response.status()));
-            }
-            let body = response.into_body().read_whole(self.bytes).await;
-            let body = body.map_err(Problem::Http)?;
-            serde_json::from_slice(&body).map_err(Problem::Json)
+            let (head, body) = response.into_parts();
+            let body = body.read_whole(self.bytes).await.map_err(Problem::Http)?;
+            Ok(Fetched {
+                status: head.status,
+                #[cfg(feature = "oauth-client")]
+                headers: head.headers,
+                body,
+            })
         };
         let fetched = tokio::time::timeout(self.time, fetching).await;
         fetched
             .unwrap_or(Err(Problem::Time(self.time)))
             .map_err(|problem| FetchError::new(url, problem))
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(crate) status: StatusCode,
+    #[cfg(feature = "oauth-client")]
+    pub(crate) headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Fetched {
+    /// The document of a successful answer.
+    pub(crate) fn document<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
+        if self.status != StatusCode::OK {
+            return Err(FetchError::new(url, Problem::Status(self.status)));
+        }
+        self.json(url)
+    }
+
+    /// The document about something that was made.
+    #[cfg(feature = "oauth-client")]
+    pub(crate) fn created<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
+        match self.status {
+            StatusCode::CREATED => self.json(url),
+            _ => self.document(url),
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| FetchError::new(url, Problem::Json(error)))
+    }
+
+    /// The document of a refusal, if it is one.
+    #[cfg(any(feature = "oauth-client", feature = "oauth-proxy"))]
+    pub(crate) fn refusal<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&self.body).ok()
     }
 }
 
@@ -183,16 +239,19 @@ enum Problem {
     Status(StatusCode),
     Time(Duration),
     Json(serde_json::Error),
+    #[cfg(feature = "resource-server")]
     Unusable(String),
 }
 
 impl FetchError {
     /// What was fetched from here, or would be, is of no use.
+    #[cfg(feature = "resource-server")]
     pub(crate) fn unusable(url: &str, why: String) -> Self {
         Self::new(url, Problem::Unusable(why))
     }
 
     /// The status of an answer that brought no document.
+    #[cfg(feature = "resource-server")]
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self.problem {
             Problem::Status(status) => Some(status),
@@ -218,6 +277,7 @@ impl fmt::Display for FetchError {
             Problem::Status(status) => write!(f, "{url:?} answered with {status}"),
             Problem::Time(time) => write!(f, "{url:?} took longer than {} s", time.as_secs()),
             Problem::Json(_) => write!(f, "{url:?} answered with something else than expected"),
+            #[cfg(feature = "resource-server")]
             Problem::Unusable(why) => write!(f, "{url:?}: {why}"),
         }
     }
@@ -229,7 +289,7 @@ impl std::error::Error for FetchError {
             Problem::Url(invalid) => Some(invalid),
             Problem::Http(failure) => Some(failure),
             Problem::Json(error) => Some(error),
-            Problem::Request | Problem::Status(_) | Problem::Time(_) | Problem::Unusable(_) => None,
+            _ => None,
         }
     }
 }

@@ -13,6 +13,7 @@ use toolwire_types::Implementation;
 
 use crate::client::cache::CacheOptions;
 use crate::client::handlers::Handlers;
+use crate::client::login_wait::LoginWait;
 
 /// The bounds of a client.
 ///
@@ -82,6 +83,7 @@ pub(crate) struct Config {
     #[cfg(feature = "schema-validation")]
     pub(crate) validates_output: bool,
     pub(crate) trace: Option<TraceSource>,
+    pub(crate) login_wait: LoginWait,
 }
 
 impl Default for Config {
@@ -97,6 +99,7 @@ impl Default for Config {
             #[cfg(feature = "schema-validation")]
             validates_output: false,
             trace: None,
+            login_wait: LoginWait::default(),
         }
     }
 }

@@ -80,7 +80,8 @@ impl Opening<'_> {
         link.speaks(version);
         if version.is_legacy() {
             let initialized = encode_notification("notifications/initialized", None);
-            within(self.config.limits.connect_timeout, link.send(initialized)).await?;
+            self.within(self.config.limits.connect_timeout, link.send(initialized))
+                .await?;
             link.ready();
         }
         Ok(())
@@ -141,7 +142,10 @@ impl Opening<'_> {
                     opened.link.close().await;
                     let inbox = self.inbox();
                     let opening = self.dial.open_http_with_sse(Arc::clone(&inbox));
-                    match within(self.config.limits.connect_timeout, opening).await {
+                    match self
+                        .within(self.config.limits.connect_timeout, opening)
+                        .await
+                    {
                         Ok(link) => {
                             *opened = Opened { link, inbox };
                             probe.on(ProbeEvent::HttpWithSseOpened)
@@ -239,8 +243,26 @@ impl Opening<'_> {
         // Until it is answered, the server is taken for one that speaks what it is asked in.
         opened.inbox.speaks(version);
         opened.link.speaks(version);
-        let answer = within(patience, opened.link.exchange(&request)).await?;
+        let answer = self
+            .within(patience, opened.link.exchange(&request))
+            .await?;
         answer.map_err(Error::from)
+    }
+
+    /// Waits no longer than this, unless a user has to log in meanwhile.
+    async fn within<T>(
+        &self,
+        patience: Duration,
+        future: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::pin!(future);
+        loop {
+            match tokio::time::timeout(patience, &mut future).await {
+                Ok(outcome) => return outcome,
+                Err(_) if self.config.login_wait.is_going_on() => {}
+                Err(_) => return Err(Error::timeout()),
+            }
+        }
     }
 
     fn meta(&self, version: ProtocolVersion) -> RequestMeta {
@@ -285,13 +307,4 @@ fn explain(failure: ProbeFailure, last_error: Option<Error>) -> Error {
         ) => error,
         (failure, _) => Error::protocol(failure.to_string()),
     }
-}
-
-async fn within<T>(
-    patience: Duration,
-    future: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    tokio::time::timeout(patience, future)
-        .await
-        .unwrap_or_else(|_| Err(Error::timeout()))
 }

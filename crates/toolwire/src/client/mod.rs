@@ -18,6 +18,7 @@ pub(crate) mod intake;
 pub(crate) mod link;
 mod list;
 mod listen;
+pub(crate) mod login_wait;
 mod methods;
 mod news;
 #[cfg(feature = "schema-validation")]

@@ -19,7 +19,6 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
-use crate::client::inbox::Inbox;
 use crate::client::link::{Answer, OutgoingRequest};
 use crate::client::session::Session;
 use crate::error::Error;
@@ -207,7 +206,10 @@ impl Client {
             let _turn = shared.turns.acquire().await.map_err(|_| Error::closed())?;
             session.link.exchange(&request).await
         };
-        let answer = before_deadline(patience, &alive, &session.inbox, exchange).await?;
+        // Who waits for an answer of this side, perhaps of a person, cannot go on alone.
+        let waits_for_us =
+            || session.inbox.is_answering() || shared.config.login_wait.is_going_on();
+        let answer = before_deadline(patience, &alive, waits_for_us, exchange).await?;
         answer.map_err(Error::from)
     }
 
@@ -232,7 +234,7 @@ impl Client {
 async fn before_deadline(
     patience: Patience,
     alive: &Notify,
-    inbox: &Inbox,
+    waits_for_us: impl Fn() -> bool,
     exchange: impl Future<Output = Result<Answer, Error>>,
 ) -> Result<Answer, Error> {
     tokio::pin!(exchange);
@@ -245,8 +247,7 @@ async fn before_deadline(
             answer = &mut exchange => return answer,
             () = alive.notified() => deadline = after(Instant::now(), patience.idle).min(latest),
             () = tokio::time::sleep_until(deadline) => {
-                // A server that waits for an answer of this side, perhaps of a person, cannot go on by itself.
-                if deadline >= latest || !inbox.is_answering() {
+                if deadline >= latest || !waits_for_us() {
                     return Err(Error::timeout());
                 }
                 deadline = after(Instant::now(), patience.idle).min(latest);

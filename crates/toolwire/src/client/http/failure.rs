@@ -18,6 +18,8 @@ pub enum HttpStep {
     Proxy,
     /// The TLS handshake.
     Tls,
+    /// Getting an access token, after the server refused the request without one.
+    Authorize,
     /// From the first byte of the request to the head of the answer.
     Send,
     /// Reading the answer: its head, or its body.
@@ -42,6 +44,7 @@ impl fmt::Display for HttpStep {
             Self::Connect => "connect",
             Self::Proxy => "proxy",
             Self::Tls => "tls",
+            Self::Authorize => "authorize",
             Self::Send => "send",
             Self::Receive => "receive",
             Self::Redirect => "redirect",

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use crate::client::ClientBuilder;
 use crate::client::http::HttpClient;
+use crate::client::login_wait::LoginWait;
 use crate::error::Error;
 
 /// The HTTP part of a builder.
@@ -14,9 +15,15 @@ use crate::error::Error;
 pub(crate) struct HttpClientOptions {
     /// Who speaks HTTP; the stack that comes with toolwire when nothing is said.
     pub(crate) client: Option<Arc<dyn HttpClient>>,
+    /// What is put around it for the endpoint it speaks to.
+    pub(crate) layer: Option<HttpLayer>,
     /// Headers that go with every request.
     pub(crate) headers: HeaderMap,
 }
+
+/// Makes an HTTP stack of another, for one endpoint.
+pub(crate) type HttpLayer =
+    Arc<dyn Fn(Arc<dyn HttpClient>, &Uri, &LoginWait) -> Arc<dyn HttpClient> + Send + Sync>;
 
 impl ClientBuilder {
     /// Lets something else speak HTTP: a configured [`HyperHttp`](crate::transport::http_client::HyperHttp), or a test.

@@ -1,65 +1,17 @@
 //! What is secret stays between the client and the origin it is meant for.
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
-
 use serde_json::json;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record as SpanRecord};
-use tracing::{Event, Metadata, Subscriber};
 
 use super::fake::{Fake, builder};
 use super::script::{Reply, Seen, event, legacy, modern};
 use crate::peer::within;
+use crate::traces::Traces;
 
 const TOKEN: &str = "very-secret-token";
 
-/// Writes down everything that is traced, at every level.
-#[derive(Clone, Default)]
-struct Traces(Arc<Mutex<String>>);
-
-impl Traces {
-    fn text(&self) -> String {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-impl Visit for Traces {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let mut text = self.0.lock().unwrap();
-        text.push_str(&format!("{field}={value:?} "));
-    }
-}
-
-impl Subscriber for Traces {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut self.clone());
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, values: &SpanRecord<'_>) {
-        values.record(&mut self.clone());
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
 #[tokio::test]
 async fn a_token_is_sent_and_never_shown() {
-    let traces = Traces::default();
-    let _guard = tracing::subscriber::set_default(traces.clone());
+    let (traces, _writing) = Traces::write_down();
     for script in [modern as fn(&Seen) -> Reply, legacy] {
         let server = Fake::start(move |seen| match seen.method() {
             "tools/call" => match seen.nth {

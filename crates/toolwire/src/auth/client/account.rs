@@ -1,0 +1,244 @@
+//! Logging in and out ahead of any call, and what is known about a login.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{Request, StatusCode, Uri};
+use toolwire_proto::auth::attempts::NextStep;
+use toolwire_proto::auth::token_request::RevokedToken;
+use toolwire_types::ProtocolVersion;
+
+use super::AuthError;
+use super::authorized::challenges_of;
+use super::config::OAuth;
+use super::flow::{Flow, RefusedRequest};
+use super::registration::Registrar;
+use super::store::{Records, StoredToken};
+use super::token_endpoint::TokenEndpoint;
+use crate::client::http::HttpClient as _;
+use crate::transport::http_client::HyperHttp;
+
+/// A login at a server, as it is kept.
+#[derive(Clone)]
+pub struct Account {
+    resource: String,
+    issuer: String,
+    token: StoredToken,
+}
+
+impl Account {
+    /// The server that the login is for.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// The authorization server that gave out the token.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The client that it was given to.
+    #[must_use]
+    pub fn client_id(&self) -> &str {
+        &self.token.client.client_id
+    }
+
+    /// Who logged in, as far as the authorization server said so.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        self.token.user.as_deref()
+    }
+
+    /// What was granted, separated by spaces; nothing is known when neither side named scopes.
+    #[must_use]
+    pub fn scopes(&self) -> Option<&str> {
+        self.token.scope.as_deref()
+    }
+
+    /// When the access token ends, in seconds since the Unix epoch, if that is known.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<u64> {
+        self.token.expires_at
+    }
+
+    /// Whether a new access token can be had without the user.
+    #[must_use]
+    pub fn can_refresh(&self) -> bool {
+        self.token.refresh_token.is_some()
+    }
+
+    /// Whether the token is bound to a key of this client.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.token.is_bound()
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Account")
+            .field("resource", &self.resource)
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of a login.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum LogOut {
+    /// There was none.
+    NobodyWasLoggedIn,
+    /// It is forgotten, and its tokens are worth nothing any more.
+    Revoked,
+    /// It is forgotten, but its tokens are good until they end, for this reason.
+    Forgotten(AuthError),
+}
+
+impl OAuth {
+    /// Logs in at a server now, before any call wants it; also when there is a login already.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, does not say who gives out its tokens, there is no token, or it cannot be kept.
+    pub async fn log_in(&self, url: &str) -> Result<Account, AuthError> {
+        let endpoint = endpoint_of(url)?;
+        let flow = Arc::new(self.flow(&endpoint));
+        let kept = flow.kept().await?;
+        let generation = kept.map_or(0, |held| held.token.generation);
+        let refused = self.knock(&endpoint, generation).await?;
+        let better = flow.improve(NextStep::Authorize, refused).await?;
+        if let Some(error) = better.not_kept {
+            return Err(error);
+        }
+        let kept = flow.records.last_token(&flow.resource()).await;
+        let issuer = kept.map_err(AuthError::of)?.map(|(issuer, _)| issuer);
+        Ok(Account {
+            resource: flow.resource(),
+            issuer: issuer.unwrap_or_default(),
+            token: better.held.token.clone(),
+        })
+    }
+
+    /// Forgets the login at a server, and has its tokens revoked where the authorization server can do that (RFC 7009).
+    ///
+    /// # Errors
+    /// When the store cannot be used. A token that cannot be revoked is forgotten all the same.
+    pub async fn log_out(&self, url: &str) -> Result<LogOut, AuthError> {
+        let flow = self.flow(&endpoint_of(url)?);
+        let resource = flow.resource();
+        let kept = flow.records.last_token(&resource).await;
+        let Some((issuer, token)) = kept.map_err(AuthError::of)? else {
+            return Ok(LogOut::NobodyWasLoggedIn);
+        };
+        let revoked = revoke(&flow, &issuer, &token).await;
+        let forgotten = flow.records.forget_token(&issuer, &resource).await;
+        forgotten.map_err(AuthError::of)?;
+        Ok(match revoked {
+            Ok(()) => LogOut::Revoked,
+            Err(error) => LogOut::Forgotten(error),
+        })
+    }
+
+    /// The login at a server that is kept, without asking anybody.
+    ///
+    /// # Errors
+    /// When the URL is none or the store cannot be used.
+    pub async fn account(&self, url: &str) -> Result<Option<Account>, AuthError> {
+        let flow = self.flow(&endpoint_of(url)?);
+        account(&flow.records, flow.resource()).await
+    }
+
+    /// All logins that are kept.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub async fn accounts(&self) -> Result<Vec<Account>, AuthError> {
+        let records = Records(Arc::clone(&self.config.store));
+        let mut accounts = Vec::new();
+        for resource in records.resources().await.map_err(AuthError::of)? {
+            accounts.extend(account(&records, resource).await?);
+        }
+        Ok(accounts)
+    }
+
+    /// Asks the server without a token, to see what it wants.
+    async fn knock(&self, endpoint: &Uri, generation: u64) -> Result<RefusedRequest, AuthError> {
+        let request = Request::get(endpoint).header(ACCEPT, "text/event-stream");
+        let request = request.body(Bytes::new()).map_err(AuthError::of)?;
+        let answer = match &self.config.http {
+            Some(http) => http.send(request).await,
+            None => HyperHttp::new().send(request).await,
+        };
+        let answer = answer.map_err(AuthError::of)?;
+        let challenges = challenges_of(&answer);
+        let scope = challenges
+            .iter()
+            .find_map(|challenge| challenge.scope.clone());
+        Ok(RefusedRequest {
+            scope,
+            challenges,
+            version: ProtocolVersion::LATEST,
+            generation,
+            // A server that asks for nothing and publishes nothing is most likely open to all.
+            allow_origin_server: self.config.allow_origin_server
+                && answer.status() == StatusCode::UNAUTHORIZED,
+            may_ask_user: true,
+        })
+    }
+}
+
+async fn account(records: &Records, resource: String) -> Result<Option<Account>, AuthError> {
+    let kept = records.last_token(&resource).await;
+    let kept = kept.map_err(AuthError::of)?;
+    Ok(kept.map(|(issuer, token)| Account {
+        resource,
+        issuer,
+        token,
+    }))
+}
+
+fn endpoint_of(url: &str) -> Result<Uri, AuthError> {
+    toolwire_proto::auth::endpoints::check(url).map_err(AuthError::of)?;
+    url.parse().map_err(AuthError::of)
+}
+
+/// Has the longest-lived token revoked; the others end with it (RFC 7009, section 2.1).
+async fn revoke(flow: &Flow, issuer: &str, token: &StoredToken) -> Result<(), AuthError> {
+    let refused = RefusedRequest {
+        challenges: Vec::new(),
+        scope: None,
+        version: ProtocolVersion::LATEST,
+        generation: 0,
+        allow_origin_server: false,
+        may_ask_user: false,
+    };
+    let server = flow.search(&refused).server(issuer).await?;
+    let Some(url) = server.revocation_endpoint.clone() else {
+        return Err(AuthError::new(format!("{issuer} revokes no tokens")));
+    };
+    let resource = flow.resource();
+    let registrar = Registrar {
+        config: &flow.config,
+        records: &flow.records,
+        fetcher: &flow.fetcher,
+        server: &server,
+        resource: &resource,
+    };
+    let client = registrar.client_of(token).await?;
+    let endpoint = TokenEndpoint {
+        fetcher: &flow.fetcher,
+        url: &url,
+        issuer,
+        client: &client,
+        proofs: None,
+    };
+    let revocation = match &token.refresh_token {
+        Some(token) => RevokedToken::Refresh(token),
+        None => RevokedToken::Access(&token.access_token),
+    };
+    endpoint.revoke(revocation).await
+}

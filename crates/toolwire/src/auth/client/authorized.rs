@@ -1,0 +1,203 @@
+//! An HTTP stack that brings a token along.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{Request, Response, Uri};
+use toolwire_proto::auth::attempts::{Attempts, NextStep, Refusal};
+use toolwire_proto::auth::challenge::{self, Challenge};
+use toolwire_proto::auth::denied_upgrades::operation;
+use toolwire_types::ProtocolVersion;
+
+use super::AuthError;
+use super::config::OAuth;
+use super::flow::{Flow, Held, RefusedRequest};
+use crate::auth::fetch::GuardedFetcher;
+use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use crate::client::login_wait::LoginWait;
+use crate::engine::BoxFuture;
+use crate::transport::http_client::{is_same_origin, is_this_machine};
+
+/// Sends requests to one endpoint with an access token, and gets one when it is refused.
+#[derive(Debug)]
+pub struct AuthorizedHttp<C> {
+    inner: C,
+    flow: Arc<Flow>,
+    endpoint: Uri,
+    origin: String,
+    login_wait: LoginWait,
+}
+
+impl<C: HttpClient> AuthorizedHttp<C> {
+    /// Brings tokens to an endpoint over this stack.
+    pub fn new(inner: C, oauth: OAuth, endpoint: &Uri) -> Self {
+        Self {
+            inner,
+            flow: Arc::new(oauth.flow(endpoint)),
+            origin: origin_of(endpoint),
+            endpoint: endpoint.clone(),
+            login_wait: LoginWait::default(),
+        }
+    }
+
+    /// Lets a client know when a user is asked.
+    pub(super) fn with_login_wait(mut self, wait: LoginWait) -> Self {
+        self.login_wait = wait;
+        self
+    }
+
+    async fn send_authorized(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<HttpBody>, HttpFailure> {
+        // A token is for one server, and for nobody else.
+        if !is_same_origin(request.uri(), &self.endpoint) {
+            return self.inner.send(request).await;
+        }
+        let version = version_of(&request);
+        let mut attempts = Attempts::new();
+        let mut may_take_over = true;
+        let mut held = self.flow.token().await.map_err(failure)?;
+        loop {
+            let attempt = self.with_token(&request, held.as_deref()).await?;
+            let response = self.inner.send(attempt).await?;
+            self.flow.proofs.learn(&self.origin, response.headers());
+            let challenges = challenges_of(&response);
+            let status = response.status().as_u16();
+            let Some((refusal, challenge)) = Refusal::read(status, &challenges) else {
+                return Ok(response);
+            };
+            let scope = challenge.and_then(|challenge| challenge.scope.clone());
+            let wanted = match &refusal {
+                Refusal::InsufficientScope(scopes) => scopes.clone(),
+                _ => None,
+            };
+            let attempts_before = attempts.clone();
+            let step = attempts.next(refusal, self.flow.has_refresh_token());
+            match &step {
+                NextStep::RepeatWithNonce => continue,
+                NextStep::GiveUp(why) => {
+                    tracing::debug!(%why, status, "the request stays refused");
+                    if let Some(scopes) = wanted {
+                        let operation = operation(request.body());
+                        self.flow.remember_denied(&operation, scopes);
+                    }
+                    return Ok(response);
+                }
+                NextStep::StepUp(scopes)
+                    if self.flow.was_denied(&operation(request.body()), scopes) =>
+                {
+                    return Ok(response);
+                }
+                _ => {}
+            }
+            let refused = RefusedRequest {
+                challenges,
+                scope,
+                version,
+                generation: held.as_ref().map_or(0, |held| held.token.generation),
+                allow_origin_server: self.flow.config.allow_origin_server,
+                may_ask_user: true,
+            };
+            let asks_user = self.flow.config.grant.needs_redirect();
+            let _waiting = asks_user.then(|| self.login_wait.begin());
+            match self.flow.improve(step, refused).await {
+                Ok(better) => {
+                    // Somebody else's token may be as old as ours. If it is, this was no attempt, once.
+                    if better.was_taken_over && may_take_over {
+                        may_take_over = false;
+                        attempts = attempts_before;
+                    }
+                    held = Some(better.held);
+                }
+                Err(error) => {
+                    if let Some(scopes) = wanted {
+                        let operation = operation(request.body());
+                        self.flow.remember_denied(&operation, scopes);
+                    }
+                    return Err(failure(error));
+                }
+            }
+        }
+    }
+
+    async fn with_token(
+        &self,
+        request: &Request<Bytes>,
+        held: Option<&Held>,
+    ) -> Result<Request<Bytes>, HttpFailure> {
+        let mut request = request.clone();
+        let Some(held) = held else {
+            return Ok(request);
+        };
+        if self.endpoint.scheme_str() != Some("https") && !is_this_machine(&self.endpoint) {
+            let what = "an access token is not sent over plain HTTP, where everybody on the way can read it";
+            let failure = HttpFailure::new(HttpStep::Prepare, what);
+            return Err(failure.with_advice("use the server's https URL"));
+        }
+        if held.token.is_bound() {
+            let url = request.uri().to_string();
+            let method = request.method().clone();
+            let token = Some(&held.token.access_token);
+            let headers = request.headers_mut();
+            let proving = self
+                .flow
+                .proofs
+                .prove(headers, &method, &url, &self.origin, token);
+            proving.await.map_err(failure)?;
+        }
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, held.header.clone());
+        Ok(request)
+    }
+}
+
+impl<C: HttpClient> HttpClient for AuthorizedHttp<C> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+        Box::pin(self.send_authorized(request))
+    }
+}
+
+impl OAuth {
+    /// The way to a token for one endpoint.
+    pub(super) fn flow(&self, endpoint: &Uri) -> Flow {
+        let fetcher = self.config.fetcher.clone();
+        let fetcher = fetcher.unwrap_or_else(|| match is_this_machine(endpoint) {
+            true => GuardedFetcher::with_this_machine(),
+            false => GuardedFetcher::new(),
+        });
+        Flow::new(self.config.clone(), endpoint.to_string(), fetcher)
+    }
+}
+
+fn origin_of(uri: &Uri) -> String {
+    let authority = uri.authority().map(http::uri::Authority::as_str);
+    let scheme = uri.scheme_str().unwrap_or_default();
+    format!("{scheme}://{}", authority.unwrap_or_default())
+}
+
+/// The revision that a request speaks; the newest while that is not known.
+fn version_of(request: &Request<Bytes>) -> ProtocolVersion {
+    let header = request.headers().get("mcp-protocol-version");
+    header
+        .and_then(|version| version.to_str().ok())
+        .and_then(|version| version.parse().ok())
+        .unwrap_or(ProtocolVersion::LATEST)
+}
+
+pub(super) fn challenges_of(response: &Response<HttpBody>) -> Vec<Challenge> {
+    let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    challenge::parse(headers.filter_map(|header| header.to_str().ok()))
+}
+
+fn failure(error: AuthError) -> HttpFailure {
+    HttpFailure::new(
+        HttpStep::Authorize,
+        "the server wants an access token, and there is none",
+    )
+    .with_source(error)
+}

@@ -1,0 +1,194 @@
+//! From a refused request to the authorization server that can help.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use toolwire_proto::auth::challenge::Challenge;
+use toolwire_proto::auth::dpop;
+use toolwire_proto::auth::metadata_rules::{
+    IssuerPolicy, check_identity, check_resource, check_server,
+};
+use toolwire_proto::auth::resource_indicator::ResourceIndicator;
+use toolwire_proto::auth::well_known::{DiscoveryPlan, OriginServer, server_metadata_urls};
+use toolwire_proto::features::VersionFeatures as _;
+use toolwire_types::ProtocolVersion;
+use toolwire_types::auth::{AuthorizationServerMetadata, ProtectedResourceMetadata};
+
+use super::AuthError;
+use crate::auth::fetch::{FetchError, Fetched, GuardedFetcher};
+
+/// Whom to ask for a token, and for what.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// What the token has to be for; nothing in revisions that do not say it.
+    pub(super) resource: Option<ResourceIndicator>,
+    pub(super) server: AuthorizationServerMetadata,
+    /// The scopes that the resource names for a beginning.
+    pub(super) scopes_supported: Option<Vec<String>>,
+    /// Whether the resource wants tokens that are bound to a key.
+    pub(super) wants_proofs: bool,
+}
+
+/// What the search depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) fetcher: &'a GuardedFetcher,
+    pub(super) endpoint: &'a str,
+    pub(super) version: ProtocolVersion,
+    /// Whether the server's own origin may be asked when it has no metadata, in revisions that no longer say so.
+    pub(super) allow_origin_server: bool,
+    /// Whether the grant sends the user to the server, which then needs PKCE.
+    pub(super) needs_redirect: bool,
+    /// Authorization servers that call themselves by another name.
+    pub(super) issuer_exceptions: &'a [(String, String)],
+}
+
+impl Search<'_> {
+    /// Finds the authorization server, as the challenges of a refused request say.
+    pub(super) async fn find(&self, challenges: &[Challenge]) -> Result<Found, AuthError> {
+        let named = challenges
+            .iter()
+            .find_map(|challenge| challenge.resource_metadata.as_deref());
+        let plan = DiscoveryPlan::new(self.endpoint, named, self.version, self.allow_origin_server)
+            .map_err(AuthError::of)?;
+        if let Some(refused) = &plan.refused {
+            tracing::warn!(%refused, "the metadata that the server names is not fetched");
+        }
+        let mut problem = None;
+        for url in &plan.resource_metadata {
+            match self.resource(url).await {
+                Ok(Some(metadata)) => return self.server_of(&metadata, challenges).await,
+                Ok(None) => {}
+                Err(error) => problem = Some(error),
+            }
+        }
+        match (plan.origin_server, problem) {
+            (Some(origin), _) => self.origin(&origin, challenges).await,
+            (None, Some(error)) => Err(AuthError::of(error)),
+            (None, None) => Err(AuthError::new(format!(
+                "{} does not say who gives out tokens for it",
+                self.endpoint
+            ))
+            .with_advice("it has to publish OAuth metadata (RFC 9728)")),
+        }
+    }
+
+    /// The metadata of the resource; `None` where there is none.
+    async fn resource(&self, url: &str) -> Result<Option<ProtectedResourceMetadata>, FetchError> {
+        let fetched = self.get(url).await?;
+        match fetched.status {
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(None),
+            _ => fetched.document(url).map(Some),
+        }
+    }
+
+    async fn server_of(
+        &self,
+        metadata: &ProtectedResourceMetadata,
+        challenges: &[Challenge],
+    ) -> Result<Found, AuthError> {
+        let checked = check_resource(metadata, self.endpoint).map_err(AuthError::of)?;
+        let mut problem = None;
+        // The first that can be used is taken: which one is the client's choice (RFC 9728, section 7.6).
+        for issuer in &checked.authorization_servers {
+            match self.server(issuer).await {
+                Ok(server) => {
+                    let names_resource = self.version.has_resource_indicators();
+                    return Ok(Found {
+                        resource: names_resource.then_some(checked.resource),
+                        server,
+                        scopes_supported: metadata.scopes_supported.clone(),
+                        wants_proofs: dpop::is_wanted(challenges, Some(metadata)),
+                    });
+                }
+                Err(error) => problem = Some(error),
+            }
+        }
+        Err(problem.unwrap_or_else(|| AuthError::new("no authorization server is named")))
+    }
+
+    /// The metadata of an authorization server.
+    pub(super) async fn server(
+        &self,
+        issuer: &str,
+    ) -> Result<AuthorizationServerMetadata, AuthError> {
+        let urls = server_metadata_urls(issuer, self.version).map_err(AuthError::of)?;
+        let mut problem = None;
+        for url in &urls {
+            let fetched = match self.get(url).await {
+                Ok(fetched) => fetched,
+                Err(error) => {
+                    problem = Some(error);
+                    continue;
+                }
+            };
+            match fetched.document::<AuthorizationServerMetadata>(url) {
+                Ok(metadata) => {
+                    self.check(&metadata, issuer)?;
+                    return Ok(metadata);
+                }
+                Err(error) => problem = Some(error),
+            }
+        }
+        let error = AuthError::new(format!("{issuer} publishes no metadata that can be used"));
+        Err(match problem {
+            Some(problem) => error.with_source(problem),
+            None => error,
+        })
+    }
+
+    fn check(&self, metadata: &AuthorizationServerMetadata, issuer: &str) -> Result<(), AuthError> {
+        let policy = IssuerPolicy {
+            version: self.version,
+            exceptions: self.issuer_exceptions,
+        };
+        match self.needs_redirect {
+            true => check_server(metadata, issuer, policy),
+            false => check_identity(metadata, issuer, policy),
+        }
+        .map_err(AuthError::of)
+    }
+
+    /// An origin that is its own authorization server (2025-03-26).
+    async fn origin(
+        &self,
+        origin: &OriginServer,
+        challenges: &[Challenge],
+    ) -> Result<Found, AuthError> {
+        let fetched = self.get(&origin.metadata).await.map_err(AuthError::of)?;
+        let server = match fetched.status {
+            StatusCode::NOT_FOUND => {
+                let mut server = AuthorizationServerMetadata::new(&*origin.issuer);
+                server.authorization_endpoint = Some(origin.authorization_endpoint.clone());
+                server.token_endpoint = Some(origin.token_endpoint.clone());
+                server.registration_endpoint = Some(origin.registration_endpoint.clone());
+                server
+            }
+            _ => {
+                let server: AuthorizationServerMetadata =
+                    fetched.document(&origin.metadata).map_err(AuthError::of)?;
+                self.check(&server, &origin.issuer)?;
+                server
+            }
+        };
+        let names_resource = self.version.has_resource_indicators();
+        let resource = names_resource.then(|| ResourceIndicator::of_endpoint(self.endpoint));
+        Ok(Found {
+            resource: resource.transpose().map_err(AuthError::of)?,
+            server,
+            scopes_supported: None,
+            wants_proofs: dpop::is_wanted(challenges, None),
+        })
+    }
+
+    async fn get(&self, url: &str) -> Result<Fetched, FetchError> {
+        let mut headers = HeaderMap::new();
+        // Spec 2025-03-26, basic/authorization: discovery names the revision.
+        if let Ok(version) = HeaderValue::from_str(self.version.as_str()) {
+            headers.insert("mcp-protocol-version", version);
+        }
+        let fetched = self
+            .fetcher
+            .exchange(Method::GET, url, headers, Bytes::new());
+        fetched.await
+    }
+}

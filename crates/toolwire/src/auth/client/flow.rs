@@ -1,0 +1,463 @@
+//! Having a token, and getting a better one when it is refused.
+//!
+//! One task at a time gets a token in this process, and one process at a time among those that share a store: whoever
+//! waited finds another token than the one that was refused, and takes that. What has begun goes on when the request that
+//! caused it is given up: a refresh token that was used up must not get lost on the way.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::HeaderValue;
+use tokio::sync::OnceCell;
+use toolwire_proto::auth::attempts::NextStep;
+use toolwire_proto::auth::challenge::{Challenge, TokenScheme};
+use toolwire_proto::auth::credentials::Credentials;
+use toolwire_proto::auth::denied_upgrades::DeniedUpgrades;
+use toolwire_proto::auth::resource_indicator::ResourceIndicator;
+use toolwire_proto::auth::scopes::{ScopeSet, ScopeSources};
+use toolwire_types::ProtocolVersion;
+use tracing::Instrument as _;
+
+use super::AuthError;
+use super::config::{Config, GrantKind};
+use super::discovery::{Found, Search};
+use super::grants::Grants;
+use super::proofs::Proofs;
+use super::store::{Records, StoredToken, TokenStoreLock};
+use crate::auth::fetch::GuardedFetcher;
+use crate::engine::since_epoch;
+
+/// How a client is let in at one endpoint.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) config: Config,
+    endpoint: String,
+    pub(super) records: Records,
+    pub(super) fetcher: GuardedFetcher,
+    pub(super) proofs: Proofs,
+    state: Mutex<State>,
+    loaded: OnceCell<()>,
+    /// One at a time.
+    getting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    held: Option<Arc<Held>>,
+    found: Option<Found>,
+    denied: DeniedUpgrades,
+    /// How many attempts have come to an end, and how the last one failed.
+    ended: u64,
+    failure: Option<AuthError>,
+}
+
+/// A token, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) token: StoredToken,
+    pub(super) header: HeaderValue,
+}
+
+impl Held {
+    fn new(token: StoredToken) -> Result<Self, AuthError> {
+        let scheme = TokenScheme::from_name(&token.scheme).unwrap_or(TokenScheme::Bearer);
+        let credentials = Credentials::new(scheme, token.access_token.clone());
+        let header = credentials.map(|credentials| credentials.to_header());
+        let header = header.and_then(|header| HeaderValue::from_str(header.expose()).ok());
+        let mut header =
+            header.ok_or_else(|| AuthError::new("the access token fits into no header"))?;
+        header.set_sensitive(true);
+        Ok(Self { token, header })
+    }
+}
+
+/// A token in the place of one that was refused.
+#[derive(Debug)]
+pub(super) struct Better {
+    pub(super) held: Arc<Held>,
+    /// Whether somebody else had got it before. It may be just as old.
+    pub(super) was_taken_over: bool,
+    /// Why it will be lost with this process, if so.
+    pub(super) not_kept: Option<AuthError>,
+}
+
+impl Better {
+    fn taken_over(held: Arc<Held>) -> Self {
+        Self {
+            held,
+            was_taken_over: true,
+            not_kept: None,
+        }
+    }
+}
+
+/// What a request is refused with.
+#[derive(Debug, Clone)]
+pub(super) struct RefusedRequest {
+    pub(super) challenges: Vec<Challenge>,
+    /// The scopes of the challenge that counts.
+    pub(super) scope: Option<String>,
+    pub(super) version: ProtocolVersion,
+    /// The token that was refused; zero if there was none.
+    pub(super) generation: u64,
+    /// Whether a server without metadata may be its own authorization server.
+    pub(super) allow_origin_server: bool,
+    /// Whether a user may be sent to log in for it.
+    pub(super) may_ask_user: bool,
+}
+
+impl Flow {
+    pub(super) fn new(config: Config, endpoint: String, fetcher: GuardedFetcher) -> Self {
+        let records = Records(Arc::clone(&config.store));
+        Self {
+            proofs: Proofs::new(records.clone()),
+            records,
+            config,
+            endpoint,
+            fetcher,
+            state: Mutex::default(),
+            loaded: OnceCell::new(),
+            getting: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The token to send with a request, if there is one that may still work.
+    pub(super) async fn token(self: &Arc<Self>) -> Result<Option<Arc<Held>>, AuthError> {
+        let Some(held) = self.kept().await? else {
+            return Ok(None);
+        };
+        let now = since_epoch().as_secs();
+        if !held.token.is_due(now) {
+            return Ok(Some(held));
+        }
+        // Renewed before it is refused, which saves a round trip; but no user is asked for that.
+        let step = match held.token.refresh_token {
+            Some(_) => Some(NextStep::Refresh),
+            None => self
+                .config
+                .grant
+                .is_unattended()
+                .then_some(NextStep::Authorize),
+        };
+        let still_good = (!held.token.is_over(now)).then_some(held.clone());
+        let Some(step) = step else {
+            return Ok(still_good);
+        };
+        let refused = RefusedRequest {
+            challenges: Vec::new(),
+            scope: None,
+            version: ProtocolVersion::LATEST,
+            generation: held.token.generation,
+            allow_origin_server: self.config.allow_origin_server,
+            may_ask_user: false,
+        };
+        // A failure is found out by the request itself.
+        let renewed = self.improve(step, refused).await;
+        Ok(renewed.ok().map(|better| better.held).or(still_good))
+    }
+
+    /// The token that is held, or was kept from an earlier time.
+    pub(super) async fn kept(&self) -> Result<Option<Arc<Held>>, AuthError> {
+        self.loaded.get_or_try_init(|| self.load()).await?;
+        Ok(self.held())
+    }
+
+    pub(super) fn has_refresh_token(&self) -> bool {
+        let held = self.held();
+        held.is_some_and(|held| held.token.refresh_token.is_some())
+    }
+
+    /// Whether it was in vain to ask for scopes for an operation, a short while ago.
+    pub(super) fn was_denied(&self, operation: &str, scopes: &ScopeSet) -> bool {
+        let now = since_epoch().as_secs();
+        let state = self.state();
+        state
+            .denied
+            .contains(&self.endpoint, operation, scopes, now)
+    }
+
+    pub(super) fn remember_denied(&self, operation: &str, scopes: ScopeSet) {
+        let now = since_epoch().as_secs();
+        let mut state = self.state();
+        state
+            .denied
+            .remember(&self.endpoint, operation, scopes, now);
+    }
+
+    /// Gets a better token than the one that was refused.
+    pub(super) async fn improve(
+        self: &Arc<Self>,
+        step: NextStep,
+        refused: RefusedRequest,
+    ) -> Result<Better, AuthError> {
+        let seen = self.state().ended;
+        let flow = Arc::clone(self);
+        let improving = async move { flow.improve_alone(&step, &refused, seen).await };
+        let improved = tokio::spawn(improving.in_current_span()).await;
+        improved.unwrap_or_else(|_| Err(AuthError::new("getting an access token was interrupted")))
+    }
+
+    async fn improve_alone(
+        &self,
+        step: &NextStep,
+        refused: &RefusedRequest,
+        seen: u64,
+    ) -> Result<Better, AuthError> {
+        let _one = self.getting.lock().await;
+        let now = since_epoch().as_secs();
+        {
+            let state = self.state();
+            if let Some(held) = &state.held
+                && held.token.generation != refused.generation
+                && !held.token.is_over(now)
+            {
+                return Ok(Better::taken_over(Arc::clone(held)));
+            }
+            // A user who said no while others waited is not asked again for each of them.
+            if let Some(failure) = &state.failure
+                && state.ended > seen
+            {
+                return Err(failure.clone());
+            }
+        }
+        let outcome = self.improve_shared(step, refused).await;
+        let mut state = self.state();
+        state.ended += 1;
+        state.failure = outcome.as_ref().err().cloned();
+        outcome
+    }
+
+    async fn improve_shared(
+        &self,
+        step: &NextStep,
+        refused: &RefusedRequest,
+    ) -> Result<Better, AuthError> {
+        // A refresh goes where the token came from. Only when that is over it matters who gives out tokens by now.
+        let known = self.state().found.clone();
+        if *step == NextStep::Refresh {
+            let found = match known {
+                Some(found) => found,
+                None => self.search(refused).find(&refused.challenges).await?,
+            };
+            if let Some(better) = self.refresh(&found, refused).await? {
+                return Ok(better);
+            }
+        }
+        if !refused.may_ask_user && !self.config.grant.is_unattended() {
+            return Err(AuthError::login_needed(&self.resource()));
+        }
+        if matches!(self.config.grant, GrantKind::Stored) {
+            self.look_again(step, refused).await?;
+        }
+        let found = self.search(refused).find(&refused.challenges).await?;
+        self.authorize(step, &found, refused).await
+    }
+
+    async fn refresh(
+        &self,
+        found: &Found,
+        refused: &RefusedRequest,
+    ) -> Result<Option<Better>, AuthError> {
+        let resource = self.resource();
+        let _lock = self.lock(found, &resource).await?;
+        let stored = self.stored(found, &resource).await?;
+        if let Some(other) = another(stored.as_ref(), refused) {
+            return self.take_over(other, found).map(Some);
+        }
+        let grants = self.grants(found, refused, &resource, stored.as_ref());
+        let refreshed = match &stored {
+            Some(stored) => grants.refresh(stored).await?,
+            None => None,
+        };
+        match (refreshed, stored) {
+            (Some(token), _) => self.keep(token, found, &resource).await.map(Some),
+            (None, Some(mut stored)) => {
+                // The refresh token is used up. The access token may still be good.
+                stored.refresh_token = None;
+                self.keep(stored, found, &resource).await?;
+                Ok(None)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    async fn authorize(
+        &self,
+        step: &NextStep,
+        found: &Found,
+        refused: &RefusedRequest,
+    ) -> Result<Better, AuthError> {
+        let resource = self.resource();
+        let _lock = self.lock(found, &resource).await?;
+        let stored = self.stored(found, &resource).await?;
+        if let Some(other) = another(stored.as_ref(), refused) {
+            return self.take_over(other, found);
+        }
+        let grants = self.grants(found, refused, &resource, stored.as_ref());
+        // One that has ended, but that nobody has tried to refresh yet, saves the user from being asked.
+        if let Some(other) = &stored
+            && other.generation != refused.generation
+            && let Some(token) = grants.refresh(other).await?
+        {
+            return self.keep(token, found, &resource).await;
+        }
+        let scopes = self.scopes(step, refused, found, stored.as_ref())?;
+        let token = grants.authorize(scopes.as_ref()).await?;
+        self.keep(token, found, &resource).await
+    }
+
+    /// One process at a time.
+    async fn lock(&self, found: &Found, resource: &str) -> Result<TokenStoreLock, AuthError> {
+        let locked = self.records.lock(&found.server.issuer, resource).await;
+        locked.map_err(AuthError::of)
+    }
+
+    async fn stored(
+        &self,
+        found: &Found,
+        resource: &str,
+    ) -> Result<Option<StoredToken>, AuthError> {
+        let stored = self.records.token(&found.server.issuer, resource).await;
+        stored.map_err(AuthError::of)
+    }
+
+    fn grants<'a>(
+        &'a self,
+        found: &'a Found,
+        refused: &RefusedRequest,
+        resource: &'a str,
+        before: Option<&StoredToken>,
+    ) -> Grants<'a> {
+        let generation = before.map_or(0, |before| before.generation);
+        Grants {
+            config: &self.config,
+            records: &self.records,
+            fetcher: &self.fetcher,
+            proofs: &self.proofs,
+            found,
+            search: self.search(refused),
+            resource,
+            generation: generation.max(refused.generation),
+        }
+    }
+
+    fn take_over(&self, other: &StoredToken, found: &Found) -> Result<Better, AuthError> {
+        let held = self.hold(other.clone(), Some(found.clone()))?;
+        Ok(Better::taken_over(held))
+    }
+
+    async fn keep(
+        &self,
+        token: StoredToken,
+        found: &Found,
+        resource: &str,
+    ) -> Result<Better, AuthError> {
+        let held = self.hold(token, Some(found.clone()))?;
+        let issuer = &found.server.issuer;
+        let kept = self.records.keep_token(issuer, resource, &held.token);
+        let not_kept = kept.await.err().map(AuthError::of);
+        // It is good all the same, as long as this process lives.
+        if let Some(error) = &not_kept {
+            tracing::warn!(%error, "the access token cannot be kept");
+        }
+        Ok(Better {
+            held,
+            was_taken_over: false,
+            not_kept,
+        })
+    }
+
+    /// Where nobody can be asked for a token, another process may still have got one.
+    async fn look_again(&self, step: &NextStep, refused: &RefusedRequest) -> Result<(), AuthError> {
+        let resource = self.resource();
+        let kept = self.records.last_token(&resource).await;
+        match kept.map_err(AuthError::of)? {
+            Some((_, token)) if token.generation != refused.generation => Ok(()),
+            _ => Err(match step {
+                NextStep::StepUp(scopes) => AuthError::more_needed(&resource, &scopes.to_string()),
+                _ => AuthError::login_needed(&resource),
+            }),
+        }
+    }
+
+    fn hold(&self, token: StoredToken, found: Option<Found>) -> Result<Arc<Held>, AuthError> {
+        let held = Arc::new(Held::new(token)?);
+        let mut state = self.state();
+        state.held = Some(Arc::clone(&held));
+        state.found = found;
+        Ok(held)
+    }
+
+    pub(super) fn search(&self, refused: &RefusedRequest) -> Search<'_> {
+        Search {
+            fetcher: &self.fetcher,
+            endpoint: &self.endpoint,
+            version: refused.version,
+            allow_origin_server: refused.allow_origin_server,
+            needs_redirect: self.config.grant.needs_redirect(),
+            issuer_exceptions: &self.config.issuer_exceptions,
+        }
+    }
+
+    fn scopes(
+        &self,
+        step: &NextStep,
+        refused: &RefusedRequest,
+        found: &Found,
+        before: Option<&StoredToken>,
+    ) -> Result<Option<ScopeSet>, AuthError> {
+        let requested = before.and_then(|before| before.requested.as_deref());
+        let requested = requested.and_then(|text| ScopeSet::parse(text).ok());
+        let wanted = match (&self.config.scopes, requested) {
+            (Some(own), Some(requested)) => Some(requested.union(own)),
+            (own, requested) => requested.or_else(|| own.clone()),
+        };
+        let challenged = match step {
+            NextStep::StepUp(scopes) => Some(scopes.to_string()),
+            _ => refused.scope.clone(),
+        };
+        let sources = ScopeSources {
+            challenged: challenged.as_deref(),
+            resource_supports: found.scopes_supported.as_deref(),
+            server_supports: found.server.scopes_supported.as_deref(),
+            wants_refresh_token: self.config.grant.needs_redirect(),
+            requested_before: wanted.as_ref(),
+        };
+        sources.select().map_err(AuthError::of)
+    }
+
+    /// What was kept from an earlier time.
+    async fn load(&self) -> Result<(), AuthError> {
+        let kept = self.records.last_token(&self.resource()).await;
+        if let Some((_, token)) = kept.map_err(AuthError::of)?
+            && let Err(error) = self.hold(token, None)
+        {
+            tracing::warn!(%error, "the token that was kept cannot be used");
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> Option<Arc<Held>> {
+        self.state().held.clone()
+    }
+
+    /// The name under which tokens for the endpoint are kept.
+    pub(super) fn resource(&self) -> String {
+        ResourceIndicator::of_endpoint(&self.endpoint).map_or_else(
+            |_| self.endpoint.clone(),
+            |resource| resource.canonical().to_owned(),
+        )
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token that is not the refused one and has not ended: another process was faster.
+fn another<'a>(
+    stored: Option<&'a StoredToken>,
+    refused: &RefusedRequest,
+) -> Option<&'a StoredToken> {
+    let now = since_epoch().as_secs();
+    stored.filter(|token| token.generation != refused.generation && !token.is_over(now))
+}

@@ -1,0 +1,295 @@
+//! What is given for a token: a user's consent, the client's own credentials, or the word of somebody else.
+
+use toolwire_proto::auth::authorization_request::{AuthorizationRequest, state_from_random};
+use toolwire_proto::auth::authorization_response::{ExpectedResponse, read, state_of};
+use toolwire_proto::auth::metadata_rules::{AuthMethod, ClientCredentials};
+use toolwire_proto::auth::pkce::Verifier;
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::auth::token_request::Grant;
+use toolwire_proto::auth::token_response::{Consequence, GrantedToken, read_assertion};
+use toolwire_types::auth::{Secret, TokenResponse};
+
+use super::AuthError;
+use super::assertion::IdentityProvider;
+use super::config::{Config, GrantKind};
+use super::discovery::{Found, Search};
+use super::id_token;
+use super::login::{Login, PendingLogin};
+use super::proofs::Proofs;
+use super::registration::{KnownClient, Registrar};
+use super::store::{Records, StoredToken};
+use super::token_endpoint::{Refused, TokenEndpoint};
+use crate::auth::fetch::GuardedFetcher;
+use crate::engine::since_epoch;
+
+/// What every grant needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grants<'a> {
+    pub(super) config: &'a Config,
+    pub(super) records: &'a Records,
+    pub(super) fetcher: &'a GuardedFetcher,
+    pub(super) proofs: &'a Proofs,
+    pub(super) found: &'a Found,
+    pub(super) search: Search<'a>,
+    /// The MCP server that the token is for, as it is named in the store.
+    pub(super) resource: &'a str,
+    /// The generation of the token before.
+    pub(super) generation: u64,
+}
+
+impl Grants<'_> {
+    /// Refreshes a token; `None` when that cannot help any more, and a new authorization is needed.
+    pub(super) async fn refresh(
+        &self,
+        before: &StoredToken,
+    ) -> Result<Option<StoredToken>, AuthError> {
+        let Some(refresh_token) = &before.refresh_token else {
+            return Ok(None);
+        };
+        let client = self.registrar().client_of(before).await?;
+        let is_bound = before.is_bound() || self.wants_proofs();
+        let endpoint = self.endpoint(&client, is_bound);
+        let grant = Grant::RefreshToken(refresh_token);
+        let asked = endpoint.ask(grant, self.found.resource.as_ref(), None);
+        match asked.await {
+            Ok(response) => {
+                let mut token = self.kept(response, &client, None)?;
+                // A server that gives no new one lets the old one be used again.
+                token.refresh_token = token.refresh_token.or_else(|| Some(refresh_token.clone()));
+                token.scope = token.scope.or_else(|| before.scope.clone());
+                token.requested.clone_from(&before.requested);
+                token.user = token.user.or_else(|| before.user.clone());
+                Ok(Some(token))
+            }
+            Err(Refused::ByServer(Consequence::AuthorizeAnew, error)) => {
+                tracing::debug!(%error, "the refresh token is used up");
+                Ok(None)
+            }
+            Err(Refused::ByServer(Consequence::RegisterAnew, error)) if client.is_dynamic => {
+                self.forget_client(&error).await?;
+                Ok(None)
+            }
+            Err(refused) => Err(refused.into_error()),
+        }
+    }
+
+    /// Gets a token for these scopes.
+    pub(super) async fn authorize(
+        &self,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<StoredToken, AuthError> {
+        match self.authorize_once(scopes).await {
+            Err(Refused::ByServer(Consequence::RegisterAnew, error))
+                if self.is_registered().await? =>
+            {
+                self.forget_client(&error).await?;
+                let again = self.authorize_once(scopes).await;
+                again.map_err(Refused::into_error)
+            }
+            outcome => outcome.map_err(Refused::into_error),
+        }
+    }
+
+    async fn authorize_once(&self, scopes: Option<&ScopeSet>) -> Result<StoredToken, Refused> {
+        let resource = self.found.resource.as_ref();
+        let server = &self.found.server;
+        match &self.config.grant {
+            GrantKind::Code(login) => {
+                let (client, code) = self.code(&**login, scopes).await?;
+                let grant = Grant::AuthorizationCode {
+                    code: &code.code,
+                    redirect_uri: &code.redirect_uri,
+                    verifier: &code.verifier,
+                };
+                let endpoint = self.endpoint(&client, self.wants_proofs());
+                // The scopes were named when the code was asked for.
+                let response = endpoint.ask(grant, resource, None).await?;
+                Ok(self.kept(response, &client, scopes)?)
+            }
+            GrantKind::ClientCredentials => {
+                let client = self.registrar().client(None).await?;
+                let endpoint = self.endpoint(&client, self.wants_proofs());
+                let asked = endpoint.ask(Grant::ClientCredentials, resource, scopes);
+                Ok(self.kept(asked.await?, &client, scopes)?)
+            }
+            GrantKind::Workload(source) => {
+                let assertion = source.assertion(&server.issuer).await?;
+                Ok(self.show(&assertion, scopes).await?)
+            }
+            GrantKind::Stored => Err(AuthError::login_needed(self.resource))?,
+            GrantKind::Enterprise(provider) => {
+                let assertion = self.exchange(provider, scopes).await?;
+                Ok(self.show(&assertion, scopes).await?)
+            }
+        }
+    }
+
+    /// Shows an assertion to the authorization server (RFC 7523).
+    async fn show(
+        &self,
+        assertion: &Secret,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<StoredToken, Refused> {
+        let client = self.registrar().client(None).await?;
+        let endpoint = self.endpoint(&client, self.wants_proofs());
+        let resource = self.found.resource.as_ref();
+        let asked = endpoint.ask(Grant::JwtBearer(assertion), resource, scopes);
+        Ok(self.kept(asked.await?, &client, scopes)?)
+    }
+
+    /// Gets an identity provider's assertion for the authorization server (extension enterprise-managed authorization,
+    /// section 4).
+    async fn exchange(
+        &self,
+        provider: &IdentityProvider,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<Secret, AuthError> {
+        let metadata;
+        let (url, supported) = match &provider.token_endpoint {
+            Some(url) => (url.as_str(), None),
+            None => {
+                metadata = self.search.server(&provider.issuer).await?;
+                let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
+                let url = metadata.token_endpoint.as_deref();
+                (url.unwrap_or_default(), methods)
+            }
+        };
+        let credentials = ClientCredentials {
+            has_secret: provider.client.secret.is_some(),
+            has_key: provider.client.key.is_some(),
+        };
+        let method = AuthMethod::choose(None, supported, credentials).map_err(AuthError::of)?;
+        let client = KnownClient {
+            client_id: provider.client.client_id.clone(),
+            secret: provider.client.secret.clone(),
+            key: provider.client.key.clone(),
+            method,
+            is_dynamic: false,
+        };
+        let endpoint = TokenEndpoint {
+            fetcher: self.fetcher,
+            url,
+            issuer: &provider.issuer,
+            client: &client,
+            proofs: None,
+        };
+        let subject = provider.subject.assertion(&provider.issuer).await?;
+        let grant = Grant::ExchangeForAssertion {
+            subject_token: &subject,
+            subject_token_type: provider.subject_type,
+            audience: &self.found.server.issuer,
+        };
+        let asked = endpoint.ask(grant, self.found.resource.as_ref(), scopes);
+        let response = asked.await.map_err(Refused::into_error)?;
+        read_assertion(&response).map_err(AuthError::of)
+    }
+
+    /// Sends the user for a code.
+    async fn code(
+        &self,
+        login: &dyn Login,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<(KnownClient, Code), AuthError> {
+        let server = &self.found.server;
+        let known = self.records.client(&server.issuer).await;
+        let known = known.map_err(AuthError::of)?;
+        let registered = known.and_then(|known| known.redirect_uris.into_iter().next());
+        let pending = login.begin(registered.as_deref()).await?;
+        let redirect_uri = pending.redirect_uri().to_owned();
+        let client = self.registrar().client(Some(&redirect_uri)).await?;
+        let state = state_from_random(super::random()?);
+        let verifier = Verifier::from_random(super::random()?);
+        let mut request =
+            AuthorizationRequest::new(&client.client_id, &redirect_uri, &state, &verifier);
+        if let Some(resource) = &self.found.resource {
+            request = request.with_resource(resource);
+        }
+        if let Some(scopes) = scopes {
+            request = request.with_scopes(scopes);
+        }
+        let endpoint = server.authorization_endpoint.as_deref().unwrap_or_default();
+        let url = request.url(endpoint).map_err(AuthError::of)?;
+        let is_ours = |query: &str| state_of(query).as_ref() == Some(&state);
+        let query = PendingLogin::finish(pending, &url, &is_ours).await?;
+        let expected = ExpectedResponse {
+            state: &state,
+            issuer: &server.issuer,
+            announces_iss: server.authorization_response_iss_parameter_supported == Some(true),
+        };
+        let code = Code {
+            code: read(&query, &expected).map_err(AuthError::of)?,
+            redirect_uri,
+            verifier,
+        };
+        Ok((client, code))
+    }
+
+    /// The token as it is kept.
+    fn kept(
+        &self,
+        response: TokenResponse,
+        client: &KnownClient,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<StoredToken, AuthError> {
+        let now = since_epoch().as_secs();
+        let granted = GrantedToken::read(&response, scopes, now).map_err(AuthError::of)?;
+        let issuer = &self.found.server.issuer;
+        let id_token = response.id_token.as_ref();
+        Ok(StoredToken {
+            user: id_token.and_then(|token| id_token::user(token, issuer, &client.client_id)),
+            access_token: response.access_token,
+            scheme: granted.scheme.as_str().to_owned(),
+            expires_at: granted.expires_at,
+            renew_at: granted.renew_at,
+            refresh_token: response.refresh_token,
+            scope: granted.scopes.map(|scopes| scopes.to_string()),
+            requested: scopes.map(ToString::to_string),
+            client: client.to_stored(),
+            generation: self.generation.saturating_add(1),
+        })
+    }
+
+    fn wants_proofs(&self) -> bool {
+        self.config.always_proves || self.found.wants_proofs
+    }
+
+    fn endpoint<'s>(&'s self, client: &'s KnownClient, is_bound: bool) -> TokenEndpoint<'s> {
+        let server = &self.found.server;
+        TokenEndpoint {
+            fetcher: self.fetcher,
+            url: server.token_endpoint.as_deref().unwrap_or_default(),
+            issuer: &server.issuer,
+            client,
+            proofs: is_bound.then_some(self.proofs),
+        }
+    }
+
+    pub(super) fn registrar(&self) -> Registrar<'_> {
+        Registrar {
+            config: self.config,
+            records: self.records,
+            fetcher: self.fetcher,
+            server: &self.found.server,
+            resource: self.resource,
+        }
+    }
+
+    /// Whether the client registered itself with this server.
+    async fn is_registered(&self) -> Result<bool, AuthError> {
+        let known = self.records.client(&self.found.server.issuer).await;
+        Ok(known.map_err(AuthError::of)?.is_some())
+    }
+
+    async fn forget_client(&self, error: &AuthError) -> Result<(), AuthError> {
+        tracing::debug!(%error, "the authorization server has forgotten this client");
+        let forgotten = self.records.forget_client(&self.found.server.issuer).await;
+        forgotten.map_err(AuthError::of)
+    }
+}
+
+/// A code, and what it is redeemed with.
+struct Code {
+    code: Secret,
+    redirect_uri: String,
+    verifier: Verifier,
+}

@@ -1,0 +1,56 @@
+//! Who logged in, as an ID token says it (OpenID Connect Core, section 2).
+
+use serde_json::Value;
+use toolwire_proto::auth::id_token;
+use toolwire_types::auth::Secret;
+
+use crate::engine::since_epoch;
+
+/// The longest name that is kept, in characters.
+const LONGEST_NAME: usize = 200;
+
+/// A name for the user, to be shown to the user. Nothing is decided by it.
+pub(super) fn user(token: &Secret, issuer: &str, client_id: &str) -> Option<String> {
+    let claims = id_token::read(token, issuer, client_id, since_epoch().as_secs()).ok()?;
+    let mut names = ["email", "preferred_username", "name"].into_iter();
+    let name = names.find_map(|name| claims.extra.get(name).and_then(Value::as_str));
+    let name = name.or(claims.sub.as_deref())?;
+    let printable = name.chars().filter(|character| !character.is_control());
+    Some(printable.take(LONGEST_NAME).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use serde_json::json;
+
+    use super::*;
+
+    fn token(claims: &Value) -> Secret {
+        let part = URL_SAFE_NO_PAD.encode(claims.to_string());
+        Secret::new(format!("e30.{part}.sig"))
+    }
+
+    #[test]
+    fn the_name_that_people_know_is_taken() {
+        let mut claims =
+            json!({"iss": "https://a", "aud": ["c", "d"], "sub": "42", "exp": u64::MAX});
+        let user_of = |claims: &Value| user(&token(claims), "https://a", "c");
+        assert_eq!(user_of(&claims).as_deref(), Some("42"));
+        claims["name"] = json!("Ada\u{1b}[2J Lovelace");
+        assert_eq!(user_of(&claims).as_deref(), Some("Ada[2J Lovelace"));
+        claims["email"] = json!("ada@example.com");
+        assert_eq!(user_of(&claims).as_deref(), Some("ada@example.com"));
+    }
+
+    #[test]
+    fn a_token_for_somebody_else_names_nobody() {
+        let claims = json!({"iss": "https://a", "aud": "c", "sub": "42", "exp": u64::MAX});
+        assert_eq!(user(&token(&claims), "https://b", "c"), None);
+        assert_eq!(user(&token(&claims), "https://a", "d"), None);
+        for text in ["", "a.b", "a.!.c", "e30.e30.x"] {
+            assert_eq!(user(&Secret::new(text), "https://a", "c"), None, "{text}");
+        }
+    }
+}

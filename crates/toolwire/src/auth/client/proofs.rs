@@ -1,0 +1,103 @@
+//! Proofs that a client holds the key its tokens are bound to (RFC 9449).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use tokio::sync::OnceCell;
+use toolwire_proto::auth::dpop::{PROOF_TYPE, proof_claims};
+use toolwire_types::auth::{Jwk, Secret};
+
+use super::AuthError;
+use super::signing::SigningKey;
+use super::store::Records;
+use crate::engine::since_epoch;
+
+/// The header of a proof.
+const PROOF: HeaderName = HeaderName::from_static("dpop");
+
+/// The header of a nonce.
+const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+/// The longest nonce that is taken over, in bytes.
+const LONGEST_NONCE: usize = 512;
+
+/// Of how many servers nonces are kept. A client talks to two or three; one forgotten costs a round trip.
+const MOST_NONCES: usize = 16;
+
+/// The client's key for proofs, and what servers want in them.
+#[derive(Debug)]
+pub(super) struct Proofs {
+    records: Records,
+    key: OnceCell<Key>,
+    /// The last nonce of each server; a client talks to two or three.
+    nonces: Mutex<HashMap<String, String>>,
+}
+
+#[derive(Debug)]
+struct Key {
+    signing: SigningKey,
+    public: Jwk,
+}
+
+impl Proofs {
+    pub(super) fn new(records: Records) -> Self {
+        Self {
+            records,
+            key: OnceCell::new(),
+            nonces: Mutex::default(),
+        }
+    }
+
+    /// Takes over the nonce of an answer; true when there is one.
+    pub(super) fn learn(&self, origin: &str, answer: &HeaderMap) -> bool {
+        let nonce = answer.get(&NONCE).and_then(|nonce| nonce.to_str().ok());
+        let Some(nonce) = nonce.filter(|nonce| nonce.len() <= LONGEST_NONCE) else {
+            return false;
+        };
+        let mut nonces = self.nonces();
+        if nonces.len() >= MOST_NONCES && !nonces.contains_key(origin) {
+            nonces.clear();
+        }
+        nonces.insert(origin.to_owned(), nonce.to_owned());
+        true
+    }
+
+    /// Puts a proof for one request beside its other headers.
+    pub(super) async fn prove(
+        &self,
+        headers: &mut HeaderMap,
+        method: &Method,
+        url: &str,
+        origin: &str,
+        token: Option<&Secret>,
+    ) -> Result<(), AuthError> {
+        let key = self.key.get_or_try_init(|| self.load()).await?;
+        let nonce = self.nonces().get(origin).cloned();
+        let now = since_epoch().as_secs();
+        let random = super::random()?;
+        let claims = proof_claims(method.as_str(), url, now, random, token, nonce.as_deref());
+        let claims = claims.map_err(AuthError::of)?;
+        let proof = key
+            .signing
+            .sign(PROOF_TYPE, Some(key.public.clone()), &claims)?;
+        let mut value = HeaderValue::from_str(proof.expose())
+            .map_err(|_| AuthError::new("the proof fits into no header"))?;
+        value.set_sensitive(true);
+        headers.insert(PROOF, value);
+        Ok(())
+    }
+
+    /// The key lives as long as the tokens that are bound to it, so it is kept beside them.
+    async fn load(&self) -> Result<Key, AuthError> {
+        let signing = self.records.proof_key().await?;
+        let public = signing
+            .public()
+            .ok_or_else(|| AuthError::new("the key for proofs is of a kind that proves nothing"))?;
+        Ok(Key { signing, public })
+    }
+
+    fn nonces(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.nonces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,235 @@
+//! How an authorization server comes to know this client.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use toolwire_proto::auth::metadata_rules::{
+    AuthMethod, ClientCredentials, Registration, RegistrationOptions, check_client_id_url,
+};
+use toolwire_proto::auth::redirect_uri::{application_type, is_registered};
+use toolwire_types::auth::{AuthorizationServerMetadata, ClientRegistration, OAuthError, Secret};
+
+use super::AuthError;
+use super::config::Config;
+use super::signing::SigningKey;
+use super::store::{Records, StoredClient, StoredToken};
+use super::token_endpoint::reason;
+use crate::auth::fetch::GuardedFetcher;
+use crate::engine::since_epoch;
+
+/// The client as an authorization server knows it.
+#[derive(Debug, Clone)]
+pub(super) struct KnownClient {
+    pub(super) client_id: String,
+    pub(super) secret: Option<Secret>,
+    pub(super) key: Option<Arc<SigningKey>>,
+    pub(super) method: AuthMethod,
+    /// Whether it can be registered anew when the server has forgotten it.
+    pub(super) is_dynamic: bool,
+}
+
+impl KnownClient {
+    /// As it is kept beside its token. A key is not kept: whoever has it brings it along.
+    pub(super) fn to_stored(&self) -> StoredClient {
+        StoredClient {
+            client_id: self.client_id.clone(),
+            client_secret: self.secret.clone(),
+            auth_method: Some(self.method.as_str().to_owned()),
+            expires_at: None,
+            redirect_uris: Vec::new(),
+        }
+    }
+}
+
+/// What registering depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registrar<'a> {
+    pub(super) config: &'a Config,
+    pub(super) records: &'a Records,
+    pub(super) fetcher: &'a GuardedFetcher,
+    pub(super) server: &'a AuthorizationServerMetadata,
+    /// The MCP server that this is for.
+    pub(super) resource: &'a str,
+}
+
+impl Registrar<'_> {
+    /// Finds the client's credentials for the server, and registers it if it has none, or none for this redirect.
+    pub(super) async fn client(
+        &self,
+        redirect_uri: Option<&str>,
+    ) -> Result<KnownClient, AuthError> {
+        let issuer = &self.server.issuer;
+        let mut clients = self.config.clients.iter();
+        let given = clients.find(|given| given.issuer.as_ref().is_none_or(|own| own == issuer));
+        if let Some(given) = given {
+            if given.issuer.is_none() {
+                self.bind(&given.client_id).await?;
+            }
+            let known = KnownClient {
+                client_id: given.client_id.clone(),
+                secret: given.secret.clone(),
+                key: given.key.clone(),
+                method: AuthMethod::None,
+                is_dynamic: false,
+            };
+            return self.with_method(known, None);
+        }
+        let mut clients = self.config.clients.iter();
+        let options = RegistrationOptions {
+            pre_registered_with: clients.find_map(|given| given.issuer.as_deref()),
+            has_document: self.config.document.is_some(),
+            may_register: self.config.may_register,
+        };
+        match options.choose(self.server).map_err(AuthError::of)? {
+            Registration::Document => {
+                let url = self.config.document.clone().unwrap_or_default();
+                check_client_id_url(&url).map_err(AuthError::of)?;
+                let known = KnownClient {
+                    client_id: url,
+                    secret: None,
+                    key: self.config.document_key.clone(),
+                    method: AuthMethod::None,
+                    is_dynamic: false,
+                };
+                self.with_method(known, None)
+            }
+            Registration::Dynamic => self.dynamic(redirect_uri).await,
+            Registration::PreRegistered | Registration::AskUser => Err(AuthError::new(format!(
+                "{issuer} does not know this client and lets none register"
+            ))
+            .with_advice("register it there by hand, and give it the id that it gets")),
+        }
+    }
+
+    /// The client that a token was given to. Nobody else can refresh it.
+    pub(super) async fn client_of(&self, token: &StoredToken) -> Result<KnownClient, AuthError> {
+        let stored = &token.client;
+        let registered = self.records.client(&self.server.issuer).await;
+        let registered = registered.map_err(AuthError::of)?;
+        let mut given = self.config.clients.iter();
+        let given = given.find(|given| given.client_id == stored.client_id);
+        let is_document = self.config.document.as_ref() == Some(&stored.client_id);
+        let known = KnownClient {
+            client_id: stored.client_id.clone(),
+            secret: stored.client_secret.clone(),
+            key: match given {
+                Some(given) => given.key.clone(),
+                None => self.config.document_key.clone().filter(|_| is_document),
+            },
+            method: AuthMethod::None,
+            is_dynamic: registered.is_some_and(|own| own.client_id == stored.client_id),
+        };
+        self.with_method(known, stored.auth_method.as_deref())
+    }
+
+    /// Credentials without an issuer belong to the first that is asked, and are kept to it.
+    async fn bind(&self, client_id: &str) -> Result<(), AuthError> {
+        let issuer = &self.server.issuer;
+        let bound = self.records.bind(client_id, self.resource, issuer).await;
+        if bound.map_err(AuthError::of)? {
+            return Ok(());
+        }
+        Err(AuthError::new(format!(
+            "the client {client_id:?} is registered with another authorization server than {issuer}"
+        ))
+        .with_advice("register it there, too"))
+    }
+
+    async fn dynamic(&self, redirect_uri: Option<&str>) -> Result<KnownClient, AuthError> {
+        let issuer = &self.server.issuer;
+        let known = self.records.client(issuer).await.map_err(AuthError::of)?;
+        let now = since_epoch().as_secs();
+        let usable = known.filter(|client| {
+            let is_over = client.expires_at.is_some_and(|end| end <= now);
+            let redirects = &client.redirect_uris;
+            !is_over && redirect_uri.is_none_or(|uri| redirects.iter().any(|own| own == uri))
+        });
+        let stored = match usable {
+            Some(stored) => stored,
+            None => {
+                let stored = self.register(redirect_uri).await?;
+                let kept = self.records.keep_client(issuer, &stored).await;
+                kept.map_err(AuthError::of)?;
+                stored
+            }
+        };
+        let known = KnownClient {
+            client_id: stored.client_id,
+            secret: stored.client_secret,
+            key: None,
+            method: AuthMethod::None,
+            is_dynamic: true,
+        };
+        self.with_method(known, stored.auth_method.as_deref())
+    }
+
+    async fn register(&self, redirect_uri: Option<&str>) -> Result<StoredClient, AuthError> {
+        let url = self.server.registration_endpoint.as_deref();
+        let url = url.unwrap_or_default();
+        let supported = self.server.token_endpoint_auth_methods_supported.as_deref();
+        let method = AuthMethod::to_register(supported, false);
+        let redirect_uris: Vec<String> = redirect_uri.into_iter().map(str::to_owned).collect();
+        let mut metadata = self.config.metadata.clone();
+        metadata = metadata
+            .with_application_type(application_type(&redirect_uris))
+            .with_redirect_uris(redirect_uris.clone())
+            .with_grant_types(["authorization_code", "refresh_token"])
+            .with_response_types(["code"])
+            .with_token_endpoint_auth_method(method.as_str());
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = serde_json::to_vec(&metadata).map_err(AuthError::of)?;
+        let fetched = self
+            .fetcher
+            .exchange(Method::POST, url, headers, Bytes::from(body))
+            .await
+            .map_err(AuthError::of)?;
+        if !fetched.status.is_success() {
+            let refusal: Option<OAuthError> = fetched.refusal();
+            let why = reason(fetched.status, refusal.as_ref());
+            return Err(
+                AuthError::new(format!("{url} does not register this client: {why}"))
+                    .with_advice("register it there by hand, and give it the id that it gets"),
+            );
+        }
+        let registration: ClientRegistration = fetched.created(url).map_err(AuthError::of)?;
+        // A server may change what it was told (RFC 7591, section 3.2.1), but users have to come back to us.
+        if let Some(own) = redirect_uri
+            && let Some(accepted) = &registration.metadata.redirect_uris
+            && !is_registered(own, accepted)
+        {
+            return Err(AuthError::new(format!(
+                "{url} does not let users come back to {own}"
+            )));
+        }
+        Ok(StoredClient {
+            client_id: registration.client_id,
+            client_secret: registration.client_secret,
+            auth_method: registration.metadata.token_endpoint_auth_method,
+            // Zero means never (RFC 7591, section 3.2.1).
+            expires_at: registration
+                .client_secret_expires_at
+                .filter(|end| *end != 0),
+            redirect_uris,
+        })
+    }
+
+    fn with_method(
+        &self,
+        client: KnownClient,
+        registered: Option<&str>,
+    ) -> Result<KnownClient, AuthError> {
+        let supported = self.server.token_endpoint_auth_methods_supported.as_deref();
+        let credentials = ClientCredentials {
+            has_secret: client.secret.is_some(),
+            has_key: client.key.is_some(),
+        };
+        let method = AuthMethod::choose(registered, supported, credentials);
+        Ok(KnownClient {
+            method: method.map_err(AuthError::of)?,
+            ..client
+        })
+    }
+}

@@ -1,0 +1,238 @@
+//! The logic, over a keyring in memory. No keyring of a system is asked: few machines that run tests have one.
+
+use std::sync::mpsc;
+
+use keyring_core::mock;
+
+use super::pieces::{LONGEST_NAME, PIECE};
+use super::*;
+use crate::auth::client::contract;
+
+/// A keyring in memory, and a directory for the locks that is gone when the test is over.
+struct Scratch {
+    keyring: Arc<CredentialStore>,
+    directory: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).unwrap();
+        let name = format!("toolwire-keyring-{:016x}", u64::from_le_bytes(bytes));
+        Self {
+            keyring: mock::Store::new().unwrap(),
+            directory: std::env::temp_dir().join(name),
+        }
+    }
+
+    fn store(&self) -> KeyringTokenStore {
+        let keyring = Arc::clone(&self.keyring);
+        let open = move || Ok(Arc::clone(&keyring));
+        KeyringTokenStore::with_keyring("tests".to_owned(), self.directory.clone(), open)
+    }
+
+    fn entry(&self, name: &str) -> keyring_core::Entry {
+        self.keyring.build("tests", name, None).unwrap()
+    }
+
+    /// How long the secrets are that exist.
+    fn lengths(&self) -> Vec<usize> {
+        let entries = self.keyring.search(&std::collections::HashMap::new());
+        let entries = entries.unwrap().into_iter();
+        entries
+            .filter_map(|entry| entry.get_secret().ok())
+            .map(|secret| secret.len())
+            .collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[tokio::test]
+async fn the_contract_holds() {
+    let scratch = Scratch::new();
+    contract::token_store(async || Arc::new(scratch.store())).await;
+    assert!(scratch.lengths().is_empty(), "nothing stays behind");
+}
+
+#[tokio::test]
+async fn no_entry_is_longer_than_windows_takes() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    for (length, entries) in [(0, 1), (PIECE, 1), (PIECE + 1, 2), (PIECE * 3, 3)] {
+        let value = "x".repeat(length);
+        store.put("a", &value.as_str().into()).await.unwrap();
+        assert_eq!(store.get("a").await.unwrap(), Some(value.into()));
+        let lengths = scratch.lengths();
+        assert_eq!(
+            lengths.len(),
+            entries,
+            "the pieces of older values are gone"
+        );
+        assert!(lengths.iter().all(|length| *length <= 2560), "{lengths:?}");
+    }
+}
+
+#[tokio::test]
+async fn names_are_shortened_without_becoming_the_same() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let longest = "n".repeat(LONGEST_NAME);
+    let (one, two) = (format!("{longest}1"), format!("{longest}2"));
+    for name in [&longest, &one, &two] {
+        store.put(name, &name.as_str().into()).await.unwrap();
+    }
+    for name in [&longest, &one, &two] {
+        assert_eq!(store.get(name).await.unwrap(), Some(name.as_str().into()));
+    }
+    let entries = scratch.keyring.search(&std::collections::HashMap::new());
+    for entry in entries.unwrap() {
+        let (_, name) = entry.get_specifiers().unwrap();
+        assert!(name.len() <= LONGEST_NAME, "{name}");
+    }
+}
+
+/// A keyring in which nothing can be made anew; what is there can be changed.
+#[derive(Debug)]
+struct Full(Arc<CredentialStore>);
+
+impl keyring_core::api::CredentialStoreApi for Full {
+    fn vendor(&self) -> String {
+        self.0.vendor()
+    }
+
+    fn id(&self) -> String {
+        self.0.id()
+    }
+
+    fn build(
+        &self,
+        service: &str,
+        user: &str,
+        modifiers: Option<&std::collections::HashMap<&str, &str>>,
+    ) -> keyring_core::Result<keyring_core::Entry> {
+        let entry = self.0.build(service, user, modifiers)?;
+        match entry.get_secret() {
+            Err(KeyringError::NoEntry) => Err(KeyringError::TooLong("keyring".to_owned(), 0)),
+            _ => Ok(entry),
+        }
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_fails_leaves_the_old_value() {
+    let scratch = Scratch::new();
+    let old = Secret::from("o".repeat(PIECE * 2));
+    scratch.store().put("a", &old).await.unwrap();
+    let keyring: Arc<CredentialStore> = Arc::new(Full(Arc::clone(&scratch.keyring)));
+    let open = move || Ok(Arc::clone(&keyring));
+    let directory = scratch.directory.clone();
+    let full = KeyringTokenStore::with_keyring("tests".to_owned(), directory, open);
+    let new = Secret::from("n".repeat(PIECE * 3));
+    full.put("a", &new).await.unwrap_err();
+    assert_eq!(scratch.store().get("a").await.unwrap(), Some(old));
+    assert_eq!(scratch.lengths().len(), 2, "nothing of the new value stays");
+}
+
+#[tokio::test]
+async fn entries_of_others_are_named() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    for content in ["s3cret", "+", "+x y\ns3cret", "+1 id\ns3cret", "=\u{e9}"] {
+        let mut bytes = content.as_bytes().to_vec();
+        if content.starts_with('=') {
+            // Half a letter.
+            bytes.pop();
+        }
+        scratch.entry("a").set_secret(&bytes).unwrap();
+        let error = store.get("a").await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("\"a\""), "{text}");
+        assert!(text.contains("log in again"), "{text}");
+        assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
+    }
+    store.put("a", &"new".into()).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some("new".into()));
+}
+
+#[tokio::test]
+async fn errors_of_the_keyring_show_no_secret() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let entry = scratch.entry("a");
+    let credential: &mock::Cred = entry.as_any().downcast_ref().unwrap();
+    credential.set_error(KeyringError::BadDataFormat(
+        b"s3cret".to_vec(),
+        "not what was put there".into(),
+    ));
+    let error = store.get("a").await.unwrap_err();
+    assert!(
+        error.to_string().contains("not what was put there"),
+        "{error}"
+    );
+    let shown = format!("{error:?}");
+    assert!(
+        !shown.contains("s3cret") && !shown.contains("115, 51"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_keyring_that_is_not_there_can_come_later() {
+    let scratch = Scratch::new();
+    let keyring = Arc::clone(&scratch.keyring);
+    let attempts = std::sync::atomic::AtomicUsize::new(0);
+    let open = move || match attempts.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        0 => Err(KeyringError::NoStorageAccess("no bus".into())),
+        1 => Ok(Arc::clone(&keyring)),
+        _ => panic!("it is opened once"),
+    };
+    let directory = scratch.directory.clone();
+    let store = KeyringTokenStore::with_keyring("tests".to_owned(), directory, open);
+    let text = store.get("a").await.unwrap_err().to_string();
+    assert!(text.contains("no bus"), "{text}");
+    assert!(text.contains("keep tokens in a file"), "{text}");
+    assert_eq!(store.get("a").await.unwrap(), None);
+    assert_eq!(store.get("a").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_keyring_that_waits_for_its_user_is_not_waited_for_forever() {
+    let scratch = Scratch::new();
+    let keyring = Arc::clone(&scratch.keyring);
+    let (unlock, locked) = mpsc::channel::<()>();
+    let locked = std::sync::Mutex::new(locked);
+    let open = move || {
+        let _ = locked.lock().unwrap().recv();
+        Ok(Arc::clone(&keyring))
+    };
+    let directory = scratch.directory.clone();
+    let store = KeyringTokenStore::with_keyring("tests".to_owned(), directory, open)
+        .with_wait(Duration::from_millis(20));
+    let text = store.get("a").await.unwrap_err().to_string();
+    assert!(text.contains("within 0.02 s"), "{text}");
+    assert!(text.contains("unlocked"), "{text}");
+    drop(unlock);
+}
+
+#[tokio::test]
+async fn services_do_not_see_each_other() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    store.put("a", &"one".into()).await.unwrap();
+    let keyring = Arc::clone(&scratch.keyring);
+    let open = move || Ok(Arc::clone(&keyring));
+    let directory = scratch.directory.clone();
+    let other = KeyringTokenStore::with_keyring("others".to_owned(), directory, open);
+    assert_eq!(other.get("a").await.unwrap(), None);
+    let _held = store.lock("a").await.unwrap();
+    other.lock("a").await.unwrap();
+}

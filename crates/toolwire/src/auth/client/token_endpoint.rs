@@ -1,0 +1,178 @@
+//! Asking an authorization server for a token.
+
+use http::{HeaderMap, Method, StatusCode};
+use toolwire_proto::auth::metadata_rules::AuthMethod;
+use toolwire_proto::auth::resource_indicator::ResourceIndicator;
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::auth::token_request::{
+    ClientAssertionClaims, ClientAuthentication, Grant, RevokedToken, TokenRequest,
+};
+use toolwire_proto::auth::token_response::{Consequence, consequence, described};
+use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
+
+use super::AuthError;
+use super::proofs::Proofs;
+use super::registration::KnownClient;
+use crate::auth::fetch::{Fetched, GuardedFetcher};
+use crate::engine::since_epoch;
+
+/// Whom every request for a token goes to, and from whom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenEndpoint<'a> {
+    pub(super) fetcher: &'a GuardedFetcher,
+    pub(super) url: &'a str,
+    pub(super) issuer: &'a str,
+    pub(super) client: &'a KnownClient,
+    /// Given when the token shall be bound to a key.
+    pub(super) proofs: Option<&'a Proofs>,
+}
+
+/// Why there is no token.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The server said so, and this follows from it.
+    ByServer(Consequence, AuthError),
+    /// The server could not be asked.
+    Failed(AuthError),
+}
+
+impl From<AuthError> for Refused {
+    fn from(error: AuthError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Refused {
+    pub(super) fn into_error(self) -> AuthError {
+        match self {
+            Self::ByServer(_, error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+impl TokenEndpoint<'_> {
+    /// Asks for a token in exchange for this.
+    pub(super) async fn ask(
+        &self,
+        grant: Grant<'_>,
+        resource: Option<&ResourceIndicator>,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<TokenResponse, Refused> {
+        let fetched = self.post(grant, resource, scopes).await?;
+        let Some((what, error)) = self.refusal(&fetched) else {
+            let response = fetched.document(self.url).map_err(AuthError::of)?;
+            return Ok(response);
+        };
+        let is_new = self
+            .proofs
+            .is_some_and(|proofs| proofs.learn(self.issuer, &fetched.headers));
+        if what != Consequence::RepeatWithNonce || !is_new {
+            return Err(Refused::ByServer(what, error));
+        }
+        let again = self.post(grant, resource, scopes).await?;
+        match self.refusal(&again) {
+            None => Ok(again.document(self.url).map_err(AuthError::of)?),
+            Some((what, error)) => Err(Refused::ByServer(what, error)),
+        }
+    }
+
+    /// Gives a token back; the URL is that of the revocation endpoint.
+    pub(super) async fn revoke(&self, token: RevokedToken<'_>) -> Result<(), AuthError> {
+        let assertion = self.assertion()?;
+        let request = TokenRequest::revocation(token, self.authentication(assertion.as_ref())?);
+        let form = request.body();
+        let posting =
+            self.fetcher
+                .post_form(self.url, &form, request.authorization(), HeaderMap::new());
+        let fetched = posting.await.map_err(AuthError::of)?;
+        if fetched.status.is_success() {
+            return Ok(());
+        }
+        let why = reason(fetched.status, fetched.refusal::<OAuthError>().as_ref());
+        Err(AuthError::new(format!(
+            "{} revokes nothing: {why}",
+            self.url
+        )))
+    }
+
+    /// One request. An assertion and a proof are good once, so each request has its own.
+    async fn post(
+        &self,
+        grant: Grant<'_>,
+        resource: Option<&ResourceIndicator>,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<Fetched, AuthError> {
+        let assertion = self.assertion()?;
+        let mut request = TokenRequest::new(grant, self.authentication(assertion.as_ref())?);
+        if let Some(resource) = resource {
+            request = request.with_resource(resource);
+        }
+        if let Some(scopes) = scopes {
+            request = request.with_scopes(scopes);
+        }
+        let mut headers = HeaderMap::new();
+        if let Some(proofs) = self.proofs {
+            let proving = proofs.prove(&mut headers, &Method::POST, self.url, self.issuer, None);
+            proving.await?;
+        }
+        let form = request.body();
+        let posting = self
+            .fetcher
+            .post_form(self.url, &form, request.authorization(), headers);
+        posting.await.map_err(AuthError::of)
+    }
+
+    fn refusal(&self, fetched: &Fetched) -> Option<(Consequence, AuthError)> {
+        if fetched.status.is_success() {
+            return None;
+        }
+        let refusal: Option<OAuthError> = fetched.refusal();
+        let what = consequence(fetched.status.as_u16(), refusal.as_ref());
+        let why = reason(fetched.status, refusal.as_ref());
+        let error = AuthError::new(format!("{} gives no token: {why}", self.url));
+        Some((what, error))
+    }
+
+    fn assertion(&self) -> Result<Option<Secret>, AuthError> {
+        if self.client.method != AuthMethod::PrivateKeyJwt {
+            return Ok(None);
+        }
+        let key = self.client.key.as_ref();
+        let key = key.ok_or_else(|| AuthError::new("the client has no key to sign with"))?;
+        let claims = ClientAssertionClaims::new(
+            &self.client.client_id,
+            self.issuer,
+            since_epoch().as_secs(),
+            super::random()?,
+        );
+        key.sign("JWT", None, &claims).map(Some)
+    }
+
+    fn authentication<'s>(
+        &'s self,
+        assertion: Option<&'s Secret>,
+    ) -> Result<ClientAuthentication<'s>, AuthError> {
+        let client_id = self.client.client_id.as_str();
+        let missing = || AuthError::new("the client has nothing to prove itself with");
+        let secret = || self.client.secret.as_ref().ok_or_else(missing);
+        Ok(match self.client.method {
+            AuthMethod::ClientSecretBasic => ClientAuthentication::Basic {
+                client_id,
+                client_secret: secret()?,
+            },
+            AuthMethod::ClientSecretPost => ClientAuthentication::Post {
+                client_id,
+                client_secret: secret()?,
+            },
+            AuthMethod::PrivateKeyJwt => {
+                ClientAuthentication::Assertion(assertion.ok_or_else(missing)?)
+            }
+            _ => ClientAuthentication::Public { client_id },
+        })
+    }
+}
+
+/// What a server says about its refusal.
+pub(super) fn reason(status: StatusCode, refusal: Option<&OAuthError>) -> String {
+    refusal.map_or_else(|| status.to_string(), described)
+}
