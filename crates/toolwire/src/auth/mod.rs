@@ -1,4 +1,4 @@
-//! Authorization over HTTP: a resource server that verifies tokens.
+//! Authorization over HTTP: a resource server that verifies tokens, and a client that gets them.
 //!
 //! ```
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,12 +18,24 @@
 //! ```
 
 #[cfg(test)]
+#[cfg(feature = "resource-server")]
 mod canned_http;
+#[cfg(feature = "oauth-client")]
+pub mod client;
 mod fetch;
+#[cfg(feature = "resource-server")]
 mod jws;
+#[cfg(feature = "oauth-proxy")]
+mod proxy;
+#[cfg(feature = "resource-server")]
 mod resource;
 
 pub use fetch::{FetchError, GuardedFetcher};
+#[cfg(feature = "oauth-proxy")]
+pub use proxy::{
+    InvalidProxy, OAuthProxy, OAuthProxyConfig, Upstream, UpstreamTokenError, UpstreamUser,
+};
+#[cfg(feature = "resource-server")]
 pub use resource::{
     FixedTokens, GitHubTokens, GoogleTokens, Introspection, InvalidConfig, JwtVerifier,
     ResourceServer, ResourceServerConfig, TokenPurpose, TokenRejected, TokenVerifier,

@@ -1,0 +1,233 @@
+//! The authorization endpoint and the question it leads to.
+//!
+//! A request is checked in the order of the rules: as long as client and redirect URI are not known, the user sees a page
+//! and is sent nowhere. The identity provider is involved only after the user has agreed.
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use toolwire_proto::auth::authorization_request::state_from_random;
+use toolwire_proto::auth::authorization_server::Parameters;
+use toolwire_proto::auth::authorization_server::authorization::{self, Sender, Wanted};
+use toolwire_proto::auth::authorization_server::redirection::WayBack;
+use toolwire_proto::auth::metadata_rules::check_client_id_url;
+use toolwire_proto::auth::pkce::Verifier;
+use toolwire_proto::auth::redirect_uri::Destination;
+
+use super::Core;
+use super::answers::{self, Answer};
+use super::browser::{Browser, Consent, LOGIN_TIME};
+use super::clients::NoClient;
+use super::page::{self, Question};
+use super::records::{Asked, Client, Login};
+use super::vault::{key_of, random};
+use crate::store::StoreError;
+
+/// What forms are sealed for.
+const FORM: &str = "consent";
+
+/// What a user is asked about: it travels in the form, sealed for one browser.
+#[derive(Debug, Serialize, Deserialize)]
+struct Pending {
+    asked: Asked,
+    registered_redirect: String,
+}
+
+impl Pending {
+    fn consent(&self) -> Consent<'_> {
+        Consent {
+            client_id: &self.asked.client_id,
+            registered_redirect: &self.registered_redirect,
+            scopes: &self.asked.scopes,
+        }
+    }
+}
+
+/// Answers a request of a client, brought by the user's browser.
+pub(super) async fn authorize(core: &Core, request: &Request<Bytes>) -> Answer {
+    let answered = answer(core, request).await;
+    answered.unwrap_or_else(|refusal| refusal)
+}
+
+async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer> {
+    let refuse = |reason: &dyn std::fmt::Display| {
+        tracing::debug!(%reason, "an authorization request is refused");
+        page::refusal(StatusCode::BAD_REQUEST, &reason.to_string())
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let parameters = Parameters::read(query).map_err(|refused| refuse(&refused))?;
+    let sender = Sender::read(&parameters).map_err(|refused| refuse(&refused))?;
+    let found = core.clients.find(&core.vault, sender.client_id).await;
+    let client = found.map_err(|missing| match missing {
+        NoClient::Unknown => refuse(&"the client is not known here"),
+        NoClient::Unavailable => {
+            let reason = "clients cannot be looked up at the moment";
+            page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
+        }
+    })?;
+    let registered = sender
+        .check_redirect(&client.redirect_uris)
+        .map_err(|refused| refuse(&refused))?;
+    let destination = Destination::of(sender.redirect_uri)
+        .filter(|destination| core.sends_users_to(destination))
+        .ok_or_else(|| refuse(&"this server does not send users to this host"))?;
+
+    // From here on the client hears of errors.
+    let state = authorization::state(&parameters);
+    let wanted = Wanted::read(&parameters, &core.offer()).map_err(|refused| {
+        let back = core.way_back(sender.redirect_uri, state);
+        answers::redirect(&back.with_error(refused.code(), &refused.to_string()))
+    })?;
+    let pending = Pending {
+        asked: Asked {
+            client_id: client.client_id.clone(),
+            redirect_uri: sender.redirect_uri.to_owned(),
+            state: state.map(str::to_owned),
+            code_challenge: wanted.code_challenge,
+            scopes: wanted.scopes.to_string(),
+        },
+        registered_redirect: registered.to_owned(),
+    };
+    // RFC 8252, section 8.6: on the user's machine anybody can be the client, so the user is asked each time.
+    let may_be_remembered = !destination.is_this_machine;
+    let outcome = match Browser::known(&core.vault, request.headers()) {
+        Some(browser) if may_be_remembered && browser.has_agreed_to(&pending.consent()) => {
+            send_to_provider(core, browser, pending.asked).await
+        }
+        Some(browser) => ask(core, &browser, &pending, &client, &destination),
+        None => {
+            Browser::new().and_then(|browser| ask(core, &browser, &pending, &client, &destination))
+        }
+    };
+    outcome.map_err(|error| out_of_order(&error))
+}
+
+/// Asks the user.
+fn ask(
+    core: &Core,
+    browser: &Browser,
+    pending: &Pending,
+    client: &Client,
+    destination: &Destination,
+) -> Result<Answer, StoreError> {
+    let sealed = core.vault.seal(FORM, browser.id(), pending, LOGIN_TIME)?;
+    let mut answer = page::question(&Question {
+        server: &core.name,
+        client_name: client.name.as_deref(),
+        client_id: &client.client_id,
+        is_described: check_client_id_url(&client.client_id).is_ok(),
+        destination,
+        redirect_uri: &pending.asked.redirect_uri,
+        scopes: &pending.asked.scopes,
+        action: &core.paths.consent,
+        request: &sealed,
+    });
+    browser.keep(&core.vault, &mut answer)?;
+    Ok(answer)
+}
+
+/// Takes the user's answer.
+pub(super) async fn consent(core: &Core, request: &Request<Bytes>) -> Answer {
+    let refuse = |reason| page::refusal(StatusCode::BAD_REQUEST, reason);
+    // Browsers that say where a request comes from are believed when it comes from elsewhere.
+    if is_cross_site(request.headers()) {
+        return refuse("this answer comes from another site");
+    }
+    let stale = "the question is too old, or was asked in another browser";
+    let Some(mut browser) = Browser::known(&core.vault, request.headers()) else {
+        return refuse(stale);
+    };
+    let Some(form) = form_of(request) else {
+        return refuse("the answer cannot be read");
+    };
+    let (Ok(Some(sealed)), Ok(decision)) = (form.single("request"), form.single("decision")) else {
+        return refuse("the answer cannot be read");
+    };
+    let opened = core.vault.open::<Pending>(FORM, browser.id(), sealed);
+    let Some(pending) = opened else {
+        return refuse(stale);
+    };
+    if decision != Some("allow") {
+        let asked = &pending.asked;
+        let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+        return answers::redirect(&back.with_error("access_denied", "the user did not allow it"));
+    }
+    browser.agree_to(&pending.consent());
+    match send_to_provider(core, browser, pending.asked).await {
+        Ok(answer) => answer,
+        Err(error) => out_of_order(&error),
+    }
+}
+
+/// Sends a user who has agreed to the identity provider.
+async fn send_to_provider(
+    core: &Core,
+    mut browser: Browser,
+    asked: Asked,
+) -> Result<Answer, StoreError> {
+    let state = state_from_random(random()?);
+    let verifier = Verifier::from_random(random()?);
+    let url = match core.leg.endpoints().await {
+        Ok(endpoints) => core.leg.authorization_url(&endpoints, &state, &verifier),
+        Err(error) => Err(error),
+    };
+    let url = match url {
+        Ok(url) => url,
+        Err(error) => {
+            tracing::error!(%error, "nobody can log in");
+            let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+            let reason = "the identity provider does not answer";
+            let url = back.with_error("temporarily_unavailable", reason);
+            return Ok(answers::redirect(&url));
+        }
+    };
+    let login = Login {
+        asked,
+        code_verifier: verifier.as_secret().clone(),
+    };
+    let key = key_of(state.expose());
+    core.vault.put(&key, &login, LOGIN_TIME).await?;
+    browser.begin(state.expose());
+    let mut answer = answers::redirect(&url);
+    browser.keep(&core.vault, &mut answer)?;
+    browser.keep_logins(&core.vault, &mut answer)?;
+    Ok(answer)
+}
+
+/// The page while something that is needed does not work.
+pub(super) fn out_of_order(error: &StoreError) -> Answer {
+    tracing::error!(%error, "a login cannot go on");
+    let reason = "logging in does not work at the moment";
+    page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
+}
+
+/// A form in the body of a request.
+pub(super) fn form_of(request: &Request<Bytes>) -> Option<Parameters> {
+    let content_type = request.headers().get(http::header::CONTENT_TYPE)?;
+    let media_type = content_type.to_str().ok()?.split(';').next()?.trim();
+    if !media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return None;
+    }
+    let text = std::str::from_utf8(request.body()).ok()?;
+    Parameters::read(text).ok()
+}
+
+/// Whether a browser says that another site made the request (Fetch Metadata).
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").into_iter();
+    sites.any(|site| site != "same-origin")
+}
+
+impl Core {
+    pub(super) fn way_back<'a>(
+        &'a self,
+        redirect_uri: &'a str,
+        state: Option<&'a str>,
+    ) -> WayBack<'a> {
+        WayBack {
+            redirect_uri,
+            state,
+            issuer: &self.issuer,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What a browser keeps for the proxy: who it is, what its user agreed to, and which logins it began.
+//!
+//! Spec 2026-07-28, security best practices, "Confused Deputy Problem": the callback of the identity provider counts only
+//! in the browser whose user has just agreed, so the cookie with the logins is set after consent and not before.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::{COOKIE, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, Response};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::vault::{Vault, random};
+use crate::store::StoreError;
+
+/// Browsers take cookies of these names only from this very host, over TLS, for all its paths.
+const BROWSER: &str = "__Host-toolwire-browser";
+const LOGINS: &str = "__Host-toolwire-logins";
+
+/// How long consent is remembered: 30 days.
+const CONSENT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How many consents a browser remembers; the oldest goes when there is one more.
+const MAX_CONSENTS: usize = 32;
+
+/// How many logins a browser may have begun at once; the oldest goes when there is one more.
+const MAX_LOGINS: usize = 4;
+
+/// How long a login may take.
+pub(super) const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// The beginning of a digest: long enough that nobody finds another text for it.
+type Mark = [u8; 16];
+
+/// A browser, as its cookies describe it. They are sealed, so all of this was once said by us.
+#[derive(Debug, Clone)]
+pub(super) struct Browser {
+    kept: Kept,
+    logins: Vec<Mark>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    /// Random; what is bound to it works in this browser only.
+    id: String,
+    /// Oldest first.
+    consents: Vec<Mark>,
+}
+
+impl Browser {
+    /// The browser that sends these cookies; nothing when it was never here.
+    pub(super) fn known(vault: &Vault, headers: &HeaderMap) -> Option<Self> {
+        let kept: Kept = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
+        let logins = cookie(headers, LOGINS);
+        let logins = logins.and_then(|sealed| vault.open(LOGINS, &kept.id, sealed));
+        Some(Self {
+            logins: logins.unwrap_or_default(),
+            kept,
+        })
+    }
+
+    /// A browser that was never here.
+    pub(super) fn new() -> Result<Self, StoreError> {
+        let id = random::<32>()?;
+        Ok(Self {
+            kept: Kept {
+                id: URL_SAFE_NO_PAD.encode(id),
+                consents: Vec::new(),
+            },
+            logins: Vec::new(),
+        })
+    }
+
+    /// What forms are bound to, so that no other browser can be made to send them.
+    pub(super) fn id(&self) -> &str {
+        &self.kept.id
+    }
+
+    pub(super) fn has_agreed_to(&self, consent: &Consent<'_>) -> bool {
+        self.kept.consents.contains(&consent.mark())
+    }
+
+    pub(super) fn agree_to(&mut self, consent: &Consent<'_>) {
+        remember(&mut self.kept.consents, consent.mark(), MAX_CONSENTS);
+    }
+
+    pub(super) fn has_begun(&self, state: &str) -> bool {
+        self.logins.contains(&mark([state]))
+    }
+
+    pub(super) fn begin(&mut self, state: &str) {
+        remember(&mut self.logins, mark([state]), MAX_LOGINS);
+    }
+
+    pub(super) fn end(&mut self, state: &str) {
+        let ended = mark([state]);
+        self.logins.retain(|login| *login != ended);
+    }
+
+    /// Lets the browser keep who it is and what its user agreed to.
+    pub(super) fn keep<T>(
+        &self,
+        vault: &Vault,
+        answer: &mut Response<T>,
+    ) -> Result<(), StoreError> {
+        let sealed = vault.seal(BROWSER, "", &self.kept, CONSENT_TIME)?;
+        set_cookie(answer, BROWSER, &sealed, CONSENT_TIME)
+    }
+
+    /// Lets the browser keep its logins, which happens only after consent.
+    pub(super) fn keep_logins<T>(
+        &self,
+        vault: &Vault,
+        answer: &mut Response<T>,
+    ) -> Result<(), StoreError> {
+        let sealed = vault.seal(LOGINS, self.id(), &self.logins, LOGIN_TIME)?;
+        let lifetime = match self.logins.is_empty() {
+            true => Duration::ZERO,
+            false => LOGIN_TIME,
+        };
+        set_cookie(answer, LOGINS, &sealed, lifetime)
+    }
+}
+
+/// What a user agrees to: this client, this way back, these scopes, and nothing else.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Consent<'a> {
+    pub(super) client_id: &'a str,
+    /// As it is registered: the port of a program on the user's machine is another one each time.
+    pub(super) registered_redirect: &'a str,
+    pub(super) scopes: &'a str,
+}
+
+impl Consent<'_> {
+    fn mark(&self) -> Mark {
+        let mut scopes: Vec<&str> = self.scopes.split(' ').collect();
+        scopes.sort_unstable();
+        mark([self.client_id, self.registered_redirect, &scopes.join(" ")])
+    }
+}
+
+/// Every part with its length, so that no two lists read the same.
+fn mark<const N: usize>(parts: [&str; N]) -> Mark {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    let digest: [u8; 32] = digest.finalize().into();
+    let mut mark = [0; 16];
+    for (byte, digested) in mark.iter_mut().zip(digest) {
+        *byte = digested;
+    }
+    mark
+}
+
+fn remember(marks: &mut Vec<Mark>, mark: Mark, limit: usize) {
+    marks.retain(|own| *own != mark);
+    marks.push(mark);
+    if marks.len() > limit {
+        marks.remove(0);
+    }
+}
+
+/// The cookie of a name, if there is exactly one.
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let lines = headers.get_all(COOKIE).into_iter();
+    let pairs = lines.filter_map(|line| line.to_str().ok());
+    let mut values = pairs
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(own, _)| *own == name)
+        .map(|(_, value)| value);
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+fn set_cookie<T>(
+    answer: &mut Response<T>,
+    name: &str,
+    value: &str,
+    lifetime: Duration,
+) -> Result<(), StoreError> {
+    let seconds = lifetime.as_secs();
+    let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={seconds}");
+    let value = HeaderValue::try_from(text).map_err(StoreError::unavailable)?;
+    answer.headers_mut().append(SET_COOKIE, value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Where the identity provider sends users back to.
+//!
+//! A redirect counts only in the browser that began the login after its user had agreed. Otherwise somebody could agree
+//! in their own browser and let another user, whom the provider knows, finish the login for them.
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use toolwire_proto::auth::authorization_response::{
+    ExpectedResponse, ResponseRefused, read, state_of,
+};
+use toolwire_proto::auth::authorization_server::redirection::relayed_error;
+use toolwire_proto::auth::pkce::Verifier;
+use toolwire_types::auth::Secret;
+
+use super::Core;
+use super::answers::{self, Answer};
+use super::authorize::out_of_order;
+use super::browser::Browser;
+use super::leg::LegError;
+use super::page;
+use super::records::{Asked, Code, Grant, Login};
+use super::vault::key_of;
+use crate::store::StoreError;
+
+/// Answers a redirect of the identity provider.
+pub(super) async fn callback(core: &Core, request: &Request<Bytes>) -> Answer {
+    match finish(core, request).await {
+        Ok(answer) => answer,
+        Err(error) => out_of_order(&error),
+    }
+}
+
+async fn finish(core: &Core, request: &Request<Bytes>) -> Result<Answer, StoreError> {
+    let refuse = |reason| Ok(page::refusal(StatusCode::BAD_REQUEST, reason));
+    let not_ours = "this login is too old, was used already, or began in another browser";
+    let query = request.uri().query().unwrap_or_default();
+    let Some(state) = state_of(query) else {
+        return refuse(not_ours);
+    };
+    let Some(mut browser) = Browser::known(&core.vault, request.headers()) else {
+        return refuse(not_ours);
+    };
+    if !browser.has_begun(state.expose()) {
+        tracing::warn!("a login comes back in a browser that has not begun it");
+        return refuse(not_ours);
+    }
+    let key = key_of(state.expose());
+    if core.vault.get::<Login>(&key).await?.is_none() {
+        return refuse(not_ours);
+    }
+    // What the provider promises has to be known before its answer is believed.
+    let endpoints = match core.leg.endpoints().await {
+        Ok(endpoints) => endpoints,
+        Err(error) => return Err(StoreError::unavailable(error)),
+    };
+    let expected = ExpectedResponse {
+        state: &state,
+        issuer: &core.leg.upstream.issuer,
+        announces_iss: endpoints.announces_iss,
+    };
+    let response = read(query, &expected);
+    if let Err(refused) = &response
+        && refused.is_foreign()
+    {
+        tracing::warn!(%refused, "a redirect is not that of the identity provider");
+        return refuse("this does not come from the identity provider that was asked");
+    }
+    // One of all that come with this state goes on.
+    let Some(login) = core.vault.take::<Login>(&key).await? else {
+        return refuse(not_ours);
+    };
+    browser.end(state.expose());
+    let url = match response {
+        Ok(code) => log_in(core, &login, &code).await?,
+        Err(refused) => {
+            tracing::warn!(%refused, "the identity provider refuses a login");
+            let code = match &refused {
+                ResponseRefused::Refusal(error) => relayed_error(&error.error),
+                _ => "server_error",
+            };
+            refusal_url(core, &login.asked, code)
+        }
+    };
+    let mut answer = answers::redirect(&url);
+    browser.keep_logins(&core.vault, &mut answer)?;
+    Ok(answer)
+}
+
+/// Redeems the provider's code; the URL that brings ours.
+async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, StoreError> {
+    let asked = &login.asked;
+    let Some(verifier) = Verifier::from_stored(login.code_verifier.clone()) else {
+        return Ok(refusal_url(core, asked, "server_error"));
+    };
+    let logged_in = match core.leg.log_in(code, &verifier).await {
+        Ok(logged_in) => logged_in,
+        Err(error) => {
+            tracing::warn!(%error, "a login fails");
+            let code = match error {
+                LegError::Fetch(_) => "temporarily_unavailable",
+                _ => "server_error",
+            };
+            return Ok(refusal_url(core, asked, code));
+        }
+    };
+    if !core.admits(&logged_in.user) {
+        tracing::info!("a user is not admitted");
+        return Ok(refusal_url(core, asked, "access_denied"));
+    }
+    let grant = Grant {
+        client_id: asked.client_id.clone(),
+        scopes: asked.scopes.clone(),
+        ends_at: core.grants.end(&logged_in.tokens),
+        user: logged_in.user.kept(),
+        upstream: logged_in.tokens,
+    };
+    let code = Code {
+        client_id: asked.client_id.clone(),
+        redirect_uri: asked.redirect_uri.clone(),
+        code_challenge: asked.code_challenge.clone(),
+    };
+    let code = core.grants.begin(&core.vault, &grant, &code).await?;
+    let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+    Ok(back.with_code(&code).expose().to_owned())
+}
+
+fn refusal_url(core: &Core, asked: &Asked, code: &str) -> String {
+    let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+    let description = match code {
+        "access_denied" => "the login was refused",
+        _ => "the identity provider did not let the user in",
+    };
+    back.with_error(code, description)
+}

@@ -1,0 +1,315 @@
+//! What an OAuth proxy needs to know.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use toolwire_proto::auth::authorization_server::lifetimes::Lifetimes;
+use toolwire_proto::auth::endpoints::{self, InvalidUrl};
+use toolwire_proto::auth::resource_indicator::ResourceIndicator;
+use toolwire_proto::auth::scopes::{InvalidScope, ScopeSet};
+use toolwire_proto::request_state::{KeyRing, StateKey};
+
+use super::clients::Clients;
+use super::grants::Grants;
+use super::leg::{UpstreamLeg, check_upstream};
+use super::paths::Paths;
+use super::upstream::{Upstream, UpstreamUser};
+use super::vault::{Vault, random};
+use super::{Admission, Core, OAuthProxy, OwnTokens};
+use crate::auth::fetch::GuardedFetcher;
+use crate::auth::resource::{InvalidConfig, ResourceServerConfig};
+use crate::store::{MemoryProxyStore, ProxyStore, StoreError};
+
+/// How long an access token lasts, unless told otherwise.
+const ACCESS_TOKEN_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// How long a user stays logged in, unless told otherwise.
+const GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Which server is protected, and by which client at which identity provider.
+///
+/// ```no_run
+/// use toolwire::auth::{OAuthProxyConfig, Upstream};
+/// use toolwire::transport::http::HttpOptions;
+///
+/// # fn options(secret: String) -> Result<(), Box<dyn std::error::Error>> {
+/// let github = Upstream::github("Iv1.8a61f9b3a7aba766", secret);
+/// let proxy = OAuthProxyConfig::new("https://mcp.example.com/mcp", github)
+///     .admitting(|user| user.claims.get("login").is_some_and(|login| login == "octocat"))
+///     .build()?;
+/// let options = HttpOptions::new()
+///     .with_public_hosts(["mcp.example.com"])
+///     .with_authorizer(proxy);
+/// # Ok(())
+/// # }
+/// ```
+pub struct OAuthProxyConfig {
+    resource: String,
+    upstream: Upstream,
+    issuer: Option<String>,
+    name: Option<String>,
+    required: Vec<String>,
+    supported: Vec<String>,
+    redirect_hosts: Vec<String>,
+    admission: Option<Box<Admission>>,
+    access_token: Duration,
+    grant: Duration,
+    shared: Option<(Arc<dyn ProxyStore>, KeyRing)>,
+    fetcher: GuardedFetcher,
+    document_fetcher: GuardedFetcher,
+}
+
+impl OAuthProxyConfig {
+    /// Protects the endpoint at a URL, as clients know it, with logins at an identity provider.
+    #[must_use]
+    pub fn new(resource: impl Into<String>, upstream: Upstream) -> Self {
+        Self {
+            resource: resource.into(),
+            upstream,
+            issuer: None,
+            name: None,
+            required: Vec::new(),
+            supported: Vec::new(),
+            redirect_hosts: Vec::new(),
+            admission: None,
+            access_token: ACCESS_TOKEN_TIME,
+            grant: GRANT_TIME,
+            shared: None,
+            fetcher: GuardedFetcher::new(),
+            document_fetcher: GuardedFetcher::new(),
+        }
+    }
+
+    /// Where the endpoints of the proxy are, if not at the root of the resource's host: `https://mcp.example.com/team`
+    /// puts them at `/team/authorize`, `/team/token` and so on.
+    #[must_use]
+    pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// What users are told the server is called; its host if not said.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Scopes of this server that every request needs, and that clients get which ask for none.
+    #[must_use]
+    pub fn with_required_scopes<S: Into<String>>(
+        mut self,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.required.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Scopes of this server that clients may ask for, besides the required ones. They have nothing to do with those of
+    /// the identity provider.
+    #[must_use]
+    pub fn with_supported_scopes<S: Into<String>>(
+        mut self,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.supported.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Decides which users of the identity provider may come in: all of them, if not said. GitHub and Google have many.
+    #[must_use]
+    pub fn admitting(
+        mut self,
+        admits: impl Fn(&UpstreamUser) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.admission = Some(Box::new(admits));
+        self
+    }
+
+    /// Serves only clients that users come back to at these hosts, or on their own machines.
+    #[must_use]
+    pub fn with_redirect_hosts<H: Into<String>>(
+        mut self,
+        hosts: impl IntoIterator<Item = H>,
+    ) -> Self {
+        self.redirect_hosts
+            .extend(hosts.into_iter().map(Into::into));
+        self
+    }
+
+    /// How long an access token lasts: an hour by default, and never longer than the provider's.
+    #[must_use]
+    pub fn with_access_token_time(mut self, time: Duration) -> Self {
+        self.access_token = time;
+        self
+    }
+
+    /// How long a user stays logged in: 30 days by default.
+    #[must_use]
+    pub fn with_login_time(mut self, time: Duration) -> Self {
+        self.grant = time;
+        self
+    }
+
+    /// Remembers clients, logins and tokens in a store that other nodes share, sealed with keys that they share, too.
+    /// By default they are in the memory of this process.
+    #[must_use]
+    pub fn with_shared_store(mut self, store: Arc<dyn ProxyStore>, keys: KeyRing) -> Self {
+        self.shared = Some((store, keys));
+        self
+    }
+
+    /// Speaks to the identity provider in this way.
+    #[must_use]
+    pub fn with_fetcher(mut self, fetcher: GuardedFetcher) -> Self {
+        self.fetcher = fetcher;
+        self
+    }
+
+    /// Fetches the documents about clients in this way; of each at most 64 KiB are read. Anybody may name their URLs, so
+    /// the default reaches public addresses only.
+    #[must_use]
+    pub fn with_document_fetcher(mut self, fetcher: GuardedFetcher) -> Self {
+        self.document_fetcher = fetcher;
+        self
+    }
+
+    /// Makes the proxy.
+    ///
+    /// # Errors
+    /// When a URL, a scope or a parameter is none that can be used, or the system gives no random bytes for keys.
+    pub fn build(self) -> Result<OAuthProxy, InvalidProxy> {
+        check_upstream(&self.upstream)?;
+        let resource = ResourceIndicator::parse(&self.resource).map_err(InvalidProxy::Url)?;
+        let origin = endpoints::origin(&self.resource).map_err(InvalidProxy::Url)?;
+        let issuer = self.issuer.unwrap_or_else(|| origin.clone());
+        let paths = Paths::new(&issuer, &self.resource)?;
+        let default_scopes = scope_set(&self.required)?;
+        let scopes = default_scopes.union(&scope_set(&self.supported)?);
+        let mut guard = ResourceServerConfig::new(&*self.resource, [&*issuer])
+            .with_required_scopes(self.required)
+            .with_supported_scopes(scopes.iter());
+        if let Some(name) = &self.name {
+            guard = guard.with_name(name);
+        }
+        let leg = UpstreamLeg {
+            scopes: scope_set(&self.upstream.scopes)?,
+            callback: format!("{}{}", paths.origin, paths.callback),
+            upstream: self.upstream,
+            fetcher: self.fetcher,
+            found: Mutex::default(),
+        };
+        let (store, keys) = match self.shared {
+            Some(shared) => shared,
+            None => {
+                let key = StateKey::new(random().map_err(InvalidProxy::Keys)?);
+                let store: Arc<dyn ProxyStore> = Arc::new(MemoryProxyStore::default());
+                (store, KeyRing::new(key))
+            }
+        };
+        if self.access_token.as_secs() == 0 || self.grant.as_secs() == 0 {
+            return Err(InvalidProxy::NoTime);
+        }
+        let lifetimes = Lifetimes {
+            access_token: self.access_token.as_secs(),
+            grant: self.grant.as_secs(),
+        };
+        let host = origin.split_once("://").map_or(&*origin, |(_, host)| host);
+        let core = Arc::new(Core {
+            name: self.name.unwrap_or_else(|| host.to_owned()),
+            metadata: paths.document(&issuer, &scopes),
+            scopes,
+            default_scopes,
+            redirect_hosts: self.redirect_hosts,
+            admission: self.admission,
+            paths,
+            clients: Clients::new(self.document_fetcher),
+            grants: Grants::new(lifetimes, issuer.clone(), self.resource),
+            leg,
+            vault: Vault {
+                store,
+                keys,
+                issuer: issuer.clone(),
+            },
+            resource,
+            issuer,
+        });
+        let guard = guard.with_verifier(OwnTokens(Arc::clone(&core)));
+        Ok(OAuthProxy {
+            core,
+            guard: Arc::new(guard.build().map_err(InvalidProxy::Guard)?),
+        })
+    }
+}
+
+impl fmt::Debug for OAuthProxyConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthProxyConfig")
+            .field("resource", &self.resource)
+            .field("upstream", &self.upstream)
+            .finish_non_exhaustive()
+    }
+}
+
+fn scope_set(scopes: &[String]) -> Result<ScopeSet, InvalidProxy> {
+    let scopes = ScopeSet::from_list(scopes.iter().map(String::as_str));
+    scopes.map_err(InvalidProxy::Scope)
+}
+
+/// A configuration that no proxy can be made of.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InvalidProxy {
+    /// A URL is none that tokens may be sent to.
+    Url(InvalidUrl),
+    /// A scope is none.
+    Scope(InvalidScope),
+    /// A parameter for the identity provider is set by the proxy itself.
+    Parameter(String),
+    /// Tokens or logins would last less than a second.
+    NoTime,
+    /// The server is at a path that the proxy needs.
+    ResourceInTheWay(String),
+    /// The server cannot be guarded.
+    Guard(InvalidConfig),
+    /// There are no random bytes for the keys.
+    Keys(StoreError),
+}
+
+impl fmt::Display for InvalidProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(invalid) => write!(f, "{invalid}"),
+            Self::Scope(invalid) => write!(f, "{invalid}"),
+            Self::Parameter(name) => write!(
+                f,
+                "the OAuth proxy itself sets the parameter {name:?} of what it sends to the identity provider"
+            ),
+            Self::NoTime => {
+                f.write_str("tokens and logins of an OAuth proxy last a second at least")
+            }
+            Self::ResourceInTheWay(path) => write!(
+                f,
+                "the server is at {path:?}, where an endpoint of the OAuth proxy has to be"
+            ),
+            Self::Guard(invalid) => write!(f, "{invalid}"),
+            Self::Keys(error) => write!(f, "there are no keys for the OAuth proxy: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for InvalidProxy {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Url(invalid) => Some(invalid),
+            Self::Scope(invalid) => Some(invalid),
+            Self::Guard(invalid) => Some(invalid),
+            Self::Keys(error) => Some(error),
+            Self::Parameter(_) | Self::NoTime | Self::ResourceInTheWay(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use super::super::Place;
+use super::*;
+
+fn config(resource: &str) -> OAuthProxyConfig {
+    OAuthProxyConfig::new(resource, Upstream::github("id", "hidden"))
+}
+
+#[test]
+fn endpoints_are_at_the_root_of_the_resource() {
+    let proxy = config("https://mcp.example.com:8443/a/mcp?tenant=1")
+        .build()
+        .unwrap();
+    assert_eq!(proxy.issuer(), "https://mcp.example.com:8443");
+    let callback = "https://mcp.example.com:8443/callback";
+    assert_eq!(proxy.callback_url(), callback);
+    let paths = &proxy.core.paths;
+    assert_eq!(paths.place("/authorize"), Some(Place::Authorize));
+    assert_eq!(paths.place("/authorize/"), None);
+    assert_eq!(
+        paths.metadata,
+        [
+            "/.well-known/oauth-authorization-server",
+            "/.well-known/oauth-authorization-server/a/mcp"
+        ]
+    );
+}
+
+#[test]
+fn an_issuer_may_have_a_path() {
+    let proxy = config("https://a.example/mcp")
+        .with_issuer("https://a.example/team/")
+        .build()
+        .unwrap();
+    assert_eq!(proxy.callback_url(), "https://a.example/team/callback");
+    let paths = &proxy.core.paths;
+    assert_eq!(paths.place("/team/token"), Some(Place::Token));
+    assert_eq!(paths.place("/token"), None);
+    let at = "/.well-known/oauth-authorization-server/team";
+    assert_eq!(paths.metadata, [at]);
+}
+
+#[test]
+fn what_cannot_work_fails_when_it_is_built() {
+    let refused = |config: OAuthProxyConfig| config.build().unwrap_err();
+    for resource in ["", "http://mcp.example.com/mcp", "https://a/#b"] {
+        assert!(
+            matches!(refused(config(resource)), InvalidProxy::Url(_)),
+            "{resource}"
+        );
+    }
+    let in_the_way = refused(config("https://a.example/token"));
+    assert!(matches!(in_the_way, InvalidProxy::ResourceInTheWay(path) if path == "/token"));
+    let brief = Duration::from_millis(999);
+    let config_of = || config("https://a.example/mcp");
+    for config in [
+        config_of().with_access_token_time(brief),
+        config_of().with_login_time(brief),
+    ] {
+        assert!(matches!(refused(config), InvalidProxy::NoTime));
+    }
+    let second = Duration::from_secs(1);
+    let shortest = config_of()
+        .with_access_token_time(second)
+        .with_login_time(second);
+    assert!(shortest.build().is_ok());
+    let scope = config("https://a.example/mcp").with_required_scopes(["\""]);
+    assert!(matches!(refused(scope), InvalidProxy::Scope(_)));
+    let issuer = config("https://a.example/mcp").with_issuer("https://a.example?b");
+    assert!(matches!(refused(issuer), InvalidProxy::Url(_)));
+    for upstream in [
+        Upstream::new("http://idp.example", "id", "s"),
+        Upstream::new("https://idp.example", "id", "s")
+            .with_endpoints("http://idp.example/a", "https://idp.example/t"),
+        Upstream::new("https://idp.example", "id", "s")
+            .with_endpoints("https://idp.example/a", "ftp://idp.example/t"),
+        Upstream::new("https://idp.example", "id", "s")
+            .with_user_info("http://idp.example/user", "sub"),
+    ] {
+        let config = OAuthProxyConfig::new("https://a.example/mcp", upstream);
+        assert!(matches!(refused(config), InvalidProxy::Url(_)));
+    }
+    let taken = Upstream::new("https://idp.example", "id", "s").with_parameter("state", "fixed");
+    let config = OAuthProxyConfig::new("https://a.example/mcp", taken);
+    assert!(matches!(refused(config), InvalidProxy::Parameter(name) if name == "state"));
+}
+
+#[test]
+fn nothing_secret_prints() {
+    let config = config("https://a.example/mcp");
+    assert!(!format!("{config:?}").contains("hidden"));
+    let printed = format!("{:?}", config.build().unwrap());
+    assert!(!printed.contains("hidden"), "{printed}");
+}

@@ -1,0 +1,316 @@
+//! The way to the identity provider: sending users there, redeeming its codes, renewing its tokens.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Value;
+use tokio::time::Instant;
+use toolwire_proto::auth::authorization_request::{AuthorizationRequest, is_reserved};
+use toolwire_proto::auth::challenge::TokenScheme;
+use toolwire_proto::auth::endpoints::{self, InvalidUrl};
+use toolwire_proto::auth::id_token;
+use toolwire_proto::auth::metadata_rules::{
+    AuthMethod, ClientCredentials, IssuerPolicy, check_identity,
+};
+use toolwire_proto::auth::pkce::Verifier;
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::auth::token_request::{ClientAuthentication, Grant, TokenRequest};
+use toolwire_proto::auth::token_response::{Consequence, GrantedToken, consequence};
+use toolwire_proto::auth::well_known::server_metadata_urls;
+use toolwire_types::ProtocolVersion;
+use toolwire_types::auth::{AuthorizationServerMetadata, OAuthError, Secret, TokenResponse};
+
+use super::config::InvalidProxy;
+use super::records::UpstreamTokens;
+use super::upstream::{Upstream, UpstreamUser, UserSource};
+use crate::auth::fetch::{FetchError, GuardedFetcher};
+use crate::engine::since_epoch;
+
+/// How long the metadata of a provider is believed.
+const METADATA_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// The way to the identity provider and back.
+pub(super) struct UpstreamLeg {
+    pub(super) upstream: Upstream,
+    pub(super) scopes: ScopeSet,
+    pub(super) fetcher: GuardedFetcher,
+    /// Where the provider sends users back to.
+    pub(super) callback: String,
+    pub(super) found: Mutex<Option<(Instant, Arc<Endpoints>)>>,
+}
+
+/// Where a provider is, and what it promises.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    authorization: String,
+    token: String,
+    /// Whether its redirects carry `iss`.
+    pub(super) announces_iss: bool,
+    method: AuthMethod,
+}
+
+/// What a provider gave for a code.
+#[derive(Debug)]
+pub(super) struct LoggedIn {
+    pub(super) user: UpstreamUser,
+    pub(super) tokens: UpstreamTokens,
+}
+
+impl UpstreamLeg {
+    /// Where the provider is.
+    pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, LegError> {
+        if let Some(known) = self.known() {
+            return Ok(known);
+        }
+        let found = Arc::new(match &self.upstream.endpoints {
+            Some((authorization, token)) => Endpoints {
+                authorization: authorization.clone(),
+                token: token.clone(),
+                announces_iss: false,
+                method: self.method(None)?,
+            },
+            None => self.discover().await?,
+        });
+        let until = Instant::now() + METADATA_TIME;
+        let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((until, Arc::clone(&found)));
+        Ok(found)
+    }
+
+    fn known(&self) -> Option<Arc<Endpoints>> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let (until, endpoints) = found.as_ref()?;
+        (*until > Instant::now()).then(|| Arc::clone(endpoints))
+    }
+
+    async fn discover(&self) -> Result<Endpoints, LegError> {
+        let issuer = &self.upstream.issuer;
+        let version = ProtocolVersion::LATEST;
+        let mut problem = LegError::Unusable("it publishes no metadata");
+        for url in server_metadata_urls(issuer, version).map_err(LegError::Url)? {
+            let metadata: AuthorizationServerMetadata = match self.fetcher.get(&url).await {
+                Ok(metadata) => metadata,
+                Err(error) => {
+                    problem = LegError::Fetch(error);
+                    continue;
+                }
+            };
+            // PKCE is used in any case; providers that know it do not all say so.
+            check_identity(&metadata, issuer, IssuerPolicy::new(version))
+                .map_err(|_| LegError::Unusable("its metadata cannot be used"))?;
+            let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
+            let method = self.method(supported)?;
+            let missing = || LegError::Unusable("its metadata lacks an endpoint");
+            return Ok(Endpoints {
+                authorization: metadata.authorization_endpoint.ok_or_else(missing)?,
+                token: metadata.token_endpoint.ok_or_else(missing)?,
+                announces_iss: metadata.authorization_response_iss_parameter_supported
+                    == Some(true),
+                method,
+            });
+        }
+        Err(problem)
+    }
+
+    fn method(&self, supported: Option<&[String]>) -> Result<AuthMethod, LegError> {
+        if self.upstream.secret_in_body {
+            return Ok(AuthMethod::ClientSecretPost);
+        }
+        let credentials = ClientCredentials {
+            has_secret: true,
+            has_key: false,
+        };
+        AuthMethod::choose(None, supported, credentials)
+            .map_err(|_| LegError::Unusable("it takes no client secret"))
+    }
+
+    /// The URL that a user is sent to.
+    pub(super) fn authorization_url(
+        &self,
+        endpoints: &Endpoints,
+        state: &Secret,
+        verifier: &Verifier,
+    ) -> Result<String, LegError> {
+        let mut request =
+            AuthorizationRequest::new(&self.upstream.client_id, &self.callback, state, verifier)
+                .with_scopes(&self.scopes);
+        for (name, value) in &self.upstream.parameters {
+            request = request
+                .with_parameter(name, value)
+                .map_err(|_| LegError::Unusable("a parameter is set already"))?;
+        }
+        request.url(&endpoints.authorization).map_err(LegError::Url)
+    }
+
+    /// Redeems a code and finds out whose it is.
+    pub(super) async fn log_in(
+        &self,
+        code: &Secret,
+        verifier: &Verifier,
+    ) -> Result<LoggedIn, LegError> {
+        let grant = Grant::AuthorizationCode {
+            code,
+            redirect_uri: &self.callback,
+            verifier,
+        };
+        let response = self.ask(grant).await?;
+        let tokens = read_tokens(&response, None)?;
+        let user = self.user(&response, &tokens.access_token).await?;
+        Ok(LoggedIn { user, tokens })
+    }
+
+    /// Renews tokens. A provider that names no new refresh token leaves the old one good.
+    pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<UpstreamTokens, LegError> {
+        let response = self.ask(Grant::RefreshToken(refresh_token)).await?;
+        read_tokens(&response, Some(refresh_token))
+    }
+
+    async fn ask(&self, grant: Grant<'_>) -> Result<TokenResponse, LegError> {
+        let endpoints = self.endpoints().await?;
+        let (client_id, client_secret) = (&*self.upstream.client_id, &self.upstream.client_secret);
+        let client = match endpoints.method {
+            AuthMethod::ClientSecretPost => ClientAuthentication::Post {
+                client_id,
+                client_secret,
+            },
+            AuthMethod::None => ClientAuthentication::Public { client_id },
+            _ => ClientAuthentication::Basic {
+                client_id,
+                client_secret,
+            },
+        };
+        let request = TokenRequest::new(grant, client);
+        let form = request.body();
+        let sending = self.fetcher.post_form(
+            &endpoints.token,
+            &form,
+            request.authorization(),
+            HeaderMap::new(),
+        );
+        let fetched = sending.await.map_err(LegError::Fetch)?;
+        // GitHub refuses with the status of a success.
+        if let Some(refusal) = fetched.refusal::<OAuthError>() {
+            let consequence = consequence(fetched.status.as_u16(), Some(&refusal));
+            tracing::warn!(
+                error = %refusal.error.escape_debug(),
+                "the identity provider refuses a code or a refresh token"
+            );
+            return Err(match consequence {
+                Consequence::AuthorizeAnew => LegError::Refused,
+                _ => LegError::Unusable("it refuses to give a token"),
+            });
+        }
+        fetched.document(&endpoints.token).map_err(LegError::Fetch)
+    }
+
+    async fn user(
+        &self,
+        response: &TokenResponse,
+        access_token: &Secret,
+    ) -> Result<UpstreamUser, LegError> {
+        let nobody = || LegError::Unusable("it does not say who the user is");
+        match &self.upstream.user {
+            UserSource::IdToken => {
+                let token = response.id_token.as_ref().ok_or_else(nobody)?;
+                let (issuer, client_id) = (&self.upstream.issuer, &self.upstream.client_id);
+                let claims = id_token::read(token, issuer, client_id, since_epoch().as_secs())
+                    .map_err(LegError::IdToken)?;
+                let Ok(Value::Object(claims)) = serde_json::to_value(&claims) else {
+                    return Err(nobody());
+                };
+                UpstreamUser::read(claims, "sub").ok_or_else(nobody)
+            }
+            UserSource::Endpoint { url, subject } => {
+                let bearer = format!("Bearer {}", access_token.expose());
+                let mut value = HeaderValue::try_from(bearer)
+                    .map_err(|_| LegError::Unusable("its token fits into no header"))?;
+                value.set_sensitive(true);
+                let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
+                let asking = self
+                    .fetcher
+                    .exchange(Method::GET, url, headers, Bytes::new());
+                let fetched = asking.await.map_err(LegError::Fetch)?;
+                let claims = fetched.document(url).map_err(LegError::Fetch)?;
+                UpstreamUser::read(claims, subject).ok_or_else(nobody)
+            }
+        }
+    }
+}
+
+fn read_tokens(
+    response: &TokenResponse,
+    refresh_token: Option<&Secret>,
+) -> Result<UpstreamTokens, LegError> {
+    let now = since_epoch().as_secs();
+    let granted = GrantedToken::read(response, None, now)
+        .map_err(|_| LegError::Unusable("its token cannot be used"))?;
+    if granted.scheme != TokenScheme::Bearer {
+        return Err(LegError::Unusable("its token is bound to a key"));
+    }
+    Ok(UpstreamTokens {
+        access_token: response.access_token.clone(),
+        refresh_token: response.refresh_token.as_ref().or(refresh_token).cloned(),
+        expires_at: granted.expires_at,
+    })
+}
+
+/// Checks what the author of a server wrote down.
+pub(super) fn check_upstream(upstream: &Upstream) -> Result<(), InvalidProxy> {
+    let check = |url: &str| endpoints::check(url).map_err(InvalidProxy::Url);
+    check(&upstream.issuer)?;
+    if let Some((authorization, token)) = &upstream.endpoints {
+        check(authorization)?;
+        check(token)?;
+    }
+    if let UserSource::Endpoint { url, .. } = &upstream.user {
+        check(url)?;
+    }
+    for (name, _) in &upstream.parameters {
+        if is_reserved(name) {
+            return Err(InvalidProxy::Parameter(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for UpstreamLeg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamLeg")
+            .field("upstream", &self.upstream)
+            .field("callback", &self.callback)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the identity provider did not help. It is for the log: clients are told no more than that.
+#[derive(Debug)]
+pub(super) enum LegError {
+    /// The code or refresh token is used up or was taken back.
+    Refused,
+    Url(InvalidUrl),
+    Fetch(FetchError),
+    IdToken(id_token::IdTokenRefused),
+    Unusable(&'static str),
+}
+
+impl fmt::Display for LegError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the identity provider does not help: ")?;
+        match self {
+            Self::Refused => f.write_str("it has taken its tokens back"),
+            Self::Url(invalid) => write!(f, "{invalid}"),
+            Self::Fetch(error) => write!(f, "{error}"),
+            Self::IdToken(refused) => write!(f, "{refused}"),
+            Self::Unusable(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for LegError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use serde_json::json;
+use toolwire_proto::auth::form;
+
+use super::*;
+use crate::auth::canned_http::CannedHttp;
+
+const ISSUER: &str = "https://idp.example";
+
+fn leg(upstream: Upstream, http: &CannedHttp) -> UpstreamLeg {
+    let scopes = upstream.scopes.iter().map(String::as_str);
+    UpstreamLeg {
+        scopes: ScopeSet::from_list(scopes).unwrap(),
+        upstream,
+        fetcher: GuardedFetcher::with_http_client(http.clone()),
+        callback: "https://mcp.example/callback".to_owned(),
+        found: Mutex::default(),
+    }
+}
+
+fn metadata() -> Value {
+    json!({
+        "issuer": ISSUER, "authorization_endpoint": "https://idp.example/authorize",
+        "token_endpoint": "https://idp.example/token",
+    })
+}
+
+/// A provider whose metadata is where that of OpenID Connect is.
+fn provider(metadata: Value) -> CannedHttp {
+    CannedHttp::new(move |request| match request.uri().path() {
+        "/.well-known/openid-configuration" => (200, metadata.to_string()),
+        _ => (404, String::new()),
+    })
+}
+
+fn generic() -> Upstream {
+    Upstream::new(ISSUER, "us", "secret")
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_is_believed_for_an_hour() {
+    let http = provider(metadata());
+    let leg = leg(generic(), &http);
+    assert!(leg.endpoints().await.is_ok());
+    assert_eq!(http.count(), 2);
+    tokio::time::advance(METADATA_TIME - Duration::from_millis(1)).await;
+    assert!(leg.endpoints().await.is_ok());
+    assert_eq!(http.count(), 2);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(leg.endpoints().await.is_ok());
+    assert_eq!(http.count(), 4);
+}
+
+#[tokio::test]
+async fn metadata_that_cannot_be_believed_is_refused() {
+    let mut other = metadata();
+    other["issuer"] = json!("https://evil.example");
+    let mut plain = metadata();
+    plain["token_endpoint"] = json!("http://idp.example/token");
+    let mut half = metadata();
+    half["authorization_endpoint"] = json!(null);
+    let mut keys_only = metadata();
+    keys_only["token_endpoint_auth_methods_supported"] = json!(["private_key_jwt"]);
+    for bad in [other, plain, half, keys_only] {
+        let leg = leg(generic(), &provider(bad.clone()));
+        let found = leg.endpoints().await;
+        assert!(matches!(found, Err(LegError::Unusable(_))), "{bad}");
+    }
+    let nothing = CannedHttp::new(|_| (404, String::new()));
+    let found = leg(generic(), &nothing).endpoints().await;
+    assert!(matches!(found, Err(LegError::Fetch(_))));
+}
+
+#[tokio::test]
+async fn users_are_sent_with_everything_the_provider_wants() {
+    async fn sent(upstream: Upstream) -> Vec<(String, String)> {
+        let mut known = metadata();
+        known["issuer"] = json!(upstream.issuer);
+        let leg = leg(upstream, &provider(known));
+        let endpoints = leg.endpoints().await.unwrap();
+        let (state, verifier) = (Secret::new("s"), Verifier::from_random([1; 32]));
+        let url = leg
+            .authorization_url(&endpoints, &state, &verifier)
+            .unwrap();
+        form::decode(url.split_once('?').unwrap().1).unwrap()
+    }
+    fn has(pairs: &[(String, String)], name: &str, value: &str) -> bool {
+        let pair = (name.to_owned(), value.to_owned());
+        pairs.contains(&pair)
+    }
+    let generic = sent(generic().with_scopes(["files"])).await;
+    assert!(has(&generic, "scope", "openid files"), "{generic:?}");
+    assert!(
+        has(&generic, "code_challenge_method", "S256"),
+        "{generic:?}"
+    );
+    let google = sent(Upstream::google("us", "secret")).await;
+    assert!(has(&google, "scope", "openid email"), "{google:?}");
+    assert!(has(&google, "access_type", "offline"), "{google:?}");
+    assert!(has(&google, "prompt", "consent"), "{google:?}");
+    let github = sent(Upstream::github("us", "secret")).await;
+    assert!(github.iter().all(|(name, _)| name != "scope"), "{github:?}");
+}
+
+#[tokio::test]
+async fn the_secret_goes_where_the_provider_reads_it() {
+    for in_body in [false, true] {
+        let http = CannedHttp::new(|request| match request.uri().path() {
+            "/token" => (
+                200,
+                json!({"access_token": "t", "token_type": "bearer"}).to_string(),
+            ),
+            _ => (200, json!({"id": 1}).to_string()),
+        });
+        let mut upstream = generic()
+            .with_endpoints("https://idp.example/authorize", "https://idp.example/token")
+            .with_user_info("https://idp.example/user", "id");
+        if in_body {
+            upstream = upstream.with_secret_in_body();
+        }
+        let leg = leg(upstream, &http);
+        let renewed = leg.renew(&"old".into()).await.unwrap();
+        // A provider that gives no new refresh token leaves the old one good.
+        assert_eq!(renewed.refresh_token, Some("old".into()));
+        let request = http.last();
+        let body = String::from_utf8_lossy(request.body()).into_owned();
+        assert_eq!(body.contains("client_secret=secret"), in_body, "{body}");
+        assert_eq!(request.headers().contains_key(AUTHORIZATION), !in_body);
+    }
+}
+
+#[tokio::test]
+async fn an_id_token_of_somebody_else_names_nobody() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    for (claims, expected) in [
+        (
+            json!({"iss": ISSUER, "aud": "us", "exp": u32::MAX, "sub": "ann"}),
+            true,
+        ),
+        (
+            json!({"iss": "https://evil.example", "aud": "us", "exp": u32::MAX, "sub": "ann"}),
+            false,
+        ),
+        (
+            json!({"iss": ISSUER, "aud": "them", "exp": u32::MAX, "sub": "ann"}),
+            false,
+        ),
+        (
+            json!({"iss": ISSUER, "aud": "us", "exp": 1, "sub": "ann"}),
+            false,
+        ),
+        (json!({"iss": ISSUER, "aud": "us", "exp": u32::MAX}), false),
+    ] {
+        let token = format!("e30.{}.", URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let answer = json!({"access_token": "t", "token_type": "bearer", "id_token": token});
+        let http = CannedHttp::new(move |_| (200, answer.to_string()));
+        let upstream =
+            generic().with_endpoints("https://idp.example/authorize", "https://idp.example/token");
+        let verifier = Verifier::from_random([1; 32]);
+        let logged_in = leg(upstream, &http).log_in(&"code".into(), &verifier).await;
+        assert_eq!(logged_in.is_ok(), expected, "{claims}");
+    }
+}

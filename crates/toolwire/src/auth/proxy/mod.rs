@@ -1,0 +1,290 @@
+//! An authorization server for MCP clients in front of one client at an identity provider that knows no registration.
+//!
+//! MCP clients register here, users agree here, and tokens are given out and verified here. The identity provider is only
+//! asked who the user is; its tokens stay here, and ours are never sent there.
+//!
+//! ```text
+//!  MCP client            browser                     OAuth proxy                      identity provider
+//!   POST /register ---------------------------------->
+//!                    GET /authorize ------------------> checks client, redirect, PKCE
+//!                    <-- the question (sealed form) --
+//!                    POST /consent -------------------> remembers the login; its cookie is set only now
+//!                    <-- 303 ----------------------------------------------------------> login
+//!                    GET /callback -------------------> same browser? then redeems the code, asks who it is
+//!                    <-- 303 to the client, with a code
+//!   POST /token ------------------------------------> tokens of this server
+//! ```
+
+mod answers;
+mod authorize;
+mod browser;
+mod callback;
+mod clients;
+mod config;
+mod grants;
+mod leg;
+mod page;
+mod paths;
+mod records;
+mod register;
+mod token;
+mod upstream;
+mod vault;
+
+pub use config::{InvalidProxy, OAuthProxyConfig};
+pub use upstream::{Upstream, UpstreamUser};
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use toolwire_proto::auth::authorization_server::LONGEST_PARAMETERS;
+use toolwire_proto::auth::authorization_server::authorization::Offer;
+use toolwire_proto::auth::redirect_uri::Destination;
+use toolwire_proto::auth::resource_indicator::ResourceIndicator;
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_types::auth::{AccessTokenClaims, Secret};
+
+use self::clients::Clients;
+use self::grants::{GRANT_CLAIM, Grants, Stale};
+use self::leg::UpstreamLeg;
+use self::paths::Paths;
+use self::records::{Grant, Key};
+use self::vault::Vault;
+use super::resource::{ResourceServer, TokenPurpose, TokenRejected, TokenVerifier};
+use crate::engine::{BoxFuture, TokenInfo};
+use crate::transport::http::{AuthorizationRefusal, Authorizer, PublicRoute};
+
+/// How many bytes a registration may have.
+const LARGEST_REGISTRATION: usize = 64 * 1024;
+
+/// An authorization server in front of an identity provider, and the guard of the MCP server behind it; made by an
+/// [`OAuthProxyConfig`]. Clones share everything.
+///
+/// Give it to [`HttpOptions::with_authorizer`](crate::transport::http::HttpOptions::with_authorizer), and a clone to
+/// handlers that act for the user at the provider.
+#[derive(Debug, Clone)]
+pub struct OAuthProxy {
+    core: Arc<Core>,
+    guard: Arc<ResourceServer>,
+}
+
+/// Who says which users may come in.
+type Admission = dyn Fn(&UpstreamUser) -> bool + Send + Sync;
+
+/// What all endpoints share.
+struct Core {
+    issuer: String,
+    /// What users are told the server is called.
+    name: String,
+    resource: ResourceIndicator,
+    scopes: ScopeSet,
+    default_scopes: ScopeSet,
+    /// Where users may be sent besides their own machines; everywhere if empty.
+    redirect_hosts: Vec<String>,
+    admission: Option<Box<Admission>>,
+    paths: Paths,
+    metadata: Bytes,
+    clients: Clients,
+    grants: Grants,
+    leg: UpstreamLeg,
+    vault: Vault,
+}
+
+impl Core {
+    fn offer(&self) -> Offer<'_> {
+        Offer {
+            resource: &self.resource,
+            scopes: &self.scopes,
+            default_scopes: &self.default_scopes,
+        }
+    }
+
+    fn sends_users_to(&self, place: &Destination) -> bool {
+        let is_listed = |host: &String| host.eq_ignore_ascii_case(&place.host);
+        place.is_this_machine
+            || self.redirect_hosts.is_empty()
+            || self.redirect_hosts.iter().any(is_listed)
+    }
+
+    fn admits(&self, user: &UpstreamUser) -> bool {
+        self.admission.as_ref().is_none_or(|admits| admits(user))
+    }
+
+    /// The grant with a good token of the identity provider. In a task of its own, so that a caller who goes away does
+    /// not lose the tokens that the provider is just giving out.
+    async fn fresh(self: &Arc<Self>, grant: Key) -> Result<Grant, Stale> {
+        let core = Arc::clone(self);
+        let renewing =
+            tokio::spawn(async move { core.grants.fresh(&core.vault, &core.leg, &grant).await });
+        let renewed = renewing.await;
+        renewed.map_err(|error| Stale::Unavailable(Box::new(error)))?
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("issuer", &self.issuer)
+            .field("leg", &self.leg)
+            .field("grants", &self.grants)
+            .field("vault", &self.vault)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OAuthProxy {
+    /// The redirect URI to register at the identity provider.
+    #[must_use]
+    pub fn callback_url(&self) -> &str {
+        &self.core.leg.callback
+    }
+
+    /// Who gives out the tokens: what clients know this authorization server by.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.core.issuer
+    }
+
+    /// The token of the identity provider for the user of a request, to act for them there; it is renewed if need be.
+    ///
+    /// ```no_run
+    /// # use toolwire::auth::{OAuthProxy, UpstreamTokenError};
+    /// # use toolwire::RequestContext;
+    /// # async fn handler(proxy: &OAuthProxy, ctx: &RequestContext) -> Result<(), UpstreamTokenError> {
+    /// let token = proxy.upstream_token(ctx.auth()).await?;
+    /// let header = format!("Bearer {}", token.expose());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the caller's token is none of this proxy, the user has taken back what was granted, or the provider cannot
+    /// be asked at the moment.
+    ///
+    /// # Cancellation
+    /// Dropping the future is safe: a renewal that has begun is finished, and the next caller gets its token.
+    pub async fn upstream_token(&self, token: &TokenInfo) -> Result<Secret, UpstreamTokenError> {
+        let grant = grant_of(token).ok_or(UpstreamTokenError::NotGranted)?;
+        match self.core.fresh(grant).await {
+            Ok(grant) => Ok(grant.upstream.access_token),
+            Err(Stale::Gone) => Err(UpstreamTokenError::NotGranted),
+            Err(Stale::Unavailable(error)) => Err(UpstreamTokenError::Unavailable(error)),
+        }
+    }
+}
+
+fn grant_of(token: &TokenInfo) -> Option<Key> {
+    let claim = token.valid.then(|| token.claims.get(GRANT_CLAIM))??;
+    let bytes = URL_SAFE_NO_PAD.decode(claim.as_str()?).ok()?;
+    bytes.try_into().ok()
+}
+
+/// Why there is no token of the identity provider.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum UpstreamTokenError {
+    /// The caller has no token of this proxy, or what the user granted was taken back: they have to log in again.
+    NotGranted,
+    /// The provider or the store cannot be asked at the moment.
+    Unavailable(Box<dyn StdError + Send + Sync>),
+}
+
+impl fmt::Display for UpstreamTokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotGranted => "the user has not granted this, or has to log in again",
+            Self::Unavailable(_) => "the identity provider cannot be asked at the moment",
+        })
+    }
+}
+
+impl StdError for UpstreamTokenError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::NotGranted => None,
+            Self::Unavailable(source) => Some(&**source),
+        }
+    }
+}
+
+/// Knows the tokens of a proxy again.
+#[derive(Debug)]
+struct OwnTokens(Arc<Core>);
+
+impl TokenVerifier for OwnTokens {
+    fn verify<'a>(
+        &'a self,
+        token: &'a Secret,
+        _: &'a TokenPurpose,
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+        Box::pin(async {
+            match self.0.grants.claims(&self.0.vault, token).await {
+                Ok(Some(claims)) => Ok(claims),
+                Ok(None) => Err(TokenRejected::Invalid("the token is not known".to_owned())),
+                Err(error) => Err(TokenRejected::Unavailable(Box::new(error))),
+            }
+        })
+    }
+}
+
+/// The endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Authorize,
+    Consent,
+    Callback,
+    Token,
+    Register,
+    Revoke,
+}
+
+impl Authorizer for OAuthProxy {
+    fn authorize<'a>(
+        &'a self,
+        head: &'a Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
+        self.guard.authorize(head)
+    }
+
+    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationRefusal {
+        self.guard.insufficient_scope(needed, token)
+    }
+
+    fn document(&self, path: &str) -> Option<Bytes> {
+        let is_own = self.core.paths.metadata.iter().any(|own| own == path);
+        match is_own {
+            true => Some(self.core.metadata.clone()),
+            false => self.guard.document(path),
+        }
+    }
+
+    fn public_route(&self, path: &str) -> Option<PublicRoute> {
+        Some(match self.core.paths.place(path)? {
+            Place::Authorize | Place::Callback => PublicRoute::get(),
+            Place::Consent => PublicRoute::post(LONGEST_PARAMETERS),
+            Place::Token | Place::Revoke => PublicRoute::post(LONGEST_PARAMETERS).for_pages(),
+            Place::Register => PublicRoute::post(LARGEST_REGISTRATION).for_pages(),
+        })
+    }
+
+    fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        Box::pin(async move {
+            let core = &self.core;
+            match core.paths.place(request.uri().path()) {
+                Some(Place::Authorize) => authorize::authorize(core, &request).await,
+                Some(Place::Consent) => authorize::consent(core, &request).await,
+                Some(Place::Callback) => callback::callback(core, &request).await,
+                Some(Place::Token) => token::token(core, &request).await,
+                Some(Place::Register) => register::register(core, &request).await,
+                Some(Place::Revoke) => token::revoke(core, &request).await,
+                None => answers::plain(http::StatusCode::NOT_FOUND, Bytes::new()),
+            }
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Where the endpoints of the proxy are, and the metadata that says so (RFC 8414).
+
+use bytes::Bytes;
+use toolwire_proto::auth::endpoints;
+use toolwire_proto::auth::pkce;
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::auth::well_known::server_metadata_url;
+use toolwire_types::auth::AuthorizationServerMetadata;
+
+use super::Place;
+use super::config::InvalidProxy;
+
+/// Where everything is.
+#[derive(Debug)]
+pub(super) struct Paths {
+    pub(super) origin: String,
+    authorize: String,
+    pub(super) consent: String,
+    pub(super) callback: String,
+    token: String,
+    register: String,
+    revoke: String,
+    /// Of the authorization server: where its issuer says, and where clients look that take the resource for it.
+    pub(super) metadata: Vec<String>,
+}
+
+impl Paths {
+    pub(super) fn new(issuer: &str, resource: &str) -> Result<Self, InvalidProxy> {
+        let path_of = |url: &str, origin: &str| {
+            let path = url.strip_prefix(origin).unwrap_or_default();
+            path.split('?').next().unwrap_or_default().to_owned()
+        };
+        let origin = endpoints::origin(issuer).map_err(InvalidProxy::Url)?;
+        let metadata_url = server_metadata_url(issuer).map_err(InvalidProxy::Url)?;
+        let prefix = path_of(issuer, &origin);
+        let prefix = prefix.trim_end_matches('/');
+        let resource_path = path_of(resource, &origin);
+        let mut metadata = vec![path_of(&metadata_url, &origin)];
+        // Clients of 2025-03-26 look at the root, others with the path of the resource.
+        if prefix.is_empty() && !matches!(&*resource_path, "" | "/") {
+            metadata.push(format!(
+                "{}{resource_path}",
+                path_of(&metadata_url, &origin)
+            ));
+        }
+        let paths = Self {
+            authorize: format!("{prefix}/authorize"),
+            consent: format!("{prefix}/consent"),
+            callback: format!("{prefix}/callback"),
+            token: format!("{prefix}/token"),
+            register: format!("{prefix}/register"),
+            revoke: format!("{prefix}/revoke"),
+            origin,
+            metadata,
+        };
+        match paths.place(&resource_path) {
+            None => Ok(paths),
+            Some(_) => Err(InvalidProxy::ResourceInTheWay(resource_path)),
+        }
+    }
+
+    pub(super) fn place(&self, path: &str) -> Option<Place> {
+        let places = [
+            (&self.authorize, Place::Authorize),
+            (&self.consent, Place::Consent),
+            (&self.callback, Place::Callback),
+            (&self.token, Place::Token),
+            (&self.register, Place::Register),
+            (&self.revoke, Place::Revoke),
+        ];
+        let found = places.into_iter().find(|(own, _)| *own == path);
+        found.map(|(_, place)| place)
+    }
+
+    /// The metadata of the authorization server (RFC 8414).
+    pub(super) fn document(&self, issuer: &str, scopes: &ScopeSet) -> Bytes {
+        let texts = |texts: &[&str]| Some(texts.iter().map(ToString::to_string).collect());
+        let url = |path: &str| format!("{}{path}", self.origin);
+        let mut metadata = AuthorizationServerMetadata::new(issuer)
+            .with_authorization_endpoint(url(&self.authorize))
+            .with_token_endpoint(url(&self.token))
+            .with_registration_endpoint(url(&self.register))
+            .with_code_challenge_methods([pkce::METHOD])
+            .with_token_endpoint_auth_methods([
+                "none",
+                "client_secret_basic",
+                "client_secret_post",
+            ]);
+        metadata.revocation_endpoint = Some(url(&self.revoke));
+        metadata.response_types_supported = texts(&["code"]);
+        metadata.grant_types_supported = texts(&["authorization_code", "refresh_token"]);
+        metadata.authorization_response_iss_parameter_supported = Some(true);
+        metadata.client_id_metadata_document_supported = Some(true);
+        if !scopes.is_empty() {
+            metadata.scopes_supported = Some(scopes.iter().map(str::to_owned).collect());
+        }
+        let document = serde_json::to_vec(&metadata).expect("texts by name are JSON");
+        Bytes::from(document)
+    }
+}

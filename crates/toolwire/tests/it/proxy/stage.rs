@@ -1,0 +1,250 @@
+//! A server behind an OAuth proxy, its identity provider, and a client that knows how to log in.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use toolwire::auth::{GuardedFetcher, OAuthProxy, OAuthProxyConfig};
+use toolwire::proto::auth::form;
+use toolwire::proto::auth::pkce::Verifier;
+use toolwire::transport::http::HttpOptions;
+use toolwire::{RequestContext, Server};
+
+use super::browser::{Browser, location, sealed_request};
+use super::provider::Provider;
+use crate::http::endpoint::Endpoint;
+use crate::http::request::Request;
+use crate::http::socket::Answer;
+use crate::peer::{call, plain, server};
+
+pub(crate) const HOST: &str = "mcp.example.com";
+pub(crate) const ORIGIN: &str = "https://mcp.example.com";
+pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
+pub(crate) const REDIRECT: &str = "https://app.example.com/callback";
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) provider: Provider,
+    pub(crate) proxy: OAuthProxy,
+    pub(crate) endpoint: Endpoint,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::with(|config| config).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(OAuthProxyConfig) -> OAuthProxyConfig) -> Self {
+        let provider = Provider::start().await;
+        Self::in_front_of(provider, change).await
+    }
+
+    pub(crate) async fn in_front_of(
+        provider: Provider,
+        change: impl FnOnce(OAuthProxyConfig) -> OAuthProxyConfig,
+    ) -> Self {
+        let config = OAuthProxyConfig::new(RESOURCE, provider.upstream())
+            .with_fetcher(GuardedFetcher::with_this_machine());
+        let proxy = change(config).build().unwrap();
+        let options = HttpOptions::new()
+            .with_public_hosts([HOST])
+            .with_authorizer(proxy.clone());
+        let endpoint = Endpoint::serve_with(&behind(&proxy), options).await;
+        Self {
+            provider,
+            proxy,
+            endpoint,
+        }
+    }
+
+    pub(crate) fn browser(&self) -> Browser {
+        Browser::new(self.endpoint.address)
+    }
+
+    /// Registers a public client.
+    pub(crate) async fn client(&self) -> Client {
+        self.register(json!({
+            "client_name": "Demo", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none",
+        }))
+        .await
+    }
+
+    pub(crate) async fn register(&self, metadata: Value) -> Client {
+        let answer = self.endpoint.ask(&registration(&metadata)).await;
+        assert_eq!(answer.status(), 201, "{}", answer.text());
+        let registered = answer.message();
+        let redirect = metadata["redirect_uris"][0].as_str().unwrap();
+        Client {
+            id: registered["client_id"].as_str().unwrap().to_owned(),
+            secret: registered["client_secret"].as_str().map(str::to_owned),
+            redirect: redirect.to_owned(),
+            verifier: Verifier::from_random([7; 32]),
+        }
+    }
+
+    /// Agrees to a request, logs in, and comes back to the client: the whole URL of where to.
+    pub(crate) async fn agree(&self, browser: &mut Browser, target: &str) -> String {
+        let page = browser.open(target).await;
+        let sealed = sealed_request(&page);
+        let allowed = [("request", sealed.as_str()), ("decision", "allow")];
+        let answer = browser.submit("/consent", &allowed).await;
+        self.come_back(browser, &location(&answer)).await
+    }
+
+    /// Logs in at the provider and comes back to the client.
+    pub(crate) async fn come_back(&self, browser: &mut Browser, provider_url: &str) -> String {
+        let back = self.provider.log_in(provider_url);
+        location(&browser.open(&back).await)
+    }
+
+    /// The code of a whole login in a browser of its own.
+    pub(crate) async fn code(&self, client: &Client) -> String {
+        let mut browser = self.browser();
+        let back = self.agree(&mut browser, &client.authorize(&[])).await;
+        parameters(&back)["code"].clone()
+    }
+
+    /// The tokens of a whole login.
+    pub(crate) async fn tokens(&self, client: &Client) -> Value {
+        let code = self.code(client).await;
+        let answer = self.token(&client.redeeming(&code)).await;
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        answer.message()
+    }
+
+    /// Sends a form to the token endpoint.
+    pub(crate) async fn token(&self, pairs: &[(&str, &str)]) -> Answer {
+        self.endpoint.ask(&form_to("/token", pairs)).await
+    }
+
+    /// Calls the tool that says who is calling.
+    pub(crate) async fn whoami(&self, token: &str) -> Answer {
+        let request = Request::modern(&call(7, "whoami", json!({})))
+            .with("Authorization", format!("Bearer {token}"));
+        self.endpoint.ask(&request).await
+    }
+
+    #[track_caller]
+    pub(crate) fn says(answer: &Answer) -> String {
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        let text = &answer.message()["result"]["content"][0]["text"];
+        text.as_str().unwrap().to_owned()
+    }
+}
+
+/// A server whose tools say who is calling, and what token the provider gave.
+pub(crate) fn behind(proxy: &OAuthProxy) -> Server {
+    let whoami = plain("whoami", |ctx: RequestContext| {
+        let auth = ctx.auth();
+        let login = auth.claims.get("login").cloned().unwrap_or_default();
+        let names = auth.claims.keys().cloned().collect::<Vec<_>>().join(",");
+        let subject = auth.subject.clone().unwrap_or_default();
+        let scopes = auth.scopes.join(" ");
+        async move { format!("{subject} {login} [{scopes}] {names}") }
+    });
+    let proxy = proxy.clone();
+    let upstream = plain("upstream", move |ctx: RequestContext| {
+        let proxy = proxy.clone();
+        async move {
+            match proxy.upstream_token(ctx.auth()).await {
+                Ok(token) => token.expose().to_owned(),
+                Err(error) => format!("no token: {error}"),
+            }
+        }
+    });
+    server().tool(whoami).tool(upstream)
+}
+
+/// A client that has registered.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) secret: Option<String>,
+    pub(crate) redirect: String,
+    pub(crate) verifier: Verifier,
+}
+
+impl Client {
+    /// Path and query of an authorization request; `changes` take the place of parameters, and an empty value takes one
+    /// away.
+    pub(crate) fn authorize(&self, changes: &[(&str, &str)]) -> String {
+        let challenge = self.verifier.challenge();
+        let mut pairs = vec![
+            ("response_type", "code"),
+            ("client_id", &self.id),
+            ("redirect_uri", &self.redirect),
+            ("state", "the state"),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+            ("resource", RESOURCE),
+        ];
+        for (name, value) in changes {
+            pairs.retain(|(own, _)| own != name);
+            if !value.is_empty() {
+                pairs.push((name, value));
+            }
+        }
+        format!("/authorize?{}", form::encode(pairs))
+    }
+
+    /// The form that redeems a code.
+    pub(crate) fn redeeming<'a>(&'a self, code: &'a str) -> Vec<(&'a str, &'a str)> {
+        let mut pairs = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", &self.redirect),
+            ("code_verifier", self.verifier.as_secret().expose()),
+            ("client_id", &self.id),
+            ("resource", RESOURCE),
+        ];
+        pairs.extend(
+            self.secret
+                .as_deref()
+                .map(|secret| ("client_secret", secret)),
+        );
+        pairs
+    }
+
+    /// The form that uses a refresh token.
+    pub(crate) fn refreshing<'a>(&'a self, token: &'a str) -> Vec<(&'a str, &'a str)> {
+        let mut pairs = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", token),
+            ("client_id", &self.id),
+        ];
+        pairs.extend(
+            self.secret
+                .as_deref()
+                .map(|secret| ("client_secret", secret)),
+        );
+        pairs
+    }
+}
+
+pub(crate) fn registration(metadata: &Value) -> Request {
+    Request::new("POST")
+        .with_target("/register")
+        .with("Content-Type", "application/json")
+        .with_body(metadata.to_string())
+}
+
+pub(crate) fn form_to(target: &str, pairs: &[(&str, &str)]) -> Request {
+    Request::new("POST")
+        .with_target(target)
+        .with("Content-Type", "application/x-www-form-urlencoded")
+        .with_body(form::encode(pairs.iter().copied()))
+}
+
+/// The parameters of a URL's query.
+#[track_caller]
+pub(crate) fn parameters(url: &str) -> HashMap<String, String> {
+    let (_, query) = url.split_once('?').unwrap();
+    form::decode(query).unwrap().into_iter().collect()
+}
+
+/// The error of an OAuth endpoint.
+#[track_caller]
+pub(crate) fn error_of(answer: &Answer) -> String {
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    answer.message()["error"].as_str().unwrap().to_owned()
+}
