@@ -9,6 +9,8 @@
 mod ask;
 mod asking;
 #[cfg(feature = "resource-server")]
+mod attacks;
+#[cfg(feature = "resource-server")]
 mod auth;
 mod bad_input;
 mod batch;
@@ -53,12 +55,18 @@ mod listen;
 mod logging;
 mod macro_errors;
 mod macros;
+#[cfg(feature = "oauth-client")]
+mod oauth;
 #[cfg(feature = "http-server")]
 mod old_client;
 mod pages;
 mod peer;
 mod progress;
 mod prompts;
+#[cfg(feature = "oauth-proxy")]
+mod proxy;
 mod request_state;
 mod resources;
 mod tools;
+#[cfg(feature = "http-client")]
+mod traces;

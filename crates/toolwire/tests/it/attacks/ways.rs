@@ -1,0 +1,111 @@
+//! The ways by which a request gets to a server: every one that the crate exports.
+
+use std::error::Error as StdError;
+use std::net::SocketAddr;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::Response;
+use http::header::HOST;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use toolwire::transport::http::HttpService;
+use tower_service::Service as _;
+
+use crate::http::request::Request;
+use crate::peer::within;
+
+pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn StdError + Send + Sync>>;
+
+/// A way in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// `HttpService::respond`.
+    Respond,
+    /// `HttpService` as a `tower` service.
+    Tower,
+    /// `HttpListener`, HTTP/1.1.
+    Http1,
+    /// `HttpListener`, HTTP/2.
+    Http2,
+    /// `HttpListener`, HTTP/1.1 over TLS.
+    #[cfg(feature = "tls")]
+    Tls,
+}
+
+impl Way {
+    /// Whether a request can name two hosts in two header lines.
+    pub(crate) fn has_host_lines(self) -> bool {
+        self != Self::Http2
+    }
+
+    /// Sends a request, on a connection of its own where there are connections.
+    pub(crate) async fn send(
+        self,
+        service: &HttpService,
+        address: SocketAddr,
+        request: &Request,
+    ) -> Response<Body> {
+        let request = request.to_http().map(|body| Full::new(Bytes::from(body)));
+        match self {
+            Self::Respond => boxed(within(service.respond(request)).await),
+            Self::Tower => boxed(within(service.clone().call(request)).await.unwrap()),
+            Self::Http1 => over_http1(connect(address).await, request).await,
+            #[cfg(feature = "tls")]
+            Self::Tls => over_http1(super::tls::connect(address).await, request).await,
+            Self::Http2 => {
+                let io = TokioIo::new(connect(address).await);
+                let (mut client, connection) =
+                    hyper::client::conn::http2::handshake(TokioExecutor::new(), io)
+                        .await
+                        .unwrap();
+                tokio::spawn(connection);
+                let request = with_authority(request);
+                boxed(within(client.send_request(request)).await.unwrap())
+            }
+        }
+    }
+}
+
+async fn over_http1<S>(socket: S, request: http::Request<Full<Bytes>>) -> Response<Body>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut client, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    boxed(within(client.send_request(request)).await.unwrap())
+}
+
+async fn connect(address: SocketAddr) -> TcpStream {
+    within(TcpStream::connect(address)).await.unwrap()
+}
+
+fn boxed<B>(answer: Response<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    answer.map(|body| body.map_err(Into::into).boxed_unsync())
+}
+
+/// HTTP/2 names the host in the target.
+fn with_authority(mut request: http::Request<Full<Bytes>>) -> http::Request<Full<Bytes>> {
+    if request.uri().authority().is_none() {
+        let host = request.headers_mut().remove(HOST).unwrap();
+        let target = format!("http://{}{}", host.to_str().unwrap(), request.uri());
+        *request.uri_mut() = target.parse().unwrap();
+    }
+    request
+}
+
+/// The next bytes of an answer; `None` at its end.
+pub(crate) async fn next_chunk(body: &mut Pin<Box<Body>>) -> Option<String> {
+    let frame = within(body.frame()).await?.unwrap();
+    let data = frame.into_data().unwrap_or_default();
+    Some(String::from_utf8(data.to_vec()).unwrap())
+}
