@@ -22,7 +22,7 @@
 //! * [`types`] are the wire types, [`proto`] the rules; [`transport`] moves the messages.
 //! * The [`guide`] explains each subject on one page.
 
-#[cfg(feature = "resource-server")]
+#[cfg(any(feature = "oauth-client", feature = "resource-server"))]
 pub mod auth;
 #[cfg(feature = "client")]
 mod client;
