@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use toolwire::{LoggingLevel, ProtocolVersion};
 
+use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+
 /// The codes a script can rely on; `failure::Exit` has the same ones.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -17,7 +19,7 @@ Exit codes:
     3  no connection: DNS, TCP, TLS, a command that does not start or ends early
     4  the server answered with an error, or broke the protocol
     5  no answer in time
-    6  the credentials were refused (HTTP 401 or 403)
+    6  the credentials were refused (HTTP 401 or 403), or somebody has to log in
   130  interrupted (143 when asked to terminate)";
 
 const SERVERS: &str = "\
@@ -107,6 +109,12 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVERS)]
     Ping(Plain),
+    /// Log in at a server; other commands then use the login, and renew it
+    Login(LogIn),
+    /// Forget a login, and have its tokens revoked where that is possible
+    Logout(LogOut),
+    /// Show the login at a server, or all of them
+    Whoami(WhoAmI),
     /// A bundled server to try any client against; without `--stdio` or `--http`, a short tour of it
     Demo(Demo),
     /// Print completions for a shell
@@ -117,19 +125,22 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Where it goes, if it goes anywhere.
-    pub(crate) fn server(&self) -> Option<&Server> {
+    /// How it tells of its results, if there is a choice.
+    pub(crate) fn output(&self) -> Option<&Output> {
         Some(match self {
             Self::Discover(command)
             | Self::Tools(command)
             | Self::Prompts(command)
-            | Self::Ping(command) => &command.server,
-            Self::Call(command) => &command.server,
-            Self::Resources(command) => &command.server,
-            Self::Read(command) => &command.server,
-            Self::Prompt(command) => &command.server,
-            Self::Complete(command) => &command.server,
-            Self::Listen(command) => &command.server,
+            | Self::Ping(command) => &command.server.output,
+            Self::Call(command) => &command.server.output,
+            Self::Resources(command) => &command.server.output,
+            Self::Read(command) => &command.server.output,
+            Self::Prompt(command) => &command.server.output,
+            Self::Complete(command) => &command.server.output,
+            Self::Listen(command) => &command.server.output,
+            Self::Login(command) => &command.output,
+            Self::Logout(command) => &command.output,
+            Self::Whoami(command) => &command.output,
             Self::Demo(_) | Self::Completions { .. } => return None,
         })
     }
@@ -159,6 +170,9 @@ pub(crate) struct Server {
     /// Send the bearer token that is in this environment variable
     #[arg(long, value_name = "VARIABLE", help_heading = "Connection")]
     pub(crate) bearer_env: Option<String>,
+    /// Log in with the browser if the server wants it, and keep the login
+    #[arg(long, conflicts_with = "bearer_env", help_heading = "Connection")]
+    pub(crate) login: bool,
     /// Wait this long without a sign of life: `30s`, `500ms`, `2m` [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
     pub(crate) timeout: Option<Duration>,
@@ -168,6 +182,13 @@ pub(crate) struct Server {
     /// Show the server's log messages from this level on: debug, info, notice, warning, error, …
     #[arg(long, value_name = "LEVEL", value_parser = level, help_heading = "Output")]
     pub(crate) log_level: Option<LoggingLevel>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How results are told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Output {
     /// Show every message on standard error
     #[arg(long, short, help_heading = "Output")]
     pub(crate) verbose: bool,

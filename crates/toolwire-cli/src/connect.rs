@@ -8,6 +8,7 @@ use toolwire::proto::negotiate::Verdict;
 use toolwire::types::{Implementation, Root};
 use toolwire::{Client, ClientBuilder, ClientLimits, ProtocolVersion, ServerCommand};
 
+use crate::accounts;
 use crate::arguments::{Era, Server};
 use crate::asking::Asking;
 use crate::failure::{Exit, Failure, Phase};
@@ -37,6 +38,15 @@ pub(crate) async fn connect(
                     .with_header(name, value)
                     .map_err(|error| Failure::usage(error.to_string()))?;
             }
+            let logins = match server.login {
+                // Whoever brings credentials means them.
+                _ if endpoint.has_credentials() => None,
+                true => Some(accounts::with_login(screen)?),
+                false => accounts::stored()?,
+            };
+            if let Some(logins) = logins {
+                builder = builder.with_oauth(logins);
+            }
             builder.connect(&endpoint.url).await
         }
         Target::Child(child) => builder.spawn(command(child)).await,
@@ -50,7 +60,7 @@ pub(crate) async fn connect(
 }
 
 fn failed(error: &toolwire::Error, target: &Target) -> Failure {
-    let failure = Failure::of(error, Phase::Connecting);
+    let failure = Failure::of(error, Phase::Connecting).at(target);
     let Target::Child(child) = target else {
         return failure;
     };

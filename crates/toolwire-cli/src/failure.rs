@@ -4,10 +4,12 @@ use std::error::Error as StdError;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use toolwire::auth::client::AuthError;
 use toolwire::transport::http_client::{HttpFailure, HttpStep};
 use toolwire::{Error, ErrorObject};
 
 use crate::show::plain_text;
+use crate::target::Target;
 
 /// The exit codes, as `--help` explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub(crate) enum Exit {
     /// The server answered with an error, or broke the protocol.
     Protocol = 4,
     Timeout = 5,
-    /// The credentials were refused.
+    /// The credentials were refused, or there are none.
     Refused = 6,
     Interrupted = 130,
     Terminated = 143,
@@ -38,6 +40,9 @@ pub(crate) struct Failure {
     details: Option<String>,
     rpc: Option<ErrorObject>,
     status: Option<u16>,
+    /// Somebody has to log in first, perhaps for these scopes.
+    needs_login: bool,
+    wanted_scopes: Option<String>,
 }
 
 /// What the client was doing.
@@ -57,6 +62,8 @@ impl Failure {
             details: None,
             rpc: None,
             status: None,
+            needs_login: false,
+            wanted_scopes: None,
         }
     }
 
@@ -88,7 +95,7 @@ impl Failure {
 
     /// What went wrong in the client.
     pub(crate) fn of(error: &Error, phase: Phase) -> Self {
-        let mut failure = match http_failure(error) {
+        let mut failure = match find_cause(error) {
             Some(failure) => Self::of_http(failure),
             None => Self::of_client(error, phase),
         };
@@ -97,7 +104,52 @@ impl Failure {
         failure
     }
 
+    /// Why there is no login.
+    pub(crate) fn of_login(error: &AuthError) -> Self {
+        // A server that cannot be reached is told as everywhere.
+        if let Some(failure) = error.find() {
+            return Self::of_http(failure);
+        }
+        let advice = error.advice().map(str::to_owned);
+        let mut message = error.to_string();
+        if let Some(advice) = &advice
+            && let Some(what) = message.strip_suffix(&format!("; {advice}"))
+        {
+            message.truncate(what.len());
+        }
+        add_causes(&mut message, error.source());
+        Self {
+            step: Some("login"),
+            advice,
+            needs_login: error.needs_login(),
+            wanted_scopes: error.wanted_scopes().map(str::to_owned),
+            ..Self::new(Exit::Refused, message)
+        }
+    }
+
+    /// Says how to log in where the failure happened, if that is missing.
+    pub(crate) fn at(self, target: &Target) -> Self {
+        match target {
+            Target::Http(endpoint) if self.needs_login => {
+                let url = &endpoint.url;
+                let advice = match &self.wanted_scopes {
+                    Some(scopes) => format!("log in with: toolwire login {url} --scope '{scopes}'"),
+                    None => format!(
+                        "log in with: toolwire login {url} (or pass a token with --bearer-env VARIABLE)"
+                    ),
+                };
+                self.with_advice(advice)
+            }
+            _ => self,
+        }
+    }
+
     fn of_http(failure: &HttpFailure) -> Self {
+        if let HttpStep::Authorize = failure.step()
+            && let Some(error) = failure.source().and_then(<dyn StdError>::downcast_ref)
+        {
+            return Self::of_login(error);
+        }
         let (step, exit) = match failure.step() {
             HttpStep::Prepare => ("address", Exit::Usage),
             HttpStep::Resolve => ("DNS", Exit::NoConnection),
@@ -258,7 +310,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-fn http_failure(error: &Error) -> Option<&HttpFailure> {
+fn find_cause<T: StdError + 'static>(error: &dyn StdError) -> Option<&T> {
     let mut source = error.source();
     while let Some(error) = source {
         if let Some(found) = error.downcast_ref() {

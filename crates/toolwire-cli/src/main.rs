@@ -1,5 +1,6 @@
 //! The `toolwire` command: try, serve and inspect MCP servers.
 
+mod accounts;
 mod arguments;
 mod asking;
 mod commands;
@@ -26,8 +27,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let verbose = arguments
         .command
-        .server()
-        .is_some_and(|server| server.verbose);
+        .output()
+        .is_some_and(|output| output.verbose);
     let filter = match verbose {
         true => EnvFilter::new("toolwire=debug,toolwire::wire=trace"),
         false => EnvFilter::from_default_env(),

@@ -13,15 +13,15 @@ use crate::commands::{self, CallPlan, CompletePlan, ListenPlan, PromptPlan, Read
 use crate::connect::connect;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
-use crate::{demo, target, tour};
+use crate::{accounts, demo, target, tour};
 
 /// How long saying goodbye may take: a child process gets its time to end, a session on HTTP is deleted.
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Runs a command and tells of its failure.
 pub(crate) async fn run(command: Command) -> Exit {
-    let screen = Arc::new(match command.server() {
-        Some(server) => Screen::new(server.json, server.color),
+    let screen = Arc::new(match command.output() {
+        Some(output) => Screen::new(output.json, output.color),
         None => Screen::new(false, Colour::Auto),
     });
     match dispatch(command, &screen).await {
@@ -87,6 +87,9 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             let run = async |session: &Session, plan: ListenPlan| plan.run(session).await;
             with_client(&listen.server, None, screen, plan, run).await
         }
+        Command::Login(login) => unless_interrupted(accounts::log_in(&login, screen)).await,
+        Command::Logout(logout) => unless_interrupted(accounts::log_out(&logout, screen)).await,
+        Command::Whoami(whoami) => unless_interrupted(accounts::who_am_i(&whoami, screen)).await,
         Command::Demo(demo) => serve(demo, screen).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -118,6 +121,7 @@ async fn with_client<P>(
         screen: Arc::clone(screen),
     };
     let outcome = unless_interrupted(run(&session, plan)).await;
+    let outcome = outcome.map_err(|failure| failure.at(&target));
     let goodbye = tokio::time::timeout(GOODBYE, session.client.close());
     tokio::select! {
         _ = goodbye => {}

@@ -1,7 +1,7 @@
 //! Which server is meant.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::arguments::Server;
 use crate::config_file;
@@ -27,6 +27,12 @@ impl Endpoint {
             url: url.into(),
             headers: Vec::new(),
         }
+    }
+
+    /// Whether a header says who it is.
+    pub(crate) fn has_credentials(&self) -> bool {
+        let mut names = self.headers.iter().map(|(name, _)| name);
+        names.any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 }
 
@@ -85,7 +91,7 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
                     "name one: an address (https://…), a name from mcp.json, or a command after --",
                 ));
             }
-            named(&words.remove(0), server)?
+            named(&words.remove(0), server.config.as_deref())?
         }
     };
     let token = match &server.bearer_env {
@@ -108,14 +114,15 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
     Ok((target, words))
 }
 
-fn named(name: &str, server: &Server) -> Result<Target, Failure> {
+/// The server that an address or a name from a file stands for.
+pub(crate) fn named(name: &str, config: Option<&Path>) -> Result<Target, Failure> {
     let is_address = ["http://", "https://"].iter().any(|scheme| {
         name.get(..scheme.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     });
     match is_address {
         true => Ok(Target::Http(Endpoint::new(name))),
-        false => config_file::look_up(name, server.config.as_deref()),
+        false => config_file::look_up(name, config),
     }
 }
 

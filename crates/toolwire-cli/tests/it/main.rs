@@ -1,5 +1,6 @@
 //! The `toolwire` program as its users start it: a real process behind real pipes.
 
+mod accounts;
 mod big;
 mod calls;
 mod cancelling;

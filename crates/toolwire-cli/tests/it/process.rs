@@ -62,6 +62,11 @@ pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));
     command.args(arguments);
     quiet(&mut command);
+    // The logins of whoever runs the tests are none of their business; nobody makes this directory.
+    let nowhere = std::env::temp_dir().join("toolwire-tests-without-logins");
+    command
+        .env("TOOLWIRE_HOME", nowhere)
+        .env_remove("TOOLWIRE_TOKEN_STORE");
     command
 }
 

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// A server on a port of its own, until it is dropped.
-pub(super) struct FakeHttp {
+pub(crate) struct FakeHttp {
     address: std::net::SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
     serving: JoinHandle<()>,
@@ -15,12 +15,12 @@ pub(super) struct FakeHttp {
 
 impl FakeHttp {
     /// Answers every request with these bytes and hangs up.
-    pub(super) async fn answering(answer: &str) -> Self {
+    pub(crate) async fn answering(answer: &str) -> Self {
         Self::start(Some(answer.to_owned())).await
     }
 
     /// Reads and says nothing.
-    pub(super) async fn silent() -> Self {
+    pub(crate) async fn silent() -> Self {
         Self::start(None).await
     }
 
@@ -43,11 +43,11 @@ impl FakeHttp {
         }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    pub(super) fn first_request(&self) -> String {
+    pub(crate) fn first_request(&self) -> String {
         let requests = self.requests.lock().expect("nobody panics with it");
         requests.first().expect("somebody asked").clone()
     }

@@ -3,7 +3,7 @@
 mod arguments;
 mod configuration;
 mod exits;
-mod fake_http;
+pub(crate) mod fake_http;
 mod interrupting;
 mod listening;
 mod output;
@@ -18,34 +18,34 @@ use crate::process::{quiet, toolwire, within};
 
 /// How a command ended.
 #[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
     /// Its output, after checking that it succeeded.
-    fn ok(self) -> String {
+    pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.out
     }
 
     /// Its output as JSON, after checking that it is one line and that nothing else was said.
-    fn json(self) -> Value {
+    pub(crate) fn json(self) -> Value {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{self:?}");
         assert_eq!(self.out.matches('\n').count(), 1, "{self:?}");
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// What it complained about, after checking the exit code.
-    fn failed(self, code: i32) -> String {
+    pub(crate) fn failed(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         self.err
     }
 }
 
-async fn run_command(mut command: Command) -> Ran {
+pub(crate) async fn run_command(mut command: Command) -> Ran {
     command.stdin(Stdio::null()).kill_on_drop(true);
     quiet(&mut command);
     let output = within(command.output())
@@ -59,7 +59,7 @@ async fn run_command(mut command: Command) -> Ran {
 }
 
 /// `toolwire` with these arguments.
-async fn run(arguments: &[&str]) -> Ran {
+pub(crate) async fn run(arguments: &[&str]) -> Ran {
     run_command(toolwire(arguments)).await
 }
 
@@ -75,17 +75,17 @@ fn demo_command(arguments: &[&str]) -> Command {
 }
 
 /// A directory of its own, gone when the test is over.
-struct Scratch(std::path::PathBuf);
+pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let unique = format!("toolwire-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&path).expect("the directory for temporary files is writable");
         Self(path)
     }
 
-    fn write(&self, name: &str, content: &str) -> String {
+    pub(crate) fn write(&self, name: &str, content: &str) -> String {
         let path = self.0.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).expect("it is ours");

@@ -1,0 +1,195 @@
+//! Logins: getting one, showing them, and forgetting them. Every other command uses them where a server wants one.
+
+pub(crate) mod arguments;
+mod browser;
+mod show;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolwire::auth::client::{
+    Account, AuthError, FileTokenStore, OAuth, RegisteredClient, TokenStore, TokenStoreError,
+};
+
+use self::arguments::{LogIn, Lookup, WhoAmI};
+use crate::failure::{Exit, Failure};
+use crate::screen::Screen;
+use crate::target::{self, Target};
+
+/// The name under which users meet this program at an authorization server.
+const NAME: &str = "toolwire";
+
+/// Says where logins are kept: `file` or `keyring`.
+const STORE: &str = "TOOLWIRE_TOKEN_STORE";
+
+/// Logs in, whether there is a login already or not.
+pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    let url = address(&arguments.server, &arguments.lookup)?;
+    let mut login = browser::login(screen, true);
+    if let Some(port) = arguments.port {
+        login = login.with_port(port);
+    }
+    if arguments.no_browser {
+        login = login.without_browser();
+    }
+    let mut oauth = OAuth::login(NAME, login).with_store(store()?);
+    if let Some(client) = client(arguments)? {
+        oauth = oauth.with_client(client);
+    }
+    if !arguments.scopes.is_empty() {
+        let scopes = arguments.scopes.join(" ");
+        oauth = oauth
+            .with_scopes(&scopes)
+            .map_err(|error| Failure::usage(format!("--scope: {error}")))?;
+    }
+    let account = oauth.log_in(&url).await.map_err(|error| failed(&error))?;
+    match screen.json {
+        true => screen.print_json(&show::json(&account))?,
+        false => screen.print(&show::facts(&account, screen.look))?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Forgets one login, or all of them.
+pub(crate) async fn log_out(
+    arguments: &arguments::LogOut,
+    screen: &Screen,
+) -> Result<Exit, Failure> {
+    let oauth = OAuth::stored(store()?);
+    let urls = match &arguments.server {
+        Some(server) => vec![address(server, &arguments.lookup)?],
+        None => {
+            let accounts = oauth.accounts().await.map_err(|error| failed(&error))?;
+            let resources = accounts.iter().map(Account::resource);
+            resources.map(str::to_owned).collect()
+        }
+    };
+    let mut ended = Vec::new();
+    for url in urls {
+        let outcome = oauth.log_out(&url).await.map_err(|error| failed(&error))?;
+        ended.push((url, outcome));
+    }
+    match screen.json {
+        true => screen.print_json(&show::ended_json(&ended))?,
+        false => screen.print(&show::ended(&ended, screen.look))?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Shows one login, or all of them, without asking any server.
+pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit, Failure> {
+    let oauth = OAuth::stored(store()?);
+    let Some(server) = &arguments.server else {
+        let accounts = oauth.accounts().await.map_err(|error| failed(&error))?;
+        match screen.json {
+            true => screen.print_json(&accounts.iter().map(show::json).collect::<Vec<_>>())?,
+            false => screen.print(&show::list(&accounts, screen.look))?,
+        }
+        return Ok(Exit::Success);
+    };
+    let url = address(server, &arguments.lookup)?;
+    let account = oauth.account(&url).await.map_err(|error| failed(&error))?;
+    let account = account.ok_or_else(|| {
+        Failure::new(Exit::Refused, format!("nobody is logged in at {url}"))
+            .with_advice(format!("log in with: toolwire login {url}"))
+    })?;
+    match screen.json {
+        true => screen.print_json(&show::json(&account))?,
+        false => screen.print(&show::facts(&account, screen.look))?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Lets a command that connects log in when the server wants it.
+pub(crate) fn with_login(screen: &Arc<Screen>) -> Result<OAuth, Failure> {
+    // Standard input is the command's own, unless somebody sits there.
+    let login = browser::login(screen, Screen::is_interactive());
+    Ok(OAuth::login(NAME, login).with_store(store()?))
+}
+
+/// The logins that a command may use; it sends nobody to any browser.
+pub(crate) fn stored() -> Result<Option<OAuth>, Failure> {
+    // Whoever has no place for logins has none; that is no reason to fail where none is wanted.
+    let store = match std::env::var_os(STORE) {
+        None => FileTokenStore::in_home()
+            .ok()
+            .map(|store| Arc::new(store) as Arc<dyn TokenStore>),
+        Some(_) => Some(store()?),
+    };
+    Ok(store.map(OAuth::stored))
+}
+
+fn store() -> Result<Arc<dyn TokenStore>, Failure> {
+    let unusable = |error: TokenStoreError| Failure::usage(error.to_string());
+    let kind = std::env::var(STORE).unwrap_or_default();
+    match kind.as_str() {
+        "" | "file" => Ok(Arc::new(FileTokenStore::in_home().map_err(unusable)?)),
+        #[cfg(feature = "keyring")]
+        "keyring" => {
+            let keyring = toolwire::auth::client::KeyringTokenStore::new(NAME);
+            Ok(Arc::new(keyring.map_err(unusable)?))
+        }
+        #[cfg(not(feature = "keyring"))]
+        "keyring" => Err(
+            Failure::usage(format!("{STORE}=keyring: toolwire was built without it"))
+                .with_advice("cargo install toolwire-cli --features keyring"),
+        ),
+        _ => Err(
+            Failure::usage(format!("{STORE}={kind}: there is no such store"))
+                .with_advice("file or keyring"),
+        ),
+    }
+}
+
+fn address(server: &str, lookup: &Lookup) -> Result<String, Failure> {
+    match target::named(server, lookup.config.as_deref())? {
+        Target::Http(endpoint) => Ok(endpoint.url),
+        Target::Child(_) => Err(Failure::usage(format!(
+            "`{server}` is a command, and nobody logs in at a command"
+        ))
+        .with_advice("pass secrets to a command in its environment")),
+    }
+}
+
+/// The client that was registered by hand, if one was.
+fn client(arguments: &LogIn) -> Result<Option<RegisteredClient>, Failure> {
+    let Some(id) = &arguments.client_id else {
+        return Ok(None);
+    };
+    let mut client = RegisteredClient::new(id);
+    if let Some(secret) = secret(arguments)? {
+        client = client.with_secret(secret);
+    }
+    if let Some(issuer) = &arguments.issuer {
+        client = client.at(issuer);
+    }
+    Ok(Some(client))
+}
+
+/// The secret of the client. It never comes from the command line, which everybody on the machine can read.
+fn secret(arguments: &LogIn) -> Result<Option<String>, Failure> {
+    let (secret, place) = match (&arguments.client_secret_file, &arguments.client_secret_env) {
+        (Some(path), _) => (read(path)?, path.display().to_string()),
+        (None, Some(variable)) => (
+            std::env::var(variable).unwrap_or_default(),
+            variable.clone(),
+        ),
+        (None, None) => return Ok(None),
+    };
+    match secret.trim() {
+        "" => Err(Failure::usage(format!("{place} has no secret in it"))),
+        secret => Ok(Some(secret.to_owned())),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        Failure::usage(format!("{path} cannot be read: {error}"))
+            .with_advice("check --client-secret-file")
+    })
+}
+
+fn failed(error: &AuthError) -> Failure {
+    Failure::of_login(error)
+}

@@ -1,0 +1,387 @@
+//! Whoever gives out tokens, in miniature: registration, a login page where everybody agrees at once, refresh tokens
+//! that are good for one time, and revocation. Tokens are `access-1`, `refresh-1` and so on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use toolwire::proto::auth::{form, pkce};
+
+use crate::process::within;
+
+/// The server, until it is dropped.
+pub(super) struct AuthorizationServer {
+    pub(super) url: String,
+    shared: Arc<Shared>,
+    serving: JoinHandle<()>,
+}
+
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// How many came for metadata and for refreshing, so that tests can wait for it.
+    visits: watch::Sender<Visits>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Visits {
+    pub(super) metadata: usize,
+    pub(super) refreshes: usize,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// What clients have to prove themselves with, if they were registered by hand.
+    pub(super) secrets: HashMap<String, String>,
+    pub(super) denies: bool,
+    pub(super) gives_no_refresh_tokens: bool,
+    /// Answers whatever is about tokens with 503.
+    pub(super) is_down: bool,
+    /// Refreshes are answered when so many have come for metadata.
+    pub(super) holds_refreshes_until: usize,
+    /// Refreshes are done, and never answered.
+    pub(super) swallows_answers: bool,
+    pub(super) registrations: usize,
+    pub(super) scopes_asked: Vec<String>,
+    pub(super) revoked: Vec<String>,
+    codes: HashMap<String, Code>,
+    count: usize,
+    /// Good refresh tokens, and those that were used.
+    refresh_tokens: HashSet<String>,
+    used: HashSet<String>,
+    /// Good access tokens and their scopes.
+    access_tokens: HashMap<String, String>,
+}
+
+struct Code {
+    challenge: String,
+    redirect_uri: String,
+    client_id: String,
+    scope: String,
+}
+
+impl AuthorizationServer {
+    pub(super) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let url = format!("http://{address}");
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            visits: watch::Sender::default(),
+        });
+        let (serving_url, serving_shared) = (url.clone(), Arc::clone(&shared));
+        let serving = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (url, shared) = (serving_url.clone(), Arc::clone(&serving_shared));
+                tokio::spawn(async move { shared.serve(client, &url).await });
+            }
+        });
+        Self {
+            url,
+            shared,
+            serving,
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(super) fn visits(&self) -> Visits {
+        *self.shared.visits.borrow()
+    }
+
+    /// Waits until enough have come.
+    pub(super) async fn until(&self, is_enough: impl Fn(&Visits) -> bool) {
+        let mut visits = self.shared.visits.subscribe();
+        let waiting = visits.wait_for(is_enough);
+        within(waiting).await.expect("the server lives");
+    }
+}
+
+impl Drop for AuthorizationServer {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+struct Request {
+    target: String,
+    authorization: Option<String>,
+    body: String,
+}
+
+type Answer = (&'static str, String);
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with it")
+    }
+
+    /// The scopes of an access token that is good.
+    pub(super) fn scopes_of(&self, token: &str) -> Option<String> {
+        self.state().access_tokens.get(token).cloned()
+    }
+
+    async fn serve(&self, mut client: TcpStream, url: &str) {
+        let Some(request) = read(&mut client).await else {
+            return;
+        };
+        let Some((head, body)) = self.answer(&request, url).await else {
+            // Whoever waits for it waits until it goes.
+            let _ = client.read(&mut [0]).await;
+            return;
+        };
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        );
+        let _ = client.write_all(answer.as_bytes()).await;
+        let _ = client.shutdown().await;
+    }
+
+    async fn answer(&self, request: &Request, url: &str) -> Option<Answer> {
+        let (path, query) = request
+            .target
+            .split_once('?')
+            .unwrap_or((&request.target, ""));
+        match path {
+            "/.well-known/oauth-authorization-server" => {
+                self.visits.send_modify(|visits| visits.metadata += 1);
+                Some(ok(&metadata(url)))
+            }
+            "/register" => Some(self.register(&request.body)),
+            "/authorize" => Some(self.authorize(&pairs(query), url)),
+            "/token" => self.token(request).await,
+            "/revoke" => {
+                let form = pairs(&request.body);
+                let mut state = self.state();
+                if state.is_down {
+                    return Some(("503 Service Unavailable", String::new()));
+                }
+                state.revoked.push(form["token"].clone());
+                state.revoke_everything();
+                Some(("200 OK", String::new()))
+            }
+            _ => Some(("404 Not Found", String::new())),
+        }
+    }
+
+    fn register(&self, body: &str) -> Answer {
+        let mut client: Value = serde_json::from_str(body).expect("JSON");
+        let mut state = self.state();
+        state.registrations += 1;
+        client["client_id"] = json!(format!("client-{}", state.registrations));
+        ("201 Created", client.to_string())
+    }
+
+    fn authorize(&self, query: &HashMap<String, String>, url: &str) -> Answer {
+        let mut state = self.state();
+        state.count += 1;
+        let code = format!("code-{}", state.count);
+        let scope = query.get("scope").cloned().unwrap_or_default();
+        state.scopes_asked.push(scope.clone());
+        let outcome = match state.denies {
+            true => ("error", "access_denied"),
+            false => ("code", code.as_str()),
+        };
+        let answer = [outcome, ("state", &query["state"]), ("iss", url)];
+        let location = format!("{}?{}", query["redirect_uri"], form::encode(answer));
+        let made = Code {
+            challenge: query["code_challenge"].clone(),
+            redirect_uri: query["redirect_uri"].clone(),
+            client_id: query["client_id"].clone(),
+            scope,
+        };
+        state.codes.insert(code, made);
+        // The page is the address: see `visit`.
+        ("200 OK", location)
+    }
+
+    async fn token(&self, request: &Request) -> Option<Answer> {
+        let form = pairs(&request.body);
+        if self.state().is_down {
+            return Some(("503 Service Unavailable", String::new()));
+        }
+        if form["grant_type"] == "refresh_token" {
+            self.visits.send_modify(|visits| visits.refreshes += 1);
+            let enough = self.state().holds_refreshes_until;
+            let mut visits = self.visits.subscribe();
+            let _ = visits.wait_for(|visits| visits.metadata >= enough).await;
+        }
+        let mut state = self.state();
+        let client_id = match state.client_of(request, &form) {
+            Ok(client_id) => client_id,
+            Err(refused) => return Some(refused),
+        };
+        let granted = match form["grant_type"].as_str() {
+            "refresh_token" => state.refresh(&form["refresh_token"]),
+            _ => state.redeem(&form, &client_id),
+        };
+        let answer = match granted {
+            Some(scope) => ok(&state.grant(&scope)),
+            None => (
+                "400 Bad Request",
+                json!({"error": "invalid_grant"}).to_string(),
+            ),
+        };
+        (!state.swallows_answers).then_some(answer)
+    }
+}
+
+impl State {
+    fn client_of(
+        &self,
+        request: &Request,
+        form: &HashMap<String, String>,
+    ) -> Result<String, Answer> {
+        let basic = request
+            .authorization
+            .as_deref()
+            .and_then(|header| header.strip_prefix("Basic "))
+            .and_then(|encoded| STANDARD.decode(encoded).ok())
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        let (client_id, secret) = match basic.as_deref().and_then(|basic| basic.split_once(':')) {
+            Some((id, secret)) => (id.to_owned(), Some(secret.to_owned())),
+            None => (form["client_id"].clone(), None),
+        };
+        match self.secrets.get(&client_id) == secret.as_ref() {
+            true => Ok(client_id),
+            false => Err((
+                "401 Unauthorized",
+                json!({"error": "invalid_client"}).to_string(),
+            )),
+        }
+    }
+
+    fn redeem(&mut self, form: &HashMap<String, String>, client_id: &str) -> Option<String> {
+        let code = self.codes.remove(&form["code"])?;
+        let proved = pkce::verify(&form["code_verifier"], &code.challenge, Some("S256"));
+        let is_good = proved.is_ok()
+            && form["redirect_uri"] == code.redirect_uri
+            && client_id == code.client_id;
+        is_good.then_some(code.scope)
+    }
+
+    /// A refresh token that comes twice was stolen from somebody: then nothing is good any more.
+    fn refresh(&mut self, token: &str) -> Option<String> {
+        if self.used.contains(token) {
+            self.revoke_everything();
+            return None;
+        }
+        if !self.refresh_tokens.remove(token) {
+            return None;
+        }
+        self.used.insert(token.to_owned());
+        Some("notes".to_owned())
+    }
+
+    fn grant(&mut self, scope: &str) -> Value {
+        self.count += 1;
+        let (access, refresh) = (
+            format!("access-{}", self.count),
+            format!("refresh-{}", self.count),
+        );
+        self.access_tokens.insert(access.clone(), scope.to_owned());
+        let mut granted = json!({
+            "access_token": access, "token_type": "Bearer",
+            "expires_in": 3600, "scope": scope,
+        });
+        if !self.gives_no_refresh_tokens {
+            self.refresh_tokens.insert(refresh.clone());
+            granted["refresh_token"] = json!(refresh);
+        }
+        granted
+    }
+
+    pub(super) fn revoke_everything(&mut self) {
+        self.refresh_tokens.clear();
+        self.access_tokens.clear();
+    }
+
+    /// Access tokens end before anybody expects it.
+    pub(super) fn forget_access_tokens(&mut self) {
+        self.access_tokens.clear();
+    }
+}
+
+fn metadata(url: &str) -> Value {
+    json!({
+        "issuer": url,
+        "authorization_endpoint": format!("{url}/authorize"),
+        "token_endpoint": format!("{url}/token"),
+        "registration_endpoint": format!("{url}/register"),
+        "revocation_endpoint": format!("{url}/revoke"),
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+        "authorization_response_iss_parameter_supported": true,
+    })
+}
+
+fn ok(value: &Value) -> Answer {
+    ("200 OK", value.to_string())
+}
+
+fn pairs(text: &str) -> HashMap<String, String> {
+    form::decode(text).expect("a form").into_iter().collect()
+}
+
+async fn read(client: &mut TcpStream) -> Option<Request> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if client.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).ok()?;
+    let header = |name: &str| {
+        let lines = head.lines().filter_map(|line| line.split_once(':'));
+        let mut lines = lines.filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        lines.next().map(|(_, value)| value.trim().to_owned())
+    };
+    let length = header("content-length").map_or(0, |length| length.parse().expect("a number"));
+    while bytes.len() < end + length {
+        if client.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    Some(Request {
+        target: head.split(' ').nth(1)?.to_owned(),
+        authorization: header("authorization"),
+        body: String::from_utf8(bytes[end..].to_vec()).ok()?,
+    })
+}
+
+/// Opens a page as a browser does; where it sends the user, or what it shows.
+pub(super) async fn visit(url: &str) -> String {
+    let rest = url.strip_prefix("http://").expect("a page of these tests");
+    let (host, path) = rest.split_once('/').expect("it has a path");
+    let mut stream = TcpStream::connect(host).await.expect("it listens");
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    stream
+        .write_all(request.as_bytes())
+        .await
+        .expect("it reads");
+    let mut answer = String::new();
+    within(stream.read_to_string(&mut answer))
+        .await
+        .expect("texts are UTF-8");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+    body.to_owned()
+}
