@@ -1,14 +1,18 @@
 //! The official conformance suite against toolwire, run from here and judged here.
 //!
 //! The suite's own verdict is too mild: it forgives warnings, and a scenario it skips looks like one that passed. So
-//! [`Suite`] only runs it, and [`Verdict`] reads every check it has written. `cargo xtask conformance server` and `client`
-//! install the suite and run it through [`check_server`] and [`check_client`]; so do the tests of this crate.
+//! [`Suite`] only runs it, and [`Verdict`] reads every check it has written. `cargo xtask conformance server`, `client` and
+//! `authorization` install the suite and run it through [`check_server`], [`check_client`] and [`check_authorization`]; so
+//! do the tests of this crate.
 
+mod authorization;
 mod fixture;
 mod judge;
+mod plain_http;
 mod results;
 mod suite;
 mod table;
+mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,13 +20,29 @@ use std::path::Path;
 
 use toolwire::ProtocolVersion;
 
+pub use authorization::check_authorization;
 pub use fixture::Fixture;
 pub use judge::{Check, Status, Verdict};
-pub use suite::{ClientRun, Suite};
+pub use suite::{AuthorizationRun, ClientRun, ClientUnderTest, Suite};
 pub use table::Table;
 
 /// Client scenarios that are not run: how their names begin, and why.
-const LEFT_OUT: [(&str, &str); 1] = [("auth/", "the client does not authorize itself yet")];
+const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client does not know skills yet")];
+
+/// Client scenarios in which a server or its authorization server cannot be trusted. The suite lets a client go on as long
+/// as it does no harm; ours has to say that something is wrong.
+const HAVE_TO_FAIL: [&str; 7] = [
+    "auth/iss-normalized",
+    "auth/iss-supported-missing",
+    "auth/iss-unexpected",
+    "auth/iss-wrong-issuer",
+    "auth/metadata-issuer-mismatch",
+    "auth/resource-mismatch",
+    "auth/scope-retry-limit",
+];
+
+/// What the verdict about extensions is called.
+const EXTENSIONS: &str = "extensions";
 
 /// The revisions the suite has scenarios for, oldest first: all but the first one, whose transport it does not speak.
 pub fn spec_versions() -> impl Iterator<Item = &'static str> {
@@ -59,24 +79,64 @@ pub async fn check_client(
     spec_version: &str,
     results: &Path,
 ) -> Result<Verdict, Problem> {
-    let all = suite.client_scenarios(spec_version).await?;
-    let (expected, left_out): (BTreeSet<_>, BTreeSet<_>) = all
+    let client = ClientUnderTest {
+        binary,
+        spec_version,
+        is_extension: false,
+    };
+    let scenarios = suite.client_scenarios(spec_version).await?;
+    run_scenarios(suite, client, scenarios, results).await
+}
+
+/// Runs the client scenarios of extensions, which belong to no revision.
+///
+/// # Errors
+/// As [`check_client`].
+pub async fn check_client_extensions(
+    suite: &Suite,
+    binary: &Path,
+    results: &Path,
+) -> Result<Verdict, Problem> {
+    let client = ClientUnderTest {
+        binary,
+        spec_version: ProtocolVersion::LATEST.as_str(),
+        is_extension: true,
+    };
+    let scenarios = suite.client_extensions().await?;
+    let mut verdict = run_scenarios(suite, client, scenarios, results).await?;
+    EXTENSIONS.clone_into(&mut verdict.spec_version);
+    Ok(verdict)
+}
+
+async fn run_scenarios(
+    suite: &Suite,
+    client: ClientUnderTest<'_>,
+    scenarios: BTreeSet<String>,
+    results: &Path,
+) -> Result<Verdict, Problem> {
+    let (expected, left_out): (BTreeSet<_>, BTreeSet<_>) = scenarios
         .into_iter()
         .partition(|name| reason_to_leave_out(name).is_none());
     let mut outcomes = BTreeMap::new();
-    let mut bad_ends = Vec::new();
+    let mut ends = Vec::new();
     for scenario in &expected {
         let results = results.join(scenario);
-        let run = suite
-            .run_client(binary, scenario, spec_version, &results)
-            .await?;
-        bad_ends.extend(run.bad_end.map(|end| format!("{scenario}: {end}")));
+        let run = suite.run_client(client, scenario, &results).await?;
+        ends.extend(wrong_end(scenario, run.bad_end));
         outcomes.insert(scenario.clone(), run.checks);
     }
-    let mut verdict = Verdict::of(spec_version, &expected, &outcomes);
-    verdict.problems.extend(bad_ends);
+    let mut verdict = Verdict::of(client.spec_version, &expected, &outcomes);
+    verdict.problems.extend(ends);
     verdict.left_out = describe(left_out);
     Ok(verdict)
+}
+
+fn wrong_end(scenario: &str, bad_end: Option<String>) -> Option<String> {
+    match (HAVE_TO_FAIL.contains(&scenario), bad_end) {
+        (true, None) => Some(format!("{scenario}: the client notices nothing")),
+        (false, Some(end)) => Some(format!("{scenario}: {end}")),
+        (true, Some(_)) | (false, None) => None,
+    }
 }
 
 fn reason_to_leave_out(scenario: &str) -> Option<&'static str> {

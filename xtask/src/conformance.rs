@@ -14,7 +14,8 @@ const OLDEST_NODE: (u32, u32) = (22, 0);
 /// What says which packages in which versions; copied to where they are installed.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs the suite and runs its scenarios against the `server` or the `client` of `toolwire-conformance`.
+/// Installs the suite and runs its scenarios against the `server`, the `client` or the `authorization` server of
+/// `toolwire-conformance`.
 pub(crate) fn check(root: &Path, subject: &str) -> Outcome {
     install(root, &Toolchain::find()?)?;
     run(&mut cargo(

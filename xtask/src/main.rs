@@ -16,7 +16,7 @@ const USAGE: &str = "usage: cargo xtask <task>
 
   test    build the command, install the peers and the suite, run every test
   peers   install the real clients and servers that the interop tests run
-  conformance server|client
+  conformance server|client|authorization
           install the official suite, run it against toolwire's server or client
   bench   build and run a benchmark: `bench streams`, `bench http-clients`; `--help` says more
   tidy    check the rules of the house that the compiler does not know
@@ -29,7 +29,10 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["test"] => suite::test(&root),
         ["peers"] => peers::install(&root),
-        ["conformance", subject @ ("server" | "client")] => conformance::check(&root, subject),
+        [
+            "conformance",
+            subject @ ("server" | "client" | "authorization"),
+        ] => conformance::check(&root, subject),
         ["bench", arguments @ ..] => bench::bench(&root, arguments),
         ["tidy"] => tidy::report(&root),
         ["ci"] => suite::ci(&root),

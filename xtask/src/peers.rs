@@ -1,5 +1,5 @@
-//! Installs what `interop/peers` needs, the SDKs and the reference server: npm packages into `node_modules`, Python
-//! packages into `.venv`.
+//! Installs what `interop/peers` needs, the SDKs, the reference server and an authorization server: npm packages into
+//! `node_modules`, Python packages into `.venv`.
 //!
 //! Each directory keeps a copy of what it was installed from, and is made anew only when that changed.
 
@@ -9,7 +9,8 @@ use std::process::Command;
 
 use crate::steps::{Outcome, ask, note, run};
 
-const OLDEST_NODE: (u32, u32) = (20, 0);
+/// The authorization server is written for node 22, and runs with the last releases before it.
+const OLDEST_NODE: (u32, u32) = (20, 20);
 const OLDEST_PYTHON: (u32, u32) = (3, 10);
 
 /// Written last, so that its presence says the installation is whole; the interop tests look for it.
@@ -43,7 +44,7 @@ impl Toolchain {
             }),
             (node, npm, python) => {
                 let missing: Vec<&str> = [
-                    (node.is_none(), "node 20 or newer"),
+                    (node.is_none(), "node 20.20 or newer"),
                     (npm.is_none(), "npm"),
                     (python.is_none(), "python3 3.10 or newer"),
                 ]
@@ -180,6 +181,7 @@ mod tests {
             assert_eq!(at_least(text, oldest), expected, "{text}");
         }
         check("v20.20.2", OLDEST_NODE, true);
+        check("v20.9.0", OLDEST_NODE, false);
         check("v18.19.0", OLDEST_NODE, false);
         check("v100.0.0", OLDEST_NODE, true);
         check("Python 3.11.7", OLDEST_PYTHON, true);

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use toolwire_conformance::{Problem, Suite, Table, check_client, check_server, spec_versions};
+use toolwire_conformance::{
+    Problem, Suite, Table, check_authorization, check_client, check_client_extensions,
+    check_server, spec_versions,
+};
 
 /// Runs the conformance suite.
 #[derive(Debug, Parser)]
@@ -25,9 +28,15 @@ enum Subject {
         #[arg(long)]
         binary: PathBuf,
     },
-    /// Runs the client scenarios of every revision.
+    /// Runs the client scenarios of every revision and of the extensions.
     Client {
         /// The client to start, once for each scenario.
+        #[arg(long)]
+        binary: PathBuf,
+    },
+    /// Runs the scenarios for authorization servers of every revision.
+    Authorization {
+        /// The authorization server to start.
         #[arg(long)]
         binary: PathBuf,
     },
@@ -61,7 +70,15 @@ async fn run(directory: &Path, subject: &Subject) -> Result<bool, Problem> {
                 let results = results.join("client").join(spec_version);
                 check_client(&suite, binary, spec_version, &results).await?
             }
+            Subject::Authorization { binary } => {
+                let results = results.join("authorization").join(spec_version);
+                check_authorization(&suite, binary, spec_version, &results).await?
+            }
         });
+    }
+    if let Subject::Client { binary } = subject {
+        let results = results.join("client").join("extensions");
+        verdicts.push(check_client_extensions(&suite, binary, &results).await?);
     }
     // A closed terminal is no reason to fail: the exit code tells.
     let _ = write!(std::io::stdout(), "{}", Table::new(&verdicts));

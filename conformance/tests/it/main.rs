@@ -1,5 +1,6 @@
-//! The official suite against `conformance-server` and `conformance-client`, one test per revision and subject.
+//! The official suite against `conformance-server`, `conformance-client` and `conformance-authorization`, one test per revision and subject.
 
+mod authorization;
 mod client;
 mod server;
 

@@ -3,6 +3,8 @@
 //! It is written as any user of toolwire would write it. A scenario decides which calls are made and nothing else; what
 //! goes over the wire is the library's business.
 
+mod credentials;
+mod login;
 mod scenarios;
 mod told;
 
@@ -50,10 +52,11 @@ async fn main() -> ExitCode {
 
 async fn run(url: &str) -> Result<(), Problem> {
     let told = Told::from_environment()?;
-    let client = everything()
-        .with_versions(told.versions()?)
-        .connect(url)
-        .await?;
+    let mut builder = everything().with_versions(told.versions()?);
+    if told.scenario.starts_with("auth/") {
+        builder = builder.with_oauth(told.context.credentials.oauth(&told.scenario)?);
+    }
+    let client = builder.connect(url).await?;
     let outcome = play(&client, &told).await;
     client.close().await;
     outcome

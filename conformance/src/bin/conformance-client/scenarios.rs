@@ -27,12 +27,21 @@ pub(crate) async fn play(client: &Client, told: &Told) -> Result<(), Problem> {
         "http-custom-headers" => make_calls(client, &told.context).await,
         "http-invalid-tool-headers" => call_whatever_is_listed(client).await,
         "json-schema-2020-12-preservation" => echo_schema(client).await,
+        // What these look at happens on the way in; some servers want to see that the way is open.
+        auth if auth.starts_with("auth/") => call_everything(client).await,
         other => Err(format!("{other} is not a scenario of this client").into()),
     }
 }
 
 async fn list(client: &Client) -> Result<(), Problem> {
     client.list_tools().await?;
+    Ok(())
+}
+
+async fn call_everything(client: &Client) -> Result<(), Problem> {
+    for tool in client.list_tools().await? {
+        succeeded(&tool.name, &client.call_tool(&tool.name, json!({})).await?)?;
+    }
     Ok(())
 }
 

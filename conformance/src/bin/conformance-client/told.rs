@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolwire::ProtocolVersion;
 use toolwire::proto::features::SupportedVersions;
 
+use crate::credentials::Credentials;
 use crate::scenarios::Problem;
 
 const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
@@ -28,6 +29,9 @@ pub(crate) struct Context {
     /// The calls to make, in this order.
     #[serde(default)]
     pub(crate) tool_calls: Vec<ToolCall>,
+    /// What this client, its user or its platform has to show.
+    #[serde(flatten)]
+    pub(crate) credentials: Credentials,
 }
 
 /// One call to make.

@@ -1,0 +1,65 @@
+//! The suite as a client of our authorization server, and a user who agrees.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::plain_http::{Post, ask};
+use crate::user::User;
+use crate::{AuthorizationRun, Fixture, Problem, Suite, Verdict};
+
+/// Starts the authorization server `binary` and runs all scenarios of a revision against it; `results` is emptied first.
+///
+/// # Errors
+/// When the suite is not installed, or it or the server cannot be run. A server that misbehaves is no error but a
+/// verdict with problems.
+pub async fn check_authorization(
+    suite: &Suite,
+    binary: &Path,
+    spec_version: &str,
+    results: &Path,
+) -> Result<Verdict, Problem> {
+    let expected = suite.authorization_scenarios(spec_version).await?;
+    let server = Fixture::start(binary).await?;
+    let issuer = server.url();
+    let run = AuthorizationRun {
+        issuer,
+        client_id: &register(issuer).await?,
+        resource: &format!("{issuer}/mcp"),
+        port: free_port()?,
+    };
+    let agree = async |url: &str| User::default().log_in(url).await;
+    let outcomes = suite
+        .run_authorization(&run, spec_version, results, agree)
+        .await?;
+    Ok(Verdict::of(spec_version, &expected, &outcomes))
+}
+
+/// Registers the suite as a public client. The port it listens on is not said: on this machine any will do.
+async fn register(issuer: &str) -> Result<String, Problem> {
+    let metadata = json!({
+        "client_name": "conformance", "redirect_uris": ["http://127.0.0.1/callback"],
+        "token_endpoint_auth_method": "none",
+    });
+    let post = Post {
+        content_type: "application/json",
+        body: &metadata.to_string(),
+    };
+    let answer = ask(&format!("{issuer}/register"), "", Some(post)).await?;
+    let registered: Option<Value> = serde_json::from_str(answer.body()).ok();
+    let id = registered
+        .as_ref()
+        .and_then(|members| members.get("client_id"));
+    let id = id.and_then(Value::as_str).map(str::to_owned);
+    id.ok_or_else(|| Problem::new(format!("the suite cannot be registered: {answer}")))
+}
+
+/// A port that nobody listens on at the moment. The suite wants to be told one.
+fn free_port() -> Result<u16, Problem> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    let address =
+        address.map_err(|error| Problem::new(format!("there is no free port: {error}")))?;
+    Ok(address.port())
+}

@@ -1,0 +1,43 @@
+//! The authorization server the official conformance suite logs in at: toolwire's OAuth proxy, with an identity provider
+//! that knows one user and asks nothing.
+
+mod provider;
+
+use std::error::Error;
+use std::io::Write as _;
+use std::net::Ipv4Addr;
+
+use clap::Parser;
+use tokio::net::TcpListener;
+use toolwire::Server;
+use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
+use toolwire::transport::http::{HttpListener, HttpOptions};
+
+/// Serves the authorization server at `http://127.0.0.1:<port>`.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The port; 0 takes any that is free.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    // The address comes first: it is the name of the authorization server.
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
+    let issuer = format!("http://{}", socket.local_addr()?);
+    let upstream = provider::start().await?;
+    let proxy = OAuthProxyConfig::new(format!("{issuer}/mcp"), upstream)
+        .with_fetcher(GuardedFetcher::with_this_machine())
+        .build()?;
+    let server = Server::new("toolwire-conformance", env!("CARGO_PKG_VERSION"));
+    let options = HttpOptions::new().with_authorizer(proxy);
+    let listener = HttpListener::from_listener(server, socket, options)?;
+    // Whoever started this program waits for the line, and learns the port from it.
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "listening on {issuer}")?;
+    stdout.flush()?;
+    listener.run().await?;
+    Ok(())
+}

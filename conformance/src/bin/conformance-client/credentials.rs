@@ -1,0 +1,72 @@
+//! What a client has to show, as the suite hands it out.
+
+use serde::Deserialize;
+use toolwire::auth::client::{IdentityProvider, OAuth, RegisteredClient, SigningKey};
+use toolwire::types::auth::Secret;
+
+use crate::login::Agreeing;
+use crate::scenarios::Problem;
+
+/// The id that the suite expects of a client that has a document about itself.
+const CLIENT_ID_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// Each scenario gives some of these.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Credentials {
+    client_id: Option<String>,
+    client_secret: Option<Secret>,
+    private_key_pem: Option<Secret>,
+    /// What the platform says about this workload.
+    valid_jwt: Option<Secret>,
+    idp_client_id: Option<String>,
+    idp_id_token: Option<Secret>,
+    idp_issuer: Option<String>,
+    idp_token_endpoint: Option<String>,
+}
+
+impl Credentials {
+    /// How the client gets its tokens: what it has been given says so, but for two scenarios that give the same things for
+    /// different grants.
+    pub(crate) fn oauth(&self, scenario: &str) -> Result<OAuth, Problem> {
+        let Some(client) = self.registered()? else {
+            let login = OAuth::login("toolwire conformance", Agreeing);
+            return Ok(login.with_client_id_document(CLIENT_ID_DOCUMENT));
+        };
+        if let Some(assertion) = &self.valid_jwt {
+            return Ok(OAuth::workload(client, assertion.clone()));
+        }
+        if let Some(id_token) = &self.idp_id_token {
+            let issuer = self.idp_issuer.as_deref().ok_or("idp_issuer is missing")?;
+            let own_id = self
+                .idp_client_id
+                .as_deref()
+                .ok_or("idp_client_id is missing")?;
+            let endpoint = self.idp_token_endpoint.as_deref();
+            let endpoint = endpoint.ok_or("idp_token_endpoint is missing")?;
+            let provider = IdentityProvider::new(issuer, own_id, id_token.clone());
+            return Ok(OAuth::enterprise(
+                client,
+                provider.with_token_endpoint(endpoint),
+            ));
+        }
+        let is_without_user = scenario.starts_with("auth/client-credentials");
+        Ok(match is_without_user {
+            true => OAuth::client_credentials(client),
+            false => OAuth::login("toolwire conformance", Agreeing).with_client(client),
+        })
+    }
+
+    fn registered(&self) -> Result<Option<RegisteredClient>, Problem> {
+        let Some(id) = &self.client_id else {
+            return Ok(None);
+        };
+        let mut client = RegisteredClient::new(id);
+        if let Some(secret) = &self.client_secret {
+            client = client.with_secret(secret.clone());
+        }
+        if let Some(pem) = &self.private_key_pem {
+            client = client.with_key(SigningKey::from_pem(pem.expose())?);
+        }
+        Ok(Some(client))
+    }
+}

@@ -1,0 +1,68 @@
+//! A user who agrees to everything: opens the page of the authorization server, and is sent back at once.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use toolwire::BoxFuture;
+use toolwire::auth::client::{AuthError, Login, PendingLogin};
+
+/// Where the suite's servers send users back to; nobody listens there, since nobody has to.
+const REDIRECT_URI: &str = "http://localhost:3000/callback";
+
+/// The user.
+#[derive(Debug)]
+pub(crate) struct Agreeing;
+
+impl Login for Agreeing {
+    fn begin<'a>(
+        &'a self,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Box<dyn PendingLogin>, AuthError>> {
+        Box::pin(async { Ok(Box::new(Self) as Box<dyn PendingLogin>) })
+    }
+}
+
+impl PendingLogin for Agreeing {
+    fn redirect_uri(&self) -> &str {
+        REDIRECT_URI
+    }
+
+    fn finish<'a>(
+        self: Box<Self>,
+        url: &'a str,
+        _: &'a (dyn Fn(&str) -> bool + Send + Sync),
+    ) -> BoxFuture<'a, Result<String, AuthError>> {
+        Box::pin(async move {
+            let location = location_of(url)
+                .await
+                .map_err(|error| AuthError::new("the page does not open").with_source(error))?;
+            match location.split_once('?') {
+                Some((REDIRECT_URI, query)) => Ok(query.to_owned()),
+                _ => Err(AuthError::new("the page sends nobody back")),
+            }
+        })
+    }
+}
+
+/// Asks for a page as a browser does, and reads where it sends us.
+async fn location_of(url: &str) -> io::Result<String> {
+    let place = url
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split_once('/'));
+    let (authority, path) = place.ok_or_else(|| io::Error::other("not a page of the suite"))?;
+    let mut stream = TcpStream::connect(authority).await?;
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut lines = BufReader::new(stream).lines();
+    while let Some(line) = lines.next_line().await? {
+        match line.split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("location") => {
+                return Ok(value.to_owned());
+            }
+            _ if line.is_empty() => break,
+            _ => {}
+        }
+    }
+    Err(io::Error::other("it leads nowhere"))
+}
