@@ -74,6 +74,26 @@ impl Peer {
         }
     }
 
+    /// The command that logs in at the protected server at `url`, and calls two tools of which the second needs more.
+    ///
+    /// It writes a line `open <url>` whenever its user has to go there, and a line `said <text>` for each answer.
+    ///
+    /// # Errors
+    ///
+    /// When the peer is not installed.
+    pub fn login(self, revision: &str, url: &str) -> Result<Command, Problem> {
+        let mut command = Command::new(self.interpreter()?);
+        let peers = peers_directory();
+        match self {
+            Self::TypeScript2 => command.arg(peers.join("login.mjs")).arg("ts2"),
+            Self::TypeScript1 => command.arg(peers.join("login.mjs")).arg("ts1"),
+            Self::Python => command.arg(peers.join("login.py")),
+        };
+        command.args([revision, url]);
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        Ok(command)
+    }
+
     const fn script(self) -> &'static str {
         match self {
             Self::TypeScript2 => "ts2_client.mjs",

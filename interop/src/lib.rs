@@ -2,9 +2,12 @@
 //!
 //! Two directions: real clients, the official Python and TypeScript SDKs, against servers of ours ([`Peer`] and
 //! [`Subject`]), and real servers, the same SDKs and the npm reference server, for `toolwire::Client` to talk to
-//! ([`ServerPeer`]). What is run lies in `interop/peers`; this crate starts and ends it. It does not install anything,
-//! that is `cargo xtask peers`, and what must hold is said in the tests.
+//! ([`ServerPeer`]). And a real [`AuthorizationServer`], for clients and servers of ours to meet at. What is run lies in
+//! `interop/peers`; this crate starts and ends it. It does not install anything, that is `cargo xtask peers`, and what
+//! must hold is said in the tests.
 
+mod authorization_server;
+mod built_example;
 mod client_peer;
 mod cutting_proxy;
 mod installed;
@@ -14,6 +17,8 @@ mod problem;
 mod server_peer;
 mod subject;
 
+pub use crate::authorization_server::{AuthorizationServer, Variation};
+pub use crate::built_example::built_example;
 pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
 pub use crate::problem::Problem;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::built_example::built_example;
 use crate::client_peer::Wire;
 use crate::problem::Problem;
 
@@ -47,7 +48,7 @@ impl Subject {
                 if wire == Wire::Http {
                     arguments.push("127.0.0.1:0".into());
                 }
-                Ok((onboarding()?, arguments))
+                Ok((built_example("peered_onboarding")?, arguments))
             }
         }
     }
@@ -65,20 +66,4 @@ fn demo() -> Result<PathBuf, Problem> {
             "{BINARY_VARIABLE} is not set: run `cargo xtask test`, which builds toolwire and sets it"
         ))),
     }
-}
-
-/// Cargo builds it with the tests, and puts it beside the directory they are in.
-fn onboarding() -> Result<PathBuf, Problem> {
-    let test = std::env::current_exe()
-        .map_err(|error| Problem::new(format!("cannot find myself: {error}")))?;
-    let name = format!("peered_onboarding{}", std::env::consts::EXE_SUFFIX);
-    test.ancestors()
-        .nth(2)
-        .map(|profile| profile.join("examples").join(name))
-        .filter(|path| path.is_file())
-        .ok_or_else(|| {
-            Problem::new(
-                "the example is not built: run `cargo test -p toolwire-interop` as a whole",
-            )
-        })
 }

@@ -1,0 +1,99 @@
+// A TypeScript SDK as the client of a protected server: it logs in, calls a tool, and calls another that needs more.
+//
+//     node login.mjs ts1|ts2 <revision> <url>
+//
+// Prints `open <url>` where its user has to go, and `said <text>` for what each of the two tools says.
+
+import { createServer } from 'node:http';
+
+const [sdk, revision, url] = process.argv.slice(2);
+
+const { Client, StreamableHTTPClientTransport, UnauthorizedError } = sdk === 'ts2'
+  ? await import('@modelcontextprotocol/client')
+  : {
+    ...await import('@modelcontextprotocol/sdk/client/index.js'),
+    ...await import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+    ...await import('@modelcontextprotocol/sdk/client/auth.js'),
+  };
+
+const print = line => process.stdout.write(`${line}\n`);
+
+/** The queries that users come back with. */
+const returns = [];
+let onReturn = () => {};
+
+const listener = createServer((request, response) => {
+  returns.push(new URL(request.url, 'http://127.0.0.1').searchParams);
+  response.end('You can go back.');
+  onReturn();
+});
+await new Promise(resolve => listener.listen(0, '127.0.0.1', resolve));
+
+async function comesBack() {
+  while (returns.length === 0) await new Promise(resolve => { onReturn = resolve; });
+  return returns.shift();
+}
+
+/** Keeps what the SDK tells it to keep, and prints where the user has to go. */
+class Login {
+  redirectUrl = `http://127.0.0.1:${listener.address().port}/callback`;
+
+  get clientMetadata() {
+    return {
+      client_name: `toolwire-interop-${sdk}`,
+      application_type: 'native',
+      redirect_uris: [this.redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    };
+  }
+
+  clientInformation() { return this.client; }
+  saveClientInformation(client) { this.client = client; }
+  tokens() { return this.kept; }
+  saveTokens(tokens) { this.kept = tokens; }
+  codeVerifier() { return this.verifier; }
+  saveCodeVerifier(verifier) { this.verifier = verifier; }
+  discoveryState() { return this.found; }
+  saveDiscoveryState(found) { this.found = found; }
+  redirectToAuthorization(to) { print(`open ${to}`); }
+}
+
+const authProvider = new Login();
+let client;
+let transport;
+
+async function connect() {
+  const modern = revision === '2026-07-28';
+  client = new Client(
+    { name: 'toolwire-interop-login', version: '1.0.0' },
+    modern ? { versionNegotiation: { mode: { pin: revision } } } : {},
+  );
+  transport = new StreamableHTTPClientTransport(new URL(url), { authProvider });
+  await client.connect(transport);
+}
+
+/** Tries it, and once more after the user has logged in. */
+async function authorized(attempt) {
+  try {
+    return await attempt();
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError)) throw error;
+    const query = await comesBack();
+    await transport.finishAuth(sdk === 'ts2' ? query : query.get('code'));
+    return attempt();
+  }
+}
+
+async function say(name, args) {
+  const { content } = await authorized(() => client.callTool({ name, arguments: args }));
+  print(`said ${content[0].text}`);
+}
+
+await authorized(connect);
+await say('who_calls', {});
+await say('write', { text: 'a' });
+await client.close();
+listener.close();
+listener.closeAllConnections();

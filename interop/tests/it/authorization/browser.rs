@@ -1,0 +1,233 @@
+//! A browser, and somebody who logs in with it: follows redirects, keeps cookies, fills in the forms it is shown.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
+use http::{HeaderMap, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use toolwire::auth::client::LoopbackLogin;
+use toolwire::proto::auth::form;
+
+/// More pages than a login has.
+const MOST_PAGES: usize = 20;
+
+/// How long a login may take: longer than a busy machine needs, and shorter than anybody likes to wait.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the user does when asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Consent,
+    Deny,
+}
+
+/// The browser of one user, at one authorization server.
+#[derive(Debug)]
+pub(crate) struct Browser {
+    http: Client<HttpConnector, Full<Bytes>>,
+    issuer: String,
+    user: &'static str,
+    choice: Mutex<Choice>,
+    cookies: Mutex<Vec<Cookie>>,
+    opened: Mutex<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cookie {
+    name: String,
+    path: String,
+    value: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Browser {
+    /// A user who agrees to everything.
+    pub(crate) fn new(issuer: &str, user: &'static str) -> Arc<Self> {
+        Arc::new(Self {
+            http: Client::builder(TokioExecutor::new()).build_http(),
+            issuer: issuer.to_owned(),
+            user,
+            choice: Mutex::new(Choice::Consent),
+            cookies: Mutex::default(),
+            opened: Mutex::default(),
+        })
+    }
+
+    /// The user changes their mind.
+    pub(crate) fn choose(&self, choice: Choice) {
+        *self.choice.lock().expect("no test panics here") = choice;
+    }
+
+    fn choice(&self) -> Choice {
+        *self.choice.lock().expect("no test panics here")
+    }
+
+    /// A login that opens this browser in place of a real one. The listener it comes back to is real.
+    pub(crate) fn login(self: &Arc<Self>) -> LoopbackLogin {
+        let browser = Arc::clone(self);
+        LoopbackLogin::new()
+            .without_browser()
+            .with_patience(PATIENCE)
+            .with_url_shown_by(move |url| {
+                let (browser, url) = (Arc::clone(&browser), url.to_owned());
+                tokio::spawn(async move { browser.log_in(&url).await });
+            })
+    }
+
+    /// The addresses it was sent to.
+    pub(crate) fn opened(&self) -> Vec<String> {
+        self.opened.lock().expect("no test panics here").clone()
+    }
+
+    /// A parameter of the address it was sent to last.
+    pub(crate) fn asked_for(&self, parameter: &str) -> Option<String> {
+        let opened = self.opened();
+        let (_, query) = opened.last()?.split_once('?')?;
+        let pairs = form::decode(query)?;
+        let value = pairs.into_iter().find(|(name, _)| name == parameter);
+        value.map(|(_, value)| value)
+    }
+
+    /// Goes through the pages of the authorization server, until it sends the browser elsewhere; the page there.
+    pub(crate) async fn log_in(&self, url: &str) -> Page {
+        self.note(url);
+        let mut page = self.get(url).await;
+        for _ in 0..MOST_PAGES {
+            if let Some(location) = page.location() {
+                let target = self.absolute(&location);
+                page = self.get(&target).await;
+                if !target.starts_with(&self.issuer) {
+                    return page;
+                }
+                continue;
+            }
+            let Some(action) = attribute(&page.text, "action") else {
+                return page;
+            };
+            page = match self.choice() {
+                Choice::Deny => {
+                    let cancel = attribute(&page.text, "href").expect("there is a way to cancel");
+                    self.get(&self.absolute(&cancel)).await
+                }
+                Choice::Consent => {
+                    let prompt = attribute(&page.text, "value").expect("the form says what it is");
+                    let fields = match prompt.as_str() {
+                        "login" => vec![
+                            ("prompt", "login"),
+                            ("login", self.user),
+                            ("password", "any"),
+                        ],
+                        other => vec![("prompt", other)],
+                    };
+                    self.post(&self.absolute(&action), &fields).await
+                }
+            };
+        }
+        panic!("the login does not end: {page:?}");
+    }
+
+    fn note(&self, url: &str) {
+        let mut opened = self.opened.lock().expect("no test panics here");
+        opened.push(url.to_owned());
+    }
+
+    pub(crate) async fn get(&self, url: &str) -> Page {
+        self.send(Request::get(url), url, Bytes::new()).await
+    }
+
+    pub(crate) async fn post(&self, url: &str, fields: &[(&str, &str)]) -> Page {
+        let request = Request::post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let body = form::encode(fields.iter().copied());
+        self.send(request, url, Bytes::from(body)).await
+    }
+
+    async fn send(&self, request: http::request::Builder, url: &str, body: Bytes) -> Page {
+        let url: Uri = url.parse().expect("it is a URL");
+        let request = match self.cookies_for(&url) {
+            Some(cookies) => request.header(COOKIE, cookies),
+            None => request,
+        };
+        let request = request.body(Full::new(body)).expect("it is a request");
+        let answer = self.http.request(request).await.expect("the page is there");
+        let (head, body) = answer.into_parts();
+        self.keep_cookies(&url, &head.headers);
+        let text = body.collect().await.expect("it is whole").to_bytes();
+        Page {
+            status: head.status,
+            headers: head.headers,
+            text: String::from_utf8_lossy(&text).into_owned(),
+        }
+    }
+
+    fn absolute(&self, target: &str) -> String {
+        match target.starts_with('/') {
+            true => format!("{}{target}", self.issuer),
+            false => target.to_owned(),
+        }
+    }
+
+    /// The cookies of the authorization server, and for nobody else.
+    fn cookies_for(&self, url: &Uri) -> Option<String> {
+        let is_own = url.to_string().starts_with(&self.issuer);
+        let cookies = self.cookies();
+        let cookies = cookies
+            .iter()
+            .filter(|cookie| is_own && url.path().starts_with(&cookie.path))
+            .map(|cookie| format!("{}={}", cookie.name, cookie.value));
+        let cookies: Vec<String> = cookies.collect();
+        (!cookies.is_empty()).then(|| cookies.join("; "))
+    }
+
+    fn keep_cookies(&self, url: &Uri, headers: &HeaderMap) {
+        if !url.to_string().starts_with(&self.issuer) {
+            return;
+        }
+        let mut cookies = self.cookies();
+        for header in headers.get_all(SET_COOKIE) {
+            let mut parts = header.to_str().expect("it is text").split("; ");
+            let pair = parts.next().and_then(|pair| pair.split_once('='));
+            let (name, value) = pair.expect("a cookie has a value");
+            let path = parts.find_map(|part| part.strip_prefix("path="));
+            let cookie = Cookie {
+                name: name.to_owned(),
+                path: path.unwrap_or("/").to_owned(),
+                value: value.to_owned(),
+            };
+            cookies.retain(|old| (&old.name, &old.path) != (&cookie.name, &cookie.path));
+            // One without a value is taken back.
+            if !cookie.value.is_empty() {
+                cookies.push(cookie);
+            }
+        }
+    }
+
+    fn cookies(&self) -> MutexGuard<'_, Vec<Cookie>> {
+        self.cookies.lock().expect("no test panics here")
+    }
+}
+
+impl Page {
+    fn location(&self) -> Option<String> {
+        let location = self.headers.get(LOCATION)?.to_str();
+        Some(location.expect("it is text").to_owned())
+    }
+}
+
+/// The first value of an attribute on a page.
+fn attribute(page: &str, name: &str) -> Option<String> {
+    let (_, rest) = page.split_once(&format!(" {name}=\""))?;
+    let (value, _) = rest.split_once('"')?;
+    Some(value.replace("&amp;", "&"))
+}

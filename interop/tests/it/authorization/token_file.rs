@@ -1,0 +1,32 @@
+//! A place for the tokens of one test.
+
+use std::path::PathBuf;
+
+use toolwire::ProtocolVersion;
+use toolwire::auth::client::FileTokenStore;
+
+/// A file for tokens in a directory of its own, which is gone when this is dropped.
+pub(crate) struct TokenFile(PathBuf);
+
+impl TokenFile {
+    pub(crate) fn new(name: &str, version: ProtocolVersion) -> Self {
+        let process = std::process::id();
+        let name = format!("toolwire-interop-{process}-{name}-{}", version.as_str());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.join("tokens.json")
+    }
+
+    pub(crate) fn store(&self) -> FileTokenStore {
+        FileTokenStore::new(self.path())
+    }
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
