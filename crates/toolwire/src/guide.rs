@@ -31,9 +31,17 @@ pub mod http {}
 #[doc = include_str!("guide/authorization.md")]
 pub mod authorization {}
 
+#[cfg(feature = "oauth-proxy")]
+#[doc = include_str!("guide/oauth_proxy.md")]
+pub mod oauth_proxy {}
+
 #[cfg(feature = "http-client")]
 #[doc = include_str!("guide/client.md")]
 pub mod client {}
+
+#[cfg(feature = "oauth-client")]
+#[doc = include_str!("guide/logging_in.md")]
+pub mod logging_in {}
 
 #[doc = include_str!("guide/terminal.md")]
 pub mod terminal {}

@@ -1,4 +1,4 @@
-//! Examples that serve HTTP: `http`, `axum`, `protected`. A request is written as its bytes, and read until the server is done.
+//! Examples that serve HTTP: `http`, `axum`, `protected`, `oauth_proxy`. A request is written as its bytes, and read until the server is done.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -50,10 +50,15 @@ impl Example {
 
     /// Sends one request and returns the whole answer, head and body.
     async fn send(&self, line: &str, headers: &str, body: &str) -> String {
+        self.send_as("application/json", line, headers, body).await
+    }
+
+    /// The same, with a body of another type.
+    async fn send_as(&self, content_type: &str, line: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let request = format!(
             "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, text/event-stream\r\n\
-             Content-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+             Content-Type: {content_type}\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len(),
         );
@@ -196,4 +201,62 @@ async fn protected_serves_whom_a_token_lets_in() {
         .send("GET /.well-known/oauth-protected-resource/mcp", "", "")
         .await;
     assert!(metadata.contains("https://auth.example.com"), "{metadata}");
+}
+
+#[tokio::test]
+async fn oauth_proxy_asks_its_user_and_sends_them_to_github() {
+    let mut command = Command::new(program("oauth_proxy"));
+    command.env("GITHUB_CLIENT_ID", "the-app");
+    command.env("GITHUB_CLIENT_SECRET", "hidden");
+    let example = Example::run(&mut command).await;
+    let refused = example.send("POST /mcp", "", "{}").await;
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert!(refused.contains("resource_metadata="), "{refused}");
+
+    let metadata = json!({
+        "client_name": "Test", "redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none",
+    });
+    let registered = example
+        .send("POST /register", "", &metadata.to_string())
+        .await;
+    let (_, body) = registered.split_once("\r\n\r\n").unwrap();
+    let registered: Value = serde_json::from_str(body).unwrap();
+    let client_id = registered["client_id"].as_str().unwrap();
+    let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    let page = example
+        .send(
+            &format!(
+                "GET /authorize?response_type=code&client_id={client_id}&redirect_uri=http://127.0.0.1:5000/cb\
+                 &code_challenge={challenge}&code_challenge_method=S256&state=s"
+            ),
+            "",
+            "",
+        )
+        .await;
+    assert!(page.contains("Let Test use the example server?"), "{page}");
+
+    let found = |start: &str, end: char| {
+        let (_, rest) = page.split_once(start).unwrap();
+        rest.split(end).next().unwrap().to_owned()
+    };
+    let sealed = found("name=\"request\" value=\"", '"');
+    let cookie = found("set-cookie: ", ';');
+    let body = format!("request={sealed}&decision=allow");
+    let answer = example
+        .send_as(
+            "application/x-www-form-urlencoded",
+            "POST /consent",
+            &format!("Cookie: {cookie}\r\n"),
+            &body,
+        )
+        .await;
+    assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+    let github =
+        "location: https://github.com/login/oauth/authorize?response_type=code&client_id=the-app&";
+    assert!(answer.contains(github), "{answer}");
+    assert!(
+        answer.contains("redirect_uri=http%3A%2F%2Flocalhost%3A3000%2Fcallback&"),
+        "{answer}"
+    );
+    assert!(!answer.contains("hidden"), "{answer}");
 }

@@ -1,0 +1,48 @@
+//! A client that logs in by itself, and keeps the login in a file: the first run opens the browser, later ones do not.
+//!
+//! Run it with `cargo run -p toolwire-examples --example log_in -- https://example.com/mcp tokens.json`. With `--no-browser`
+//! at the end it only shows the address to open, with `--log-out` it ends the login.
+
+use toolwire::Client;
+use toolwire::auth::client::{FileTokenStore, LogOut, LoopbackLogin, OAuth};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, file, flags @ ..] = &arguments[..] else {
+        return Err("give a URL, and a file for tokens".into());
+    };
+    let is_set = |flag: &str| flags.iter().any(|given| given == flag);
+
+    let login = match is_set("--no-browser") {
+        true => LoopbackLogin::new().without_browser(),
+        false => LoopbackLogin::new(),
+    };
+    let oauth = OAuth::login("Log-in example", login).with_store(FileTokenStore::new(file));
+    if is_set("--log-out") {
+        match oauth.log_out(url).await? {
+            LogOut::Revoked => eprintln!("logged out"),
+            LogOut::Forgotten(why) => eprintln!("forgotten, but not revoked: {why}"),
+            _ => eprintln!("nobody was logged in"),
+        }
+        return Ok(());
+    }
+
+    // Everything about the login happens in here, if the server wants one.
+    let client = Client::builder("log-in-example", "1.0.0")
+        .with_oauth(oauth.clone())
+        .connect(url)
+        .await?;
+    match oauth.account(url).await? {
+        Some(account) => {
+            let scopes = account.scopes().unwrap_or("unknown");
+            eprintln!("logged in at {}, scopes: {scopes}", account.issuer());
+        }
+        None => eprintln!("this server wants no login"),
+    }
+    for tool in client.list_tools().await? {
+        eprintln!("tool {}", tool.name);
+    }
+    client.close().await;
+    Ok(())
+}
