@@ -222,7 +222,9 @@ impl Flow {
         let outcome = self.improve_shared(step, refused).await;
         let mut state = self.state();
         state.ended += 1;
-        state.failure = outcome.as_ref().err().cloned();
+        // What failed because nobody could be asked is no answer to those who can.
+        let failure = outcome.as_ref().err().filter(|_| refused.may_ask_user);
+        state.failure = failure.cloned();
         outcome
     }
 
@@ -311,13 +313,24 @@ impl Flow {
         locked.map_err(AuthError::of)
     }
 
+    /// The newest token of the authorization server. A store that could not be written knows less than this process.
     async fn stored(
         &self,
         found: &Found,
         resource: &str,
     ) -> Result<Option<StoredToken>, AuthError> {
-        let stored = self.records.token(&found.server.issuer, resource).await;
-        stored.map_err(AuthError::of)
+        let issuer = &found.server.issuer;
+        let stored = self.records.token(issuer, resource).await;
+        let stored = stored.map_err(AuthError::of)?;
+        let state = self.state();
+        let came_from = state.found.as_ref().map(|known| &known.server.issuer);
+        let held = state.held.as_ref().filter(|_| came_from == Some(issuer));
+        let held = held.map(|held| &held.token);
+        let known = stored.as_ref().map_or(0, |stored| stored.generation);
+        Ok(match held.filter(|held| held.generation > known) {
+            Some(held) => Some(held.clone()),
+            None => stored,
+        })
     }
 
     fn grants<'a>(

@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use serde_json::json;
-use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuth, RegisteredClient};
+use tokio::sync::Notify;
+use toolwire::auth::client::{
+    AuthError, MemoryTokenStore, OAuth, RegisteredClient, TokenStore, TokenStoreError,
+    TokenStoreFuture, TokenStoreLock,
+};
 use toolwire::transport::http_client::{HttpClient as _, HttpStep};
+use toolwire::types::auth::Secret;
 
-use super::town::{Town, call};
+use super::town::{ISSUER, Town, call};
 
 /// A town with a client that has been let in.
 async fn after_a_login(lifetime: u64) -> (Town, Arc<toolwire::auth::client::AuthorizedHttp<Town>>) {
@@ -151,4 +157,70 @@ async fn an_empty_store_asks_nobody() {
     let source = std::error::Error::source(&failure).unwrap();
     assert!(source.downcast_ref::<AuthError>().unwrap().needs_login());
     assert_eq!(town.rules().seen, ["POST /mcp"]);
+}
+
+/// Keeps nothing, as a disk that is full.
+#[derive(Debug)]
+struct Full;
+
+impl TokenStore for Full {
+    fn get<'a>(&'a self, _: &'a str) -> TokenStoreFuture<'a, Option<Secret>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn put<'a>(&'a self, _: &'a str, _: &'a Secret) -> TokenStoreFuture<'a, ()> {
+        Box::pin(async { Err(TokenStoreError::new("the disk is full")) })
+    }
+
+    fn remove<'a>(&'a self, _: &'a str) -> TokenStoreFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn lock<'a>(&'a self, _: &'a str) -> TokenStoreFuture<'a, TokenStoreLock> {
+        Box::pin(async { Ok(TokenStoreLock::new(())) })
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_keeps_nothing_costs_no_second_login() {
+    let town = Town::default();
+    let registered = RegisteredClient::new("by-hand");
+    let oauth = town
+        .oauth()
+        .with_client(registered.at(ISSUER))
+        .with_store(Full);
+    let client = town.client(oauth);
+    for refreshes in 0..3 {
+        assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
+        assert_eq!(town.count("POST /token"), 1 + refreshes);
+        town.revoke_all(false);
+    }
+    assert_eq!(town.count("GET /authorize"), 1);
+}
+
+#[tokio::test]
+async fn a_failed_renewal_is_no_answer_to_those_who_may_ask() {
+    let (town, client) = after_a_login(0).await;
+    town.rules().lifetime = 3600;
+    town.revoke_all(true);
+    let gate = Arc::new(Notify::new());
+    town.rules().gate = Some(Arc::clone(&gate));
+    // The renewal waits for its answer, which will be no.
+    let renewing = {
+        let client = Arc::clone(&client);
+        tokio::spawn(async move { client.send(call("add")).await.unwrap().status() })
+    };
+    while town.count("POST /token") < 2 {
+        tokio::task::yield_now().await;
+    }
+    let other = tokio::spawn(async move { client.send(call("add")).await.unwrap().status() });
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    gate.notify_one();
+    assert_eq!(
+        (renewing.await.unwrap(), other.await.unwrap()),
+        (StatusCode::OK, StatusCode::OK)
+    );
+    assert_eq!(town.count("GET /authorize"), 2);
 }
