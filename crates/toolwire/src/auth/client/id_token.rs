@@ -42,6 +42,8 @@ mod tests {
         assert_eq!(user_of(&claims).as_deref(), Some("Ada[2J Lovelace"));
         claims["email"] = json!("ada@example.com");
         assert_eq!(user_of(&claims).as_deref(), Some("ada@example.com"));
+        claims["email"] = json!("é".repeat(LONGEST_NAME + 1));
+        assert_eq!(user_of(&claims), Some("é".repeat(LONGEST_NAME)));
     }
 
     #[test]

@@ -101,3 +101,41 @@ impl Proofs {
         self.nonces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::auth::client::MemoryTokenStore;
+
+    fn proofs() -> Proofs {
+        Proofs::new(Records(Arc::new(MemoryTokenStore::new())))
+    }
+
+    fn with_nonce(nonce: &str) -> HeaderMap {
+        HeaderMap::from_iter([(NONCE, HeaderValue::from_str(nonce).unwrap())])
+    }
+
+    #[test]
+    fn nonces_are_taken_over_up_to_their_longest() {
+        let proofs = proofs();
+        assert!(!proofs.learn("https://a", &HeaderMap::new()));
+        assert!(proofs.learn("https://a", &with_nonce(&"n".repeat(LONGEST_NONCE))));
+        assert!(!proofs.learn("https://a", &with_nonce(&"o".repeat(LONGEST_NONCE + 1))));
+        assert_eq!(proofs.nonces()["https://a"].len(), LONGEST_NONCE);
+    }
+
+    #[test]
+    fn nonces_of_so_many_servers_are_kept_and_no_more() {
+        let proofs = proofs();
+        for number in 0..MOST_NONCES {
+            assert!(proofs.learn(&number.to_string(), &with_nonce("n")));
+        }
+        // A known server takes no further place.
+        assert!(proofs.learn("0", &with_nonce("m")));
+        assert_eq!(proofs.nonces().len(), MOST_NONCES);
+        assert!(proofs.learn("one more", &with_nonce("n")));
+        assert_eq!(proofs.nonces().len(), 1);
+    }
+}
