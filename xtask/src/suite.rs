@@ -1,7 +1,6 @@
 //! The two big tasks: every test, and everything the continuous integration asks for.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::conformance;
 use crate::peers::{self, Toolchain};
@@ -52,51 +51,25 @@ pub(crate) fn test(root: &Path) -> Outcome {
 fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     peers::install_with(root, toolchain)?;
     conformance::install(root, toolchain)?;
-    run(&mut cargo(
+    let mut tests = cargo(
         root,
-        &["build", "--release", "--package", "toolwire-cli"],
-    ))?;
-
-    let crates = cargo(
-        root,
-        &[
-            "test",
-            "--workspace",
-            "--exclude",
-            "toolwire-interop",
-            "--all-features",
-            "--no-fail-fast",
-        ],
+        &["test", "--workspace", "--all-features", "--no-fail-fast"],
     );
-    let mut interop = cargo(
-        root,
-        &["test", "--package", "toolwire-interop", "--no-fail-fast"],
-    );
-    interop.env("TOOLWIRE_BIN", release_binary()?);
-    run_tests([("crates", crates), ("interop", interop)])
-}
-
-/// Runs all of them even when one fails, and ends with the sum of what each has counted.
-fn run_tests(suites: [(&str, Command); 2]) -> Outcome {
-    let mut summary = String::from("summary");
-    let mut outcome = Ok(());
-    for (name, mut command) in suites {
-        let (lines, finished) = run_and_keep(&mut command)?;
-        let tally = Tally::of(&lines);
-        summary.push_str(&format!(
-            "\n{name}: {} passed, {} failed, {} ignored",
-            tally.passed, tally.failed, tally.ignored
-        ));
-        outcome = outcome.and(finished);
-    }
-    note(&summary);
+    // Built with the tests of its own crate, and all that is built is built before any test runs.
+    tests.env("TOOLWIRE_BIN", built_command()?);
+    let (lines, outcome) = run_and_keep(&mut tests)?;
+    let tally = Tally::of(&lines);
+    note(&format!(
+        "summary: {} passed, {} failed, {} ignored",
+        tally.passed, tally.failed, tally.ignored
+    ));
     outcome
 }
 
-/// `target/release/toolwire`.
-fn release_binary() -> Outcome<PathBuf> {
+/// `target/debug/toolwire`.
+fn built_command() -> Outcome<PathBuf> {
     let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
-    Ok(target_directory()?.join("release").join(name))
+    Ok(target_directory()?.join("debug").join(name))
 }
 
 /// `target`, found from where this program itself was built.
