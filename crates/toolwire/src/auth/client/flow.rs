@@ -1,8 +1,10 @@
-//! Having a token, and getting a better one when it is refused.
+//! Having a token, and a better one when it is refused.
 //!
 //! One task at a time gets a token in this process, and one process at a time among those that share a store: whoever
 //! waited finds another token than the one that was refused, and takes that. What has begun goes on when the request that
 //! caused it is given up: a refresh token that was used up must not get lost on the way.
+
+mod getting;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,16 +15,15 @@ use toolwire_proto::auth::challenge::{Challenge, TokenScheme};
 use toolwire_proto::auth::credentials::Credentials;
 use toolwire_proto::auth::denied_upgrades::DeniedUpgrades;
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
-use toolwire_proto::auth::scopes::{ScopeSet, ScopeSources};
+use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_types::ProtocolVersion;
 use tracing::Instrument as _;
 
 use super::AuthError;
-use super::config::{Config, GrantKind};
-use super::discovery::{Found, Search};
-use super::grants::Grants;
+use super::config::Config;
+use super::discovery::Found;
 use super::proofs::Proofs;
-use super::store::{Records, StoredToken, TokenStoreLock};
+use super::store::{Records, StoredToken};
 use crate::auth::fetch::GuardedFetcher;
 use crate::engine::since_epoch;
 
@@ -219,7 +220,7 @@ impl Flow {
                 return Err(failure.clone());
             }
         }
-        let outcome = self.improve_shared(step, refused).await;
+        let outcome = self.get(step, refused).await;
         let mut state = self.state();
         state.ended += 1;
         // What failed because nobody could be asked is no answer to those who can.
@@ -228,214 +229,12 @@ impl Flow {
         outcome
     }
 
-    async fn improve_shared(
-        &self,
-        step: &NextStep,
-        refused: &RefusedRequest,
-    ) -> Result<Better, AuthError> {
-        // A refresh goes where the token came from. Only when that is over it matters who gives out tokens by now.
-        let known = self.state().found.clone();
-        if *step == NextStep::Refresh {
-            let found = match known {
-                Some(found) => found,
-                None => self.search(refused).find(&refused.challenges).await?,
-            };
-            if let Some(better) = self.refresh(&found, refused).await? {
-                return Ok(better);
-            }
-        }
-        if !refused.may_ask_user && !self.config.grant.is_unattended() {
-            return Err(AuthError::login_needed(&self.resource()));
-        }
-        if matches!(self.config.grant, GrantKind::Stored) {
-            self.look_again(step, refused).await?;
-        }
-        let found = self.search(refused).find(&refused.challenges).await?;
-        self.authorize(step, &found, refused).await
-    }
-
-    async fn refresh(
-        &self,
-        found: &Found,
-        refused: &RefusedRequest,
-    ) -> Result<Option<Better>, AuthError> {
-        let resource = self.resource();
-        let _lock = self.lock(found, &resource).await?;
-        let stored = self.stored(found, &resource).await?;
-        if let Some(other) = another(stored.as_ref(), refused) {
-            return self.take_over(other, found).map(Some);
-        }
-        let grants = self.grants(found, refused, &resource, stored.as_ref());
-        let refreshed = match &stored {
-            Some(stored) => grants.refresh(stored).await?,
-            None => None,
-        };
-        match (refreshed, stored) {
-            (Some(token), _) => self.keep(token, found, &resource).await.map(Some),
-            (None, Some(mut stored)) => {
-                // The refresh token is used up. The access token may still be good.
-                stored.refresh_token = None;
-                self.keep(stored, found, &resource).await?;
-                Ok(None)
-            }
-            (None, None) => Ok(None),
-        }
-    }
-
-    async fn authorize(
-        &self,
-        step: &NextStep,
-        found: &Found,
-        refused: &RefusedRequest,
-    ) -> Result<Better, AuthError> {
-        let resource = self.resource();
-        let _lock = self.lock(found, &resource).await?;
-        let stored = self.stored(found, &resource).await?;
-        if let Some(other) = another(stored.as_ref(), refused) {
-            return self.take_over(other, found);
-        }
-        let grants = self.grants(found, refused, &resource, stored.as_ref());
-        // One that has ended, but that nobody has tried to refresh yet, saves the user from being asked.
-        if let Some(other) = &stored
-            && other.generation != refused.generation
-            && let Some(token) = grants.refresh(other).await?
-        {
-            return self.keep(token, found, &resource).await;
-        }
-        let scopes = self.scopes(step, refused, found, stored.as_ref())?;
-        let token = grants.authorize(scopes.as_ref()).await?;
-        self.keep(token, found, &resource).await
-    }
-
-    /// One process at a time.
-    async fn lock(&self, found: &Found, resource: &str) -> Result<TokenStoreLock, AuthError> {
-        let locked = self.records.lock(&found.server.issuer, resource).await;
-        locked.map_err(AuthError::of)
-    }
-
-    /// The newest token of the authorization server. A store that could not be written knows less than this process.
-    async fn stored(
-        &self,
-        found: &Found,
-        resource: &str,
-    ) -> Result<Option<StoredToken>, AuthError> {
-        let issuer = &found.server.issuer;
-        let stored = self.records.token(issuer, resource).await;
-        let stored = stored.map_err(AuthError::of)?;
-        let state = self.state();
-        let came_from = state.found.as_ref().map(|known| &known.server.issuer);
-        let held = state.held.as_ref().filter(|_| came_from == Some(issuer));
-        let held = held.map(|held| &held.token);
-        let known = stored.as_ref().map_or(0, |stored| stored.generation);
-        Ok(match held.filter(|held| held.generation > known) {
-            Some(held) => Some(held.clone()),
-            None => stored,
-        })
-    }
-
-    fn grants<'a>(
-        &'a self,
-        found: &'a Found,
-        refused: &RefusedRequest,
-        resource: &'a str,
-        before: Option<&StoredToken>,
-    ) -> Grants<'a> {
-        let generation = before.map_or(0, |before| before.generation);
-        Grants {
-            config: &self.config,
-            records: &self.records,
-            fetcher: &self.fetcher,
-            proofs: &self.proofs,
-            found,
-            search: self.search(refused),
-            resource,
-            generation: generation.max(refused.generation),
-        }
-    }
-
-    fn take_over(&self, other: &StoredToken, found: &Found) -> Result<Better, AuthError> {
-        let held = self.hold(other.clone(), Some(found.clone()))?;
-        Ok(Better::taken_over(held))
-    }
-
-    async fn keep(
-        &self,
-        token: StoredToken,
-        found: &Found,
-        resource: &str,
-    ) -> Result<Better, AuthError> {
-        let held = self.hold(token, Some(found.clone()))?;
-        let issuer = &found.server.issuer;
-        let kept = self.records.keep_token(issuer, resource, &held.token);
-        let not_kept = kept.await.err().map(AuthError::of);
-        // It is good all the same, as long as this process lives.
-        if let Some(error) = &not_kept {
-            tracing::warn!(%error, "the access token cannot be kept");
-        }
-        Ok(Better {
-            held,
-            was_taken_over: false,
-            not_kept,
-        })
-    }
-
-    /// Where nobody can be asked for a token, another process may still have got one.
-    async fn look_again(&self, step: &NextStep, refused: &RefusedRequest) -> Result<(), AuthError> {
-        let resource = self.resource();
-        let kept = self.records.last_token(&resource).await;
-        match kept.map_err(AuthError::of)? {
-            Some((_, token)) if token.generation != refused.generation => Ok(()),
-            _ => Err(match step {
-                NextStep::StepUp(scopes) => AuthError::more_needed(&resource, &scopes.to_string()),
-                _ => AuthError::login_needed(&resource),
-            }),
-        }
-    }
-
     fn hold(&self, token: StoredToken, found: Option<Found>) -> Result<Arc<Held>, AuthError> {
         let held = Arc::new(Held::new(token)?);
         let mut state = self.state();
         state.held = Some(Arc::clone(&held));
         state.found = found;
         Ok(held)
-    }
-
-    pub(super) fn search(&self, refused: &RefusedRequest) -> Search<'_> {
-        Search {
-            fetcher: &self.fetcher,
-            endpoint: &self.endpoint,
-            version: refused.version,
-            allow_origin_server: refused.allow_origin_server,
-            needs_redirect: self.config.grant.needs_redirect(),
-            issuer_exceptions: &self.config.issuer_exceptions,
-        }
-    }
-
-    fn scopes(
-        &self,
-        step: &NextStep,
-        refused: &RefusedRequest,
-        found: &Found,
-        before: Option<&StoredToken>,
-    ) -> Result<Option<ScopeSet>, AuthError> {
-        let requested = before.and_then(|before| before.requested.as_deref());
-        let requested = requested.and_then(|text| ScopeSet::parse(text).ok());
-        let wanted = match (&self.config.scopes, requested) {
-            (Some(own), Some(requested)) => Some(requested.union(own)),
-            (own, requested) => requested.or_else(|| own.clone()),
-        };
-        let challenged = match step {
-            NextStep::StepUp(scopes) => Some(scopes.to_string()),
-            _ => refused.scope.clone(),
-        };
-        let sources = ScopeSources {
-            challenged: challenged.as_deref(),
-            resource_supports: found.scopes_supported.as_deref(),
-            server_supports: found.server.scopes_supported.as_deref(),
-            wants_refresh_token: self.config.grant.needs_redirect(),
-            requested_before: wanted.as_ref(),
-        };
-        sources.select().map_err(AuthError::of)
     }
 
     /// What was kept from an earlier time.
@@ -464,13 +263,4 @@ impl Flow {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A token that is not the refused one and has not ended: another process was faster.
-fn another<'a>(
-    stored: Option<&'a StoredToken>,
-    refused: &RefusedRequest,
-) -> Option<&'a StoredToken> {
-    let now = since_epoch().as_secs();
-    stored.filter(|token| token.generation != refused.generation && !token.is_over(now))
 }
