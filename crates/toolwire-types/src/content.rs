@@ -89,7 +89,10 @@ impl Serialize for ContentBlock {
 impl<'de> Deserialize<'de> for ContentBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let kind = kind(&raw).map_err(D::Error::custom)?;
+        let kind = match leading_kind(raw.get()) {
+            Some(kind) => Cow::Borrowed(kind),
+            None => kind(&raw).map_err(D::Error::custom)?,
+        };
         let block = match kind.as_ref() {
             "text" => raw.parse().map(Self::Text),
             "image" => raw.parse().map(Self::Image),
@@ -104,6 +107,14 @@ impl<'de> Deserialize<'de> for ContentBlock {
         };
         block.map_err(D::Error::custom)
     }
+}
+
+/// The `type` of a content block that begins with it, as most writers do, when it is one this crate knows: reading the
+/// block as such finds everything else that may be wrong with it.
+fn leading_kind(block: &str) -> Option<&str> {
+    let (kind, _) = block.strip_prefix("{\"type\":\"")?.split_once('"')?;
+    let known = ["text", "image", "audio", "resource_link", "resource"];
+    known.contains(&kind).then_some(kind)
 }
 
 /// The `type` of a content block that has not been read yet.

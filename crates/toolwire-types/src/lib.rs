@@ -28,6 +28,7 @@ mod content;
 mod elicitation;
 mod implementation;
 mod input;
+pub mod json;
 mod jsonrpc;
 mod lifecycle;
 mod meta;

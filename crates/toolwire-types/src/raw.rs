@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json;
+
 /// One JSON value kept as text.
 ///
 /// Equality is by meaning (member order and white space do not count), so that a value survives a round trip through
@@ -29,13 +31,13 @@ impl RawJson {
     /// The JSON `null`.
     #[must_use]
     pub fn null() -> Self {
-        Self::trusted("null".to_owned())
+        Self::trusted("null")
     }
 
     /// The empty object.
     #[must_use]
     pub fn empty_object() -> Self {
-        Self::trusted("{}".to_owned())
+        Self::trusted("{}")
     }
 
     /// Takes text that must be one complete JSON value.
@@ -51,13 +53,13 @@ impl RawJson {
     /// # Errors
     /// When the value refuses to serialise (a map with non-string keys, for example).
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
-        serde_json::value::to_raw_value(value).map(Self)
+        json::to_string(value).map(|text| Self(json::checked_raw_box(text)))
     }
 
     /// Writes a JSON tree; this cannot fail.
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
-        Self::trusted(value.to_string())
+        Self::from_serialize(value).expect("every key of a JSON tree is a string")
     }
 
     /// The JSON text.
@@ -100,8 +102,8 @@ impl RawJson {
         self.get().trim() == "null"
     }
 
-    fn trusted(text: String) -> Self {
-        Self(RawValue::from_string(text).expect("a serialised JSON tree is valid JSON"))
+    fn trusted(text: &'static str) -> Self {
+        Self(json::checked_raw(text).to_owned())
     }
 }
 

@@ -122,3 +122,30 @@ fn constructors_build_what_their_names_say() {
     assert_eq!(built[0].as_text(), Some("hi"));
     assert_eq!(built[1].as_text(), None);
 }
+
+#[test]
+fn a_type_that_comes_first_is_read_like_one_that_comes_later() {
+    let read = |text: &str| serde_json::from_str::<ContentBlock>(text);
+    let check = |first: &str, later: &str| {
+        assert_eq!(read(first).unwrap(), read(later).unwrap(), "{first}");
+    };
+    check(
+        r#"{"type":"text","text":"a"}"#,
+        r#"{"text":"a","type":"text"}"#,
+    );
+    check(
+        r#"{"type":"resource_link","uri":"a:b","name":"b"}"#,
+        r#"{"uri":"a:b", "name":"b", "type":"resource_link"}"#,
+    );
+    check(
+        r#"{"type":"te\u0078t","text":"a"}"#,
+        r#"{ "type": "text", "text": "a" }"#,
+    );
+    for broken in [
+        r#"{"type":"text"}"#,
+        r#"{"type":"text","text":"a","type":"image"}"#,
+        r#"{"type":"image","text":"a"}"#,
+    ] {
+        assert!(read(broken).is_err(), "{broken}");
+    }
+}

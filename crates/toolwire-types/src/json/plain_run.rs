@@ -1,0 +1,116 @@
+//! How far a JSON string goes on without anything special.
+
+/// Long runs are looked at in blocks of this many bytes, all of them at once.
+const BLOCK: usize = 64;
+
+/// How many leading bytes are neither a quote, nor a backslash, nor a control character.
+#[doc(hidden)]
+#[must_use]
+#[inline]
+pub fn plain_run(bytes: &[u8]) -> usize {
+    let mut run = 0;
+    while let Some(word) = bytes[run..].first_chunk() {
+        if let Some(at) = first_special(*word) {
+            return run + at;
+        }
+        run += 8;
+        if run == BLOCK {
+            run += plain_blocks(&bytes[run..]);
+        }
+    }
+    plain_end(bytes, run)
+}
+
+/// How many leading bytes are plain, in whole blocks.
+fn plain_blocks(bytes: &[u8]) -> usize {
+    let blocks = bytes.as_chunks().0.iter();
+    blocks.take_while(|block| !has_special(block)).count() * BLOCK
+}
+
+/// As [`plain_run`], when less than a word is left after a run that ends here.
+#[inline]
+fn plain_end(bytes: &[u8], run: usize) -> usize {
+    if let Some(last) = bytes.last_chunk() {
+        // The word that ends where the text ends: its first bytes are known to be plain.
+        return match first_special(*last) {
+            Some(at) => bytes.len() - 8 + at,
+            None => bytes.len(),
+        };
+    }
+    // There is not even one word, so nothing was looked at yet.
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(&[a, b, c, d]), Some(&[e, f, g, h])) => {
+            // Two halves that may overlap.
+            match first_special([a, b, c, d, e, f, g, h]) {
+                Some(at) if at < 4 => at,
+                Some(at) => bytes.len() + at - 8,
+                None => bytes.len(),
+            }
+        }
+        _ => {
+            let rest = bytes[run..].iter();
+            run + rest.take_while(|&&byte| !is_special(byte)).count()
+        }
+    }
+}
+
+#[inline]
+fn has_special(block: &[u8; BLOCK]) -> bool {
+    // Without an early exit the compiler compares many bytes with one instruction.
+    block
+        .iter()
+        .fold(false, |found, &byte| found | is_special(byte))
+}
+
+#[inline]
+fn is_special(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
+/// Where the first special byte is.
+#[inline]
+fn first_special(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH_BITS: u64 = ONES << 7;
+
+    let word = u64::from_le_bytes(word);
+    // Subtracting borrows into the high bit of a byte that is below the subtrahend. A borrow can reach the bytes above
+    // and mark them wrongly, but the lowest mark is always right, and only that one is used.
+    let control = word.wrapping_sub(ONES * 0x20);
+    let quote = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
+    let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
+    let marks = (control | quote | backslash) & !word & HIGH_BITS;
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_at_the_first_special_byte_wherever_it_is() {
+        for special in [b'"', b'\\', 0, 0x1F, b'\n'] {
+            for length in 0..300 {
+                let mut bytes = vec![b'x'; length];
+                bytes.push(special);
+                bytes.extend_from_slice(b"tail with \" and \\ and \x01 of its own");
+                assert_eq!(plain_run(&bytes), length, "{special:#x} after {length}");
+                // Also where the text ends soon after it.
+                for end in length..bytes.len().min(length + 10) {
+                    let run = plain_run(&bytes[..end]);
+                    assert_eq!(run, length.min(end), "{special:#x} of {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_is_plain() {
+        let plain: Vec<u8> = (0..=255).filter(|&byte| !is_special(byte)).collect();
+        for length in 0..plain.len() {
+            let bytes = [&plain[length..], &plain[..length]].concat();
+            assert_eq!(plain_run(&bytes), bytes.len());
+            assert_eq!(plain_run(&bytes[length..]), bytes.len() - length);
+        }
+    }
+}
