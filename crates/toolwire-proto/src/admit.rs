@@ -220,12 +220,12 @@ fn admit_or_refuse<'a>(
     facts: &Facts<'_>,
 ) -> Result<Admitted<'a>, Refusal> {
     let header_era = facts.headers.and_then(|headers| header_era(&headers));
-    let params = Params::read(request.params).map_err(|error| {
+    let params = Params::of(request).map_err(|error| {
         let era = header_era.unwrap_or(Era::Legacy);
         (error, era)
     })?;
     // Either the body or the header makes a request modern.
-    let is_modern = params.meta.protocol_version.is_some() || header_era == Some(Era::Modern);
+    let is_modern = params.meta().names_version() || header_era == Some(Era::Modern);
     if is_modern {
         admit_modern(request, &params, facts).map_err(|error| (error, Era::Modern))
     } else {
@@ -236,20 +236,21 @@ fn admit_or_refuse<'a>(
 /// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
 fn admit_modern<'a>(
     request: &RequestEnvelope<'a>,
-    params: &Params<'a>,
+    params: &Params<'_, 'a>,
     facts: &Facts<'_>,
 ) -> Result<Admitted<'a>, ErrorObject> {
-    let requested = params.meta.required_version()?;
-    let client_capabilities = params.meta.required_client_capabilities()?;
+    let requested = params.meta().required_version()?;
+    let client_capabilities = params.meta().required_client_capabilities()?;
     let meta = RequestMeta {
-        log_level: params.meta.log_level()?,
+        log_level: params.meta().log_level()?,
         client_capabilities: Some(client_capabilities),
-        client_info: params.meta.client_info()?,
-        ..params.meta.common()?
+        client_info: params.meta().client_info()?,
+        ..params.meta().common()?
     };
 
+    let row = methods::find(&request.method);
     if let Some(headers) = &facts.headers {
-        check_headers(headers, request, params, &requested)?;
+        check_headers(headers, request, row, params, &requested)?;
     }
 
     // A legacy version is served through `initialize` only, so naming one here is naming an unsupported one.
@@ -261,22 +262,23 @@ fn admit_modern<'a>(
         })
         .ok_or_else(|| unsupported_version(&requested, facts.supported))?;
 
-    let method = find_method(request, version, facts)?;
+    let method = find_method(request, row, version, facts)?;
     finish(request, params, version, method, meta)
 }
 
 fn admit_legacy<'a>(
     request: &RequestEnvelope<'a>,
-    params: &Params<'a>,
+    params: &Params<'_, 'a>,
     facts: &Facts<'_>,
 ) -> Result<Admitted<'a>, ErrorObject> {
-    let meta = params.meta.common()?;
+    let meta = params.meta().common()?;
     // A method nobody knows is just that, whatever is wrong with the version.
-    if methods::find(&request.method).is_none() && !(facts.is_custom_method)(&request.method) {
+    let row = methods::find(&request.method);
+    if row.is_none() && !(facts.is_custom_method)(&request.method) {
         return Err(unknown_method(&request.method));
     }
     let version = legacy_version(request, params, facts)?;
-    let method = find_method(request, version, facts)?;
+    let method = find_method(request, row, version, facts)?;
     if facts.require_initialized {
         facts.lifecycle.require_initialized(&request.method)?;
     }
@@ -285,7 +287,7 @@ fn admit_legacy<'a>(
 
 fn finish<'a>(
     request: &RequestEnvelope<'a>,
-    params: &Params<'a>,
+    params: &Params<'_, 'a>,
     version: ProtocolVersion,
     method: MethodRef<'a>,
     meta: RequestMeta<'a>,
@@ -318,7 +320,7 @@ fn finish<'a>(
 /// The version of a legacy request: negotiated, named by the header, or assumed.
 fn legacy_version(
     request: &RequestEnvelope<'_>,
-    params: &Params<'_>,
+    params: &Params<'_, '_>,
     facts: &Facts<'_>,
 ) -> Result<ProtocolVersion, ErrorObject> {
     if request.method == "initialize" {
@@ -351,7 +353,7 @@ fn legacy_header_version(
     match headers.protocol_version {
         HeaderLookup::Absent => Ok(None),
         HeaderLookup::One(value) => {
-            let name = trimmed(value);
+            let name = header_value::trimmed(value);
             name.parse()
                 .ok()
                 .filter(|version| supported.contains(*version))
@@ -374,7 +376,7 @@ pub fn header_era(headers: &Headers<'_>) -> Option<Era> {
 #[must_use]
 pub fn header_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
     match headers.protocol_version {
-        HeaderLookup::One(value) => trimmed(value).parse().ok(),
+        HeaderLookup::One(value) => header_value::trimmed(value).parse().ok(),
         HeaderLookup::Absent | HeaderLookup::Unreadable | HeaderLookup::Repeated => None,
     }
 }
@@ -404,10 +406,11 @@ pub fn check_version_header(
 fn check_headers(
     headers: &Headers<'_>,
     request: &RequestEnvelope<'_>,
-    params: &Params<'_>,
+    row: Option<&Method>,
+    params: &Params<'_, '_>,
     version: &str,
 ) -> Result<(), ErrorObject> {
-    let plain = |value| Ok(Cow::Borrowed(trimmed(value)));
+    let plain = |value| Ok(Cow::Borrowed(header_value::trimmed(value)));
     let decoded = |value| header_value::decode(value).map_err(|_| MismatchReason::Undecodable);
     let mismatch = |header: &str, reason| HeaderMismatch {
         header: header.to_owned(),
@@ -419,7 +422,7 @@ fn check_headers(
     same(headers.method, &request.method, plain)
         .map_err(|reason| mismatch(header_value::METHOD, reason))?;
 
-    let source = methods::find(&request.method)
+    let source = row
         .filter(|row| row.is_served(ProtocolVersion::LATEST))
         .map_or(NameSource::None, |row| row.name_source);
     if source == NameSource::None {
@@ -448,16 +451,13 @@ fn same<'h>(
     }
 }
 
-fn trimmed(value: &str) -> &str {
-    value.trim_matches([' ', '\t'])
-}
-
 fn find_method<'a>(
     request: &RequestEnvelope<'a>,
+    row: Option<&'static Method>,
     version: ProtocolVersion,
     facts: &Facts<'_>,
 ) -> Result<MethodRef<'a>, ErrorObject> {
-    match methods::find(&request.method) {
+    match row {
         Some(row) if row.is_client_request(version) => Ok(MethodRef::Known(row)),
         // Spec 2026-07-28, basic/versioning: a refused `initialize` names the supported versions.
         Some(row) => Err(ErrorObject::method_not_found(format!(

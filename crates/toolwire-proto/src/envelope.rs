@@ -7,11 +7,17 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
+use crate::param_members::ParamMembers;
+
 /// One message of the wire, classified by which members are present.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "JSON-RPC has exactly these kinds of message"
+)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and most are requests"
 )]
 pub enum Envelope<'a> {
     /// Has `method` and `id`.
@@ -37,6 +43,8 @@ pub struct RequestEnvelope<'a> {
     pub method: Cow<'a, str>,
     /// The parameters: always a JSON object when present.
     pub params: Option<&'a RawValue>,
+    /// What the protocol knows of the parameters.
+    pub members: ParamMembers<'a>,
 }
 
 /// A notification as it was read.

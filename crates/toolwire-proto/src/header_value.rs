@@ -62,7 +62,7 @@ pub fn encode(value: &str) -> Cow<'_, str> {
 /// When the value holds characters a header must not, or is wrapped around something other than canonical base64 of
 /// UTF-8 text.
 pub fn decode(value: &str) -> Result<Cow<'_, str>, InvalidHeaderValue> {
-    let value = value.trim_matches([' ', '\t']);
+    let value = trimmed(value);
     if !value
         .bytes()
         .all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
@@ -81,6 +81,17 @@ pub fn decode(value: &str) -> Result<Cow<'_, str>, InvalidHeaderValue> {
     String::from_utf8(bytes)
         .map(Cow::Owned)
         .map_err(|_| InvalidHeaderValue::Utf8)
+}
+
+/// A value without the white space around it, which is not part of it (RFC 9110, section 5.5).
+#[must_use]
+pub fn trimmed(value: &str) -> &str {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    // Looking at both ends costs less than asking for what to cut off, which is nothing most of the time.
+    match is_space(value.as_bytes().first()) || is_space(value.as_bytes().last()) {
+        true => value.trim_matches([' ', '\t']),
+        false => value,
+    }
 }
 
 /// True when writing the value verbatim could end the header and start another.

@@ -24,6 +24,7 @@ pub mod negotiate;
 pub mod outbox;
 pub mod pages;
 pub mod param_headers;
+pub mod param_members;
 pub mod progress;
 pub mod request_meta;
 pub mod request_state;

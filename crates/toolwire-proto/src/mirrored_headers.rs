@@ -7,30 +7,64 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolwire_types::RawJson;
 
 use crate::header_value;
 use crate::methods::{self, NameSource};
 
+/// A header on its way out: its name and its encoded value.
+pub type MirroredHeader = (Cow<'static, str>, String);
+
 /// The tool a request calls, for whoever mirrors its arguments.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a name and arguments, as in the request"
-)]
-pub struct CalledTool {
-    /// The tool's name.
-    pub name: String,
-    /// The arguments as they were given.
-    pub arguments: Option<RawJson>,
+#[derive(Debug, Clone)]
+pub struct CalledTool<'a> {
+    name: Cow<'a, str>,
+    params: &'a RawValue,
 }
 
-/// The routing headers of a request, names and encoded values, and the tool when it calls one.
+impl<'a> CalledTool<'a> {
+    /// The tool's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The arguments as they were given.
+    #[must_use]
+    pub fn arguments(&self) -> Option<&'a RawValue> {
+        #[derive(Deserialize)]
+        struct Called<'a> {
+            #[serde(borrow, default)]
+            arguments: Option<&'a RawValue>,
+        }
+
+        let called: Called<'a> = serde_json::from_str(self.params.get()).ok()?;
+        called.arguments
+    }
+}
+
+/// The routing headers of a request, and the tool when it calls one. What is in its `_meta` does not matter.
 #[must_use]
-pub fn routing_headers(
+pub fn routing_headers<'a>(
     method: &str,
-    params: &RawValue,
-) -> (Vec<(String, String)>, Option<CalledTool>) {
+    params: Option<&'a RawValue>,
+) -> (Vec<MirroredHeader>, Option<CalledTool<'a>>) {
+    let mut headers = Vec::with_capacity(2);
+    headers.push((header_value::METHOD.into(), method.to_owned()));
+    let source = methods::find(method).map_or(NameSource::None, |row| row.name_source);
+    let Some(params) = params.filter(|_| source != NameSource::None) else {
+        return (headers, None);
+    };
+    let Some(name) = name_in(params.get(), source) else {
+        return (headers, None);
+    };
+    let encoded = header_value::encode(&name).into_owned();
+    headers.push((header_value::NAME.into(), encoded));
+    let called = (method == "tools/call").then_some(CalledTool { name, params });
+    (headers, called)
+}
+
+/// What a request is about, from the member that names it.
+fn name_in(params: &str, source: NameSource) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Named<'a> {
@@ -40,39 +74,34 @@ pub fn routing_headers(
         uri: Option<Cow<'a, str>>,
         #[serde(borrow, default)]
         task_id: Option<Cow<'a, str>>,
-        #[serde(borrow, default)]
-        arguments: Option<&'a RawValue>,
     }
 
-    let mut headers = vec![(header_value::METHOD.to_owned(), method.to_owned())];
-    let source = methods::find(method).map_or(NameSource::None, |row| row.name_source);
-    if source == NameSource::None {
-        return (headers, None);
-    }
-    let Ok(named) = serde_json::from_str::<Named<'_>>(params.get()) else {
-        return (headers, None);
+    let first = match source {
+        NameSource::Name => "{\"name\":\"",
+        NameSource::Uri => "{\"uri\":\"",
+        NameSource::TaskId => "{\"taskId\":\"",
+        NameSource::None => return None,
     };
-    let name = match source {
+    // The typed calls write it first, and then the rest need not be read.
+    if let Some(rest) = params.strip_prefix(first)
+        && let Some((name, _)) = rest.split_once('"')
+        && !name.contains('\\')
+    {
+        return Some(Cow::Borrowed(name));
+    }
+    let named: Named<'_> = serde_json::from_str(params).ok()?;
+    match source {
         NameSource::Name => named.name,
         NameSource::Uri => named.uri,
         NameSource::TaskId => named.task_id,
         NameSource::None => None,
-    };
-    let Some(name) = name else {
-        return (headers, None);
-    };
-    let encoded = header_value::encode(&name).into_owned();
-    headers.push((header_value::NAME.to_owned(), encoded));
-    let called = (method == "tools/call").then(|| CalledTool {
-        name: name.into_owned(),
-        arguments: named.arguments.map(RawJson::from),
-    });
-    (headers, called)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use toolwire_types::RawJson;
 
     use super::*;
 
@@ -80,10 +109,10 @@ mod tests {
     fn requests_name_their_method_and_what_they_are_about() {
         let check = |method: &str, params: serde_json::Value, expected: &[(&str, &str)]| {
             let params = RawJson::from(params);
-            let (headers, _) = routing_headers(method, params.as_raw_value());
+            let (headers, _) = routing_headers(method, Some(params.as_raw_value()));
             let headers: Vec<_> = headers
                 .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .map(|(name, value)| (name.as_ref(), value.as_str()))
                 .collect();
             assert_eq!(headers, expected);
         };
@@ -106,6 +135,16 @@ mod tests {
                 ("Mcp-Name", "=?base64?w6k=?="),
             ],
         );
+        check(
+            "prompts/get",
+            json!({"arguments": {"name": "x"}, "name": "n"}),
+            &[("Mcp-Method", "prompts/get"), ("Mcp-Name", "n")],
+        );
+        check(
+            "prompts/get",
+            json!({"name": "a\"b"}),
+            &[("Mcp-Method", "prompts/get"), ("Mcp-Name", "a\"b")],
+        );
         check("acme/x", json!({"name": "n"}), &[("Mcp-Method", "acme/x")]);
         check(
             "tools/call",
@@ -117,18 +156,13 @@ mod tests {
     #[test]
     fn the_called_tool_is_told_with_its_arguments() {
         let params = RawJson::from(json!({"name": "add", "arguments": {"a": 1}}));
-        let (_, called) = routing_headers("tools/call", params.as_raw_value());
-        assert_eq!(
-            called,
-            Some(CalledTool {
-                name: "add".to_owned(),
-                arguments: Some(json!({"a": 1}).into()),
-            })
-        );
+        let (_, called) = routing_headers("tools/call", Some(params.as_raw_value()));
+        let called = called.expect("it calls a tool");
+        assert_eq!(called.name(), "add");
+        assert_eq!(called.arguments().expect("arguments").get(), r#"{"a":1}"#);
         let params = RawJson::from(json!({"name": "add"}));
-        assert_eq!(
-            routing_headers("prompts/get", params.as_raw_value()).1,
-            None
-        );
+        let (_, called) = routing_headers("prompts/get", Some(params.as_raw_value()));
+        assert!(called.is_none());
+        assert!(routing_headers("tools/call", None).1.is_none());
     }
 }

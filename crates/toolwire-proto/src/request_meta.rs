@@ -8,6 +8,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
+use toolwire_types::json::checked_raw_box;
 use toolwire_types::{
     ClientCapabilities, Implementation, Meta, ProtocolVersion, RawJson, meta_key,
 };
@@ -114,7 +115,8 @@ impl RequestMeta {
     /// When the parameters or their `_meta` are no object.
     pub fn params(&self, params: Option<&RawJson>, extra: &Meta) -> Result<RawJson, NotAnObject> {
         let text = self.params_text(params, extra)?;
-        Ok(RawJson::from_string(text).expect("members joined into an object are an object"))
+        // Members that were read or written as JSON, joined into an object, are JSON.
+        Ok(checked_raw_box(text).into())
     }
 
     fn params_text(&self, params: Option<&RawJson>, extra: &Meta) -> Result<String, NotAnObject> {
@@ -205,8 +207,12 @@ impl RequestMeta {
 
 /// False when no name in the text can be `_meta`: neither written plainly nor with escapes, which all begin with `\u`.
 fn may_name_meta(text: &str) -> bool {
-    let contains = |needle: &[u8]| memchr::memmem::find(text.as_bytes(), needle).is_some();
-    contains(b"_meta") || contains(b"\\u")
+    // Both begin with a byte that is rare in parameters.
+    let contains = |first: u8, rest: &[u8]| {
+        let mut found = memchr::memchr_iter(first, text.as_bytes());
+        found.any(|at| text.as_bytes()[at + 1..].starts_with(rest))
+    };
+    contains(b'_', b"meta") || contains(b'\\', b"u")
 }
 
 /// How long an entry becomes, with the comma behind it; longer when its key needs escapes.

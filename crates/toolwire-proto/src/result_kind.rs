@@ -55,7 +55,7 @@ pub fn classify(
     result: &RawValue,
 ) -> ResultKind {
     // Members with names of a later revision are the peer's own in an earlier one.
-    if !version.has_result_type() {
+    if !version.has_result_type() || is_plainly_complete(result.get()) {
         return ResultKind::Complete;
     }
     let name = match result_type(result.get()) {
@@ -78,6 +78,28 @@ pub fn classify(
         }
         _ => ResultKind::Unknown(name.into_owned()),
     }
+}
+
+/// Whether the first or the last member says that the result is complete, which is where most servers say it.
+///
+/// No other text looks like this. A quote without a backslash before it begins or ends a string, so the one in front of
+/// `complete` begins it, those around `resultType` are its own, and the brace is the first or the last of the result.
+fn is_plainly_complete(result: &str) -> bool {
+    let first = result
+        .strip_prefix("{\"resultType\":\"complete\"")
+        .is_some_and(|rest| rest.starts_with([',', '}']));
+    (first || result.ends_with(",\"resultType\":\"complete\"}")) && names_type_once(result)
+}
+
+/// False when `resultType` may be there twice: written plainly, or with escapes, which all begin with `\u`.
+fn names_type_once(result: &str) -> bool {
+    let bytes = result.as_bytes();
+    let count = |byte: u8, before: &[u8], after: &[u8]| {
+        memchr::memchr_iter(byte, bytes)
+            .filter(|at| bytes[..*at].ends_with(before) && bytes[at + 1..].starts_with(after))
+            .count()
+    };
+    count(b'T', b"result", b"ype") == 1 && count(b'\\', b"", b"u") == 0
 }
 
 /// The `resultType` of a result, when it has one.
@@ -187,6 +209,34 @@ mod tests {
         );
         check("tools/call", r#"{"resultType":""}"#, "unknown ");
         check("custom/method", r#"{"resultType":"complete"}"#, "complete");
+    }
+
+    #[test]
+    fn what_looks_complete_at_its_ends_is_read_like_anything_else() {
+        let check = |result: &str, plain: bool| {
+            assert_eq!(is_plainly_complete(result), plain, "{result}");
+            let read = result_type(result).map(|name| name.is_none_or(|name| name == "complete"));
+            // The shortcut never says more than reading the whole would.
+            assert!(!plain || read == Ok(true), "{result}");
+        };
+        check(r#"{"resultType":"complete"}"#, true);
+        check(r#"{"resultType":"complete","a":1}"#, true);
+        check(r#"{"a":1,"resultType":"complete"}"#, true);
+        check(r#"{"a":"\\","resultType":"complete"}"#, true);
+        check(r#"{"resultType":"completely"}"#, false);
+        check(r#"{"resultType":"complete" }"#, false);
+        check(r#"{"a\",\"resultType":"complete"}"#, false);
+        check(r#"{"a":",\"resultType\":\"complete"}"#, false);
+        check(r#"{"a":{"b":1,"resultType":"complete"}}"#, false);
+        check(
+            r#"{"resultType":"task","a":{"resultType":"complete"}}"#,
+            false,
+        );
+        check(r#"{"resultType":"task","resultType":"complete"}"#, false);
+        check(
+            r#"{"result\u0054ype":"task","resultType":"complete"}"#,
+            false,
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod raw;
 mod results;
 mod sampling;
 mod tasks;
+mod tool_result;
 
 use toolwire_types::{Meta, ProtocolVersion, RawJson, meta_key};
 
@@ -22,6 +23,7 @@ pub use elicitation::{project_elicitation, restore_elicitation};
 pub use errors::{resource_not_found, stamp_error, unreadable_id};
 pub use raw::stamp_raw;
 pub use sampling::{project_sampling, project_sampling_result};
+pub use tool_result::{tool_result_size, write_tool_result};
 
 use crate::features::VersionFeatures;
 

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{ProtocolVersion, RequestId};
 
-use super::params::text;
 use super::{Era, Facts, header_era, legacy_header_version};
 use crate::envelope::NotificationEnvelope;
 use crate::features::VersionFeatures;
 use crate::lifecycle::Lifecycle;
 use crate::methods;
+use crate::strict_json::string_value;
 
 /// What to do with a notification.
 #[derive(Debug, Clone)]
@@ -121,7 +121,7 @@ fn cancel<'a>(
     match params {
         Some(params) => NotificationAction::Cancel {
             request_id: params.request_id,
-            reason: params.reason.and_then(text),
+            reason: params.reason.and_then(|reason| string_value(reason.get())),
         },
         None => NotificationAction::Ignore(IgnoreReason::Malformed),
     }

@@ -1,106 +1,61 @@
-//! The members of `params` that the gate reads, decoded once and borrowed from the message.
-//!
-//! Everything else stays unread. `null` counts as absent for optional members, because many clients write it so.
+//! What the gate reads of `params`, borrowed from the message. Everything else stays unread.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{ErrorObject, LoggingLevel, ProgressToken, meta_key};
 
 use super::RequestMeta;
+use crate::envelope::RequestEnvelope;
 use crate::methods::NameSource;
+use crate::param_members::{MetaMembers, ParamMembers, Part};
 
 /// A progress token longer than this is refused: it would be repeated in every notification.
 const LONGEST_PROGRESS_TOKEN: usize = 1024;
 
 /// What the gate reads of the parameters.
-#[derive(Debug, Default)]
-pub(super) struct Params<'a> {
-    members: Members<'a>,
-    pub(super) meta: MetaMembers<'a>,
+#[derive(Debug)]
+pub(super) struct Params<'r, 'a> {
+    members: &'r ParamMembers<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Members<'a> {
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow)]
-    task_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    protocol_version: Option<&'a RawValue>,
-    #[serde(borrow)]
-    input_responses: Option<&'a RawValue>,
-    #[serde(borrow)]
-    request_state: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
+impl<'r, 'a> Params<'r, 'a> {
+    pub(super) fn of(request: &'r RequestEnvelope<'a>) -> Result<Self, ErrorObject> {
+        let members = &request.members;
+        optional_object(members.meta, "params._meta")?;
+        Ok(Self { members })
+    }
 
-/// The members of `_meta` to which the protocol gives a meaning on requests.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct MetaMembers<'a> {
-    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
-    pub(super) protocol_version: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
-    client_capabilities: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
-    client_info: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<&'a RawValue>,
-    #[serde(borrow, rename = "progressToken")]
-    progress_token: Option<&'a RawValue>,
-    #[serde(borrow)]
-    traceparent: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tracestate: Option<&'a RawValue>,
-    #[serde(borrow)]
-    baggage: Option<&'a RawValue>,
-}
-
-impl<'a> Params<'a> {
-    pub(super) fn read(params: Option<&'a RawValue>) -> Result<Self, ErrorObject> {
-        let members: Members<'a> = match params {
-            Some(raw) => object(raw, "params")?,
-            None => Members::default(),
-        };
-        let meta = match members.meta {
-            Some(raw) => object(raw, "params._meta")?,
-            None => MetaMembers::default(),
-        };
-        Ok(Self { members, meta })
+    pub(super) fn meta(&self) -> Meta<'r, 'a> {
+        Meta(&self.members.in_meta)
     }
 
     /// `_meta` as it came.
     pub(super) fn raw_meta(&self) -> Option<&'a RawValue> {
-        self.members.meta
+        self.members.meta.map(Part::raw)
     }
 
     /// The arguments of a tool or prompt, unread.
     pub(super) fn arguments(&self) -> Option<&'a RawValue> {
-        self.members.arguments
+        self.members.arguments.map(Part::raw)
     }
 
     /// What the request names; `None` when the member is missing or no string.
     pub(super) fn name(&self, source: NameSource) -> Option<Cow<'a, str>> {
-        text(match source {
-            NameSource::None => return None,
-            NameSource::Name => self.members.name?,
-            NameSource::Uri => self.members.uri?,
-            NameSource::TaskId => self.members.task_id?,
-        })
+        let member = match source {
+            NameSource::None => None,
+            NameSource::Name => self.members.name,
+            NameSource::Uri => self.members.uri,
+            NameSource::TaskId => self.members.task_id,
+        };
+        member.and_then(Part::text)
     }
 
     /// The version an `initialize` asks for.
     pub(super) fn initialize_version(&self) -> Result<Cow<'a, str>, ErrorObject> {
         self.members
             .protocol_version
-            .and_then(text)
+            .and_then(Part::text)
             .filter(|version| !version.is_empty())
             .ok_or_else(|| {
                 ErrorObject::invalid_params("initialize needs params.protocolVersion, a string")
@@ -113,7 +68,8 @@ impl<'a> Params<'a> {
 
     pub(super) fn request_state(&self) -> Result<Option<Cow<'a, str>>, ErrorObject> {
         match self.members.request_state {
-            Some(raw) => text(raw)
+            Some(part) => part
+                .text()
                 .map(Some)
                 .ok_or_else(|| ErrorObject::invalid_params("params.requestState must be a string")),
             None => Ok(None),
@@ -121,25 +77,38 @@ impl<'a> Params<'a> {
     }
 }
 
-impl<'a> MetaMembers<'a> {
+/// What the gate reads of `_meta`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Meta<'r, 'a>(&'r MetaMembers<'a>);
+
+impl<'a> Meta<'_, 'a> {
+    /// Whether it names a version, which makes the request a modern one.
+    pub(super) fn names_version(&self) -> bool {
+        self.0.protocol_version.is_some()
+    }
+
     pub(super) fn required_version(&self) -> Result<Cow<'a, str>, ErrorObject> {
-        self.protocol_version
-            .and_then(text)
+        self.0
+            .protocol_version
+            .and_then(Part::text)
             .ok_or_else(|| required(meta_key::PROTOCOL_VERSION, "a string"))
     }
 
     pub(super) fn required_client_capabilities(&self) -> Result<&'a RawValue, ErrorObject> {
-        self.client_capabilities
-            .filter(|raw| is_object(raw))
+        self.0
+            .client_capabilities
+            .filter(|part| part.is_object())
+            .map(Part::raw)
             .ok_or_else(|| required(meta_key::CLIENT_CAPABILITIES, "an object"))
     }
 
     pub(super) fn client_info(&self) -> Result<Option<&'a RawValue>, ErrorObject> {
-        optional_object(self.client_info, meta_key::CLIENT_INFO)
+        optional_object(self.0.client_info, meta_key::CLIENT_INFO)
     }
 
     pub(super) fn log_level(&self) -> Result<Option<LoggingLevel>, ErrorObject> {
-        self.log_level
+        self.0
+            .log_level
             .map(|raw| {
                 serde_json::from_str(raw.get()).map_err(|_| {
                     ErrorObject::invalid_params(format!(
@@ -156,15 +125,15 @@ impl<'a> MetaMembers<'a> {
         // Trace context is telemetry: a bad one is dropped and never fails a request.
         Ok(RequestMeta {
             progress_token: self.progress_token()?,
-            traceparent: self.traceparent.and_then(text),
-            tracestate: self.tracestate.and_then(text),
-            baggage: self.baggage.and_then(text),
+            traceparent: self.0.traceparent.and_then(Part::text),
+            tracestate: self.0.tracestate.and_then(Part::text),
+            baggage: self.0.baggage.and_then(Part::text),
             ..RequestMeta::default()
         })
     }
 
     fn progress_token(&self) -> Result<Option<ProgressToken>, ErrorObject> {
-        let Some(raw) = self.progress_token else {
+        let Some(raw) = self.0.progress_token else {
             return Ok(None);
         };
         serde_json::from_str(raw.get())
@@ -182,40 +151,16 @@ impl<'a> MetaMembers<'a> {
     }
 }
 
-/// Decodes an object; the check comes first because serde would also take an array for a struct.
-fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, what: &str) -> Result<T, ErrorObject> {
-    if !is_object(raw) {
-        return Err(ErrorObject::invalid_params(format!(
-            "{what} must be an object"
-        )));
-    }
-    serde_json::from_str(raw.get())
-        .map_err(|error| ErrorObject::invalid_params(format!("{what} is malformed: {error}")))
-}
-
 fn optional_object<'a>(
-    raw: Option<&'a RawValue>,
+    part: Option<Part<'a>>,
     what: &str,
 ) -> Result<Option<&'a RawValue>, ErrorObject> {
-    match raw {
-        Some(raw) if !is_object(raw) => Err(ErrorObject::invalid_params(format!(
+    match part {
+        Some(part) if !part.is_object() => Err(ErrorObject::invalid_params(format!(
             "{what} must be an object"
         ))),
-        other => Ok(other),
+        other => Ok(other.map(Part::raw)),
     }
-}
-
-/// A raw value never starts with white space, so its first byte tells its kind.
-fn is_object(raw: &RawValue) -> bool {
-    raw.get().starts_with('{')
-}
-
-/// The text of a JSON string, borrowed when it has no escapes; `None` for other values.
-pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-    serde_json::from_str(raw.get()).ok().map(|Text(text)| text)
 }
 
 fn required(key: &str, kind: &str) -> ErrorObject {

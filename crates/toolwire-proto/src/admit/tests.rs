@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use toolwire_types::RawJson;
 
 use super::*;
-use crate::envelope::NotificationEnvelope;
+use crate::envelope::{Envelope, NotificationEnvelope};
+use crate::strict_json::{self, Limits};
 
 const VERSION_KEY: &str = meta_key::PROTOCOL_VERSION;
 const CAPABILITIES_KEY: &str = meta_key::CLIENT_CAPABILITIES;
@@ -89,13 +90,15 @@ impl Case {
 
     /// Runs the gate and shows the outcome: the version, or code and status.
     fn run<T>(&self, look: impl FnOnce(Result<Admitted<'_>, Rejection>) -> T) -> T {
-        let params = self.params.clone().map(RawJson::from);
-        let request = RequestEnvelope {
-            id: 7.into(),
-            method: self.method.into(),
-            params: params.as_ref().map(RawJson::as_raw_value),
-        };
-        look(admit(&request, &self.facts()))
+        let mut message = json!({"jsonrpc": "2.0", "id": 7, "method": self.method});
+        if let Some(params) = &self.params {
+            message["params"] = params.clone();
+        }
+        let message = message.to_string();
+        match strict_json::read(message.as_bytes(), &Limits::default()) {
+            Ok(Envelope::Request(request)) => look(admit(&request, &self.facts())),
+            other => panic!("{message} is no request: {other:?}"),
+        }
     }
 
     fn facts(&self) -> Facts<'_> {

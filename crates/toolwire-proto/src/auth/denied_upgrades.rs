@@ -30,7 +30,7 @@ pub fn operation(message: &[u8]) -> String {
         return String::new();
     };
     let values = match sent.params {
-        Some(params) => routing_headers(&sent.method, params).0,
+        Some(params) => routing_headers(&sent.method, Some(params)).0,
         None => return sent.method,
     };
     let values: Vec<String> = values.into_iter().map(|(_, value)| value).collect();

@@ -40,6 +40,24 @@ pub fn accepts<'h>(header_values: impl IntoIterator<Item = &'h str>, media_type:
     }
 }
 
+/// Whether a client reads either of two media types.
+#[must_use]
+pub fn accepts_both<'h, V>(header_values: impl Fn() -> V, one: &str, other: &str) -> bool
+where
+    V: IntoIterator<Item = &'h str>,
+{
+    let mut values = header_values().into_iter();
+    // What most clients send: both types, and nothing else. It needs no reading.
+    let plainly = match (values.next(), values.next()) {
+        (Some(value), None) => value
+            .strip_prefix(one)
+            .and_then(|rest| rest.strip_prefix(", "))
+            .is_some_and(|rest| rest == other),
+        _ => false,
+    };
+    plainly || accepts(header_values(), one) && accepts(header_values(), other)
+}
+
 /// How closely a range describes a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Specificity {
@@ -79,6 +97,12 @@ mod tests {
         let accepts = |media_type| accepts(values.iter().copied(), media_type);
         let found = (accepts("application/json"), accepts("text/event-stream"));
         assert_eq!(found, (json, stream), "{values:?}");
+        let both = accepts_both(
+            || values.iter().copied(),
+            "application/json",
+            "text/event-stream",
+        );
+        assert_eq!(both, json && stream, "{values:?}");
     }
 
     #[test]

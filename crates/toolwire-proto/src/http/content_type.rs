@@ -11,6 +11,10 @@ pub fn is_json(content_type: Option<&str>) -> bool {
     let Some(value) = content_type else {
         return false;
     };
+    // As most clients write it.
+    if value == "application/json" {
+        return true;
+    }
     let mut parts = quoted::split(value, b';');
     parts
         .next()

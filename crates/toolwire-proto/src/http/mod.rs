@@ -11,7 +11,7 @@ mod origin;
 mod quoted;
 mod session_id;
 
-pub use self::accept::accepts;
+pub use self::accept::{accepts, accepts_both};
 pub use self::content_type::{is_event_stream, is_json};
 pub use self::host::{HostPolicy, HostRefused, InvalidHost, ServedHost};
 pub use self::origin::{InvalidOrigin, OriginPolicy, OriginRefused};

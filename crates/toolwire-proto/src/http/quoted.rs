@@ -1,11 +1,18 @@
 //! Lists and parameters of header values, in which a quoted string hides its separators (RFC 9110, section 5.6).
 
+use crate::header_value::trimmed;
+
 /// The parts between separators, without the white space around them.
 pub(super) fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
+    let has_quotes = memchr::memchr(b'"', text.as_bytes()).is_some();
     std::iter::from_fn(move || {
         let text = rest?;
-        let part = match find_unquoted(text, separator) {
+        let at = match has_quotes {
+            true => find_unquoted(text, separator),
+            false => memchr::memchr(separator, text.as_bytes()),
+        };
+        let part = match at {
             Some(at) => {
                 rest = Some(&text[at + 1..]);
                 &text[..at]
@@ -28,10 +35,6 @@ pub(super) fn parameter(text: &str) -> Option<(&str, &str)> {
         .and_then(|rest| rest.strip_suffix('"'))
         .unwrap_or(value);
     Some((trimmed(name), unquoted))
-}
-
-fn trimmed(text: &str) -> &str {
-    text.trim_matches([' ', '\t'])
 }
 
 /// Separators are ASCII, so what is found is a character of its own.

@@ -10,6 +10,11 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
+use toolwire_types::ProgressToken;
+
+/// How much longer a message is with its frame, whatever the transport: as an event it is `data: `, and two line ends.
+const FRAME: usize = 8;
+
 /// How much may wait in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
@@ -40,8 +45,8 @@ pub enum OutgoingKind {
     Response,
     /// A request: always accepted, never lost.
     Request,
-    /// Progress for this token, as a key that is unique within the stream.
-    Progress(String),
+    /// Progress for this token.
+    Progress(ProgressToken),
     /// A log entry: the oldest give way when the queue is full.
     Log,
     /// "This list has changed": one is enough while it waits.
@@ -63,11 +68,11 @@ pub enum OutgoingKind {
 }
 
 impl OutgoingKind {
-    /// True when a waiting message of an equal kind can stand for this one.
-    fn can_merge(&self) -> bool {
+    /// True when one waiting message of an equal kind always stands for all.
+    fn is_change(&self) -> bool {
         match self {
-            Self::Progress(_) | Self::ListChanged { .. } | Self::ResourceUpdated { .. } => true,
-            Self::Response | Self::Request | Self::Log | Self::Other => false,
+            Self::ListChanged { .. } | Self::ResourceUpdated { .. } => true,
+            Self::Response | Self::Request | Self::Progress(_) | Self::Log | Self::Other => false,
         }
     }
 }
@@ -121,8 +126,8 @@ pub struct Outbox {
     slots: VecDeque<Option<Outgoing>>,
     /// The number of slots that have left at the front: slot `n` of all time is `slots[n - departed]`.
     departed: u64,
-    /// For each kind that can merge, the slot of its latest waiting message.
-    latest: HashMap<OutgoingKind, u64>,
+    /// The slots of waiting changes.
+    changes: HashMap<OutgoingKind, u64>,
     /// The slots of waiting log entries, oldest first.
     logs: VecDeque<u64>,
     messages: usize,
@@ -138,7 +143,7 @@ impl Outbox {
             limits,
             slots: VecDeque::new(),
             departed: 0,
-            latest: HashMap::new(),
+            changes: HashMap::new(),
             logs: VecDeque::new(),
             messages: 0,
             bytes: 0,
@@ -177,16 +182,14 @@ impl Outbox {
     /// Takes the next message.
     pub fn pop(&mut self) -> Option<Outgoing> {
         while let Some(slot) = self.slots.pop_front() {
-            let number = self.departed;
             self.departed += 1;
             let Some(outgoing) = slot else { continue };
             self.messages -= 1;
             self.bytes -= outgoing.bytes.len();
             if outgoing.kind == OutgoingKind::Log {
                 self.logs.pop_front();
-            } else if outgoing.kind.can_merge() && self.latest.get(&outgoing.kind) == Some(&number)
-            {
-                self.latest.remove(&outgoing.kind);
+            } else if outgoing.kind.is_change() {
+                self.changes.remove(&outgoing.kind);
             }
             return Some(outgoing);
         }
@@ -200,10 +203,15 @@ impl Outbox {
         mut encode: impl FnMut(&mut Vec<u8>, &[u8]),
     ) -> usize {
         let count = self.messages;
-        out.reserve(self.bytes + count);
-        while let Some(outgoing) = self.pop() {
+        out.reserve(self.bytes + count * FRAME);
+        self.departed += self.slots.len() as u64;
+        for outgoing in self.slots.drain(..).flatten() {
             encode(out, &outgoing.bytes);
         }
+        self.changes.clear();
+        self.logs.clear();
+        self.messages = 0;
+        self.bytes = 0;
         count
     }
 
@@ -258,8 +266,14 @@ impl Outbox {
     }
 
     fn latest_waiting(&mut self, kind: &OutgoingKind) -> Option<&mut Outgoing> {
-        let number = *self.latest.get(kind)?;
-        self.slot(number)?.as_mut()
+        if kind.is_change() {
+            let number = *self.changes.get(kind)?;
+            return self.slot(number)?.as_mut();
+        }
+        // Progress is merged only when there is no room, and then what it replaces is near the end: it is looked for
+        // rather than remembered, which would cost every notice that has room.
+        let mut from_the_end = self.slots.iter_mut().rev().flatten();
+        from_the_end.find(|outgoing| outgoing.kind == *kind)
     }
 
     fn slot(&mut self, number: u64) -> Option<&mut Option<Outgoing>> {
@@ -273,8 +287,8 @@ impl Outbox {
         self.bytes += outgoing.bytes.len();
         if outgoing.kind == OutgoingKind::Log {
             self.logs.push_back(number);
-        } else if outgoing.kind.can_merge() {
-            self.latest.insert(outgoing.kind.clone(), number);
+        } else if outgoing.kind.is_change() {
+            self.changes.insert(outgoing.kind.clone(), number);
         }
         self.slots.push_back(Some(outgoing));
     }
@@ -299,7 +313,7 @@ impl Outbox {
             return;
         }
         let slots = std::mem::take(&mut self.slots);
-        self.latest.clear();
+        self.changes.clear();
         self.logs.clear();
         self.messages = 0;
         self.bytes = 0;

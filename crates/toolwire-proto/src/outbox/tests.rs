@@ -16,7 +16,7 @@ fn message(kind: &OutgoingKind, text: &str) -> Outgoing {
 }
 
 fn progress(token: &str) -> OutgoingKind {
-    OutgoingKind::Progress(token.to_owned())
+    OutgoingKind::Progress(token.into())
 }
 
 fn list_changed(method: &'static str, subscription: Option<&str>) -> OutgoingKind {
@@ -49,7 +49,7 @@ fn check(pushed: &[(&OutgoingKind, &str)], expected: &str, dropped: (u64, u64, u
     });
     assert_eq!(String::from_utf8(out).unwrap().trim_end(), expected);
     assert_eq!(count, expected.split_whitespace().count());
-    assert!(outbox.is_empty() && outbox.latest.is_empty() && outbox.logs.is_empty());
+    assert!(outbox.is_empty() && outbox.changes.is_empty() && outbox.logs.is_empty());
     assert_eq!((outbox.len(), outbox.bytes()), (0, 0));
 }
 
@@ -197,6 +197,24 @@ fn the_queue_is_full_at_its_limits() {
 }
 
 #[test]
+fn a_queue_that_was_emptied_at_once_begins_anew() {
+    let (list, a) = (&list_changed("tools", None), &progress("a"));
+    let mut outbox = limited(4, 100);
+    for round in ["1", "2"] {
+        for kind in [list, list, &Log, a] {
+            outbox.push(message(kind, round));
+        }
+        let mut out = Vec::new();
+        assert_eq!(
+            outbox.pop_all_into(&mut out, |out, bytes| out.extend(bytes)),
+            3
+        );
+        assert_eq!(String::from_utf8(out).unwrap(), round.repeat(3));
+    }
+    assert_eq!(outbox.dropped().changes, 2);
+}
+
+#[test]
 fn dropped_logs_leave_no_growing_gaps() {
     let mut outbox = limited(4, 100);
     outbox.push(message(&Response, "r"));
@@ -279,7 +297,7 @@ proptest! {
             prop_assert!(last_left.insert(kind, at).is_none_or(|earlier| earlier < at));
         }
         for (at, kind) in pushed.iter().enumerate() {
-            if kind.can_merge() {
+            if kind.is_change() || matches!(kind, OutgoingKind::Progress(_)) {
                 prop_assert!(last_left[kind] >= at);
             }
         }

@@ -3,7 +3,7 @@
 //! Exchanges are told apart by a number of our own, because real clients use one id for everything: two requests in
 //! flight with the same id both run and both answer, and a cancellation of that id means all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use toolwire_types::RequestId;
 
@@ -52,8 +52,9 @@ pub enum MaySend {
 pub struct InboundLedger {
     limit: usize,
     next: u64,
+    /// In the order they came. Ids are only looked for when something is cancelled, which is rare, so there is no index of
+    /// them that every request would have to enter and leave.
     exchanges: BTreeMap<ExchangeKey, Exchange>,
-    by_id: BTreeSet<(RequestId, ExchangeKey)>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +72,6 @@ impl InboundLedger {
             limit,
             next: 0,
             exchanges: BTreeMap::new(),
-            by_id: BTreeSet::new(),
         }
     }
 
@@ -89,7 +89,6 @@ impl InboundLedger {
         }
         let key = ExchangeKey(self.next);
         self.next += 1;
-        self.by_id.insert((id.clone(), key));
         self.exchanges.insert(
             key,
             Exchange {
@@ -103,14 +102,10 @@ impl InboundLedger {
 
     /// Marks every request with this id as cancelled and returns those for which this is news.
     pub fn cancel(&mut self, id: &RequestId) -> Vec<ExchangeKey> {
-        let first = (id.clone(), ExchangeKey(0));
-        let last = (id.clone(), ExchangeKey(u64::MAX));
         let mut news = Vec::new();
-        for (_, key) in self.by_id.range(first..=last) {
-            if let Some(exchange) = self.exchanges.get_mut(key)
-                && exchange.cancellation == Cancellation::Allowed
-                && !exchange.cancelled
-            {
+        for (key, exchange) in &mut self.exchanges {
+            let is_news = exchange.id == *id && !exchange.cancelled;
+            if is_news && exchange.cancellation == Cancellation::Allowed {
                 exchange.cancelled = true;
                 news.push(*key);
             }
@@ -129,21 +124,18 @@ impl InboundLedger {
 
     /// Removes a request that has its outcome and says whether the outcome may be sent.
     pub fn finish(&mut self, key: ExchangeKey) -> MaySend {
-        let may_send = self.may_send(key);
-        if let Some(exchange) = self.exchanges.remove(&key) {
-            self.by_id.remove(&(exchange.id, key));
+        match self.exchanges.remove(&key) {
+            Some(exchange) if !exchange.cancelled => MaySend::Waiting,
+            _ => MaySend::Nothing,
         }
-        may_send
     }
 
     /// True when a request with this id is in flight and not cancelled.
     #[must_use]
     pub fn is_waiting(&self, id: &RequestId) -> bool {
-        let first = (id.clone(), ExchangeKey(0));
-        let last = (id.clone(), ExchangeKey(u64::MAX));
-        self.by_id
-            .range(first..=last)
-            .any(|(_, key)| self.may_send(*key) == MaySend::Waiting)
+        self.exchanges
+            .values()
+            .any(|exchange| exchange.id == *id && !exchange.cancelled)
     }
 
     /// How many requests are in flight.
@@ -269,7 +261,6 @@ mod tests {
                 ledger.finish(key);
             }
             prop_assert!(ledger.is_empty());
-            prop_assert!(ledger.by_id.is_empty());
         }
     }
 }

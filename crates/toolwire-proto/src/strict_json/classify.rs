@@ -1,6 +1,6 @@
 //! Which kind of message an object is, judged by the presence of its members.
 
-use serde_json::value::RawValue;
+use toolwire_types::json::checked_raw;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::envelope::{
@@ -9,7 +9,7 @@ use crate::envelope::{
 
 use super::members::{IdMember, Members};
 use super::text::string_value;
-use super::{Limits, invalid, raw};
+use super::{Limits, invalid};
 
 pub(super) fn classify<'a>(
     members: &Members<'a>,
@@ -29,7 +29,7 @@ pub(super) fn classify<'a>(
             let IdMember::Valid(id) = members.id(limits.id_bytes) else {
                 return refuse("a result needs the id of its request");
             };
-            let outcome = Ok(raw(result)?);
+            let outcome = Ok(checked_raw(result));
             let id = ResponseId::Id(id);
             Ok(Envelope::Response(ResponseEnvelope { id, outcome }))
         }
@@ -66,10 +66,10 @@ fn call<'a>(
     let Some(method) = string_value(method) else {
         return Err(invalid("`method` must be a string", id));
     };
-    let params: Option<&RawValue> = match members.params {
+    let params = match members.params {
         // Some clients write `null` where there is nothing to say.
         None | Some("null") => None,
-        Some(params) if params.starts_with('{') => Some(raw(params)?),
+        Some(params) if params.starts_with('{') => Some(checked_raw(params)),
         // A notification is never answered, not even a malformed one: it goes on without its parameters.
         Some(_) if id.is_none() => None,
         Some(_) => {
@@ -78,7 +78,12 @@ fn call<'a>(
         }
     };
     Ok(match id {
-        Some(id) => Envelope::Request(RequestEnvelope { id, method, params }),
+        Some(id) => Envelope::Request(RequestEnvelope {
+            id,
+            method,
+            params,
+            members: members.in_params,
+        }),
         None => Envelope::Notification(NotificationEnvelope { method, params }),
     })
 }

@@ -1,6 +1,12 @@
 //! A position in JSON text that reads one token at a time and checks it completely.
 //!
-//! Strings are the bulk of a message, so their plain runs are skipped eight bytes at a time.
+//! Strings are the bulk of a message, so their plain runs are skipped many bytes at a time.
+
+use std::borrow::Cow;
+
+use toolwire_types::json::plain_run;
+
+use super::text::{characters, unescape};
 
 /// A number this long is checked against the range of a double; any shorter one without exponent fits.
 const LONG_NUMBER: usize = 300;
@@ -10,10 +16,30 @@ const LONG_NUMBER: usize = 300;
 pub(super) struct Malformed;
 
 /// The text between the quotes of a string, not yet unescaped.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StringToken<'a> {
     pub(super) text: &'a str,
     pub(super) escaped: bool,
+}
+
+impl<'a> StringToken<'a> {
+    /// What it says once its escapes are resolved.
+    #[inline]
+    pub(super) fn meaning(self) -> Cow<'a, str> {
+        match self.escaped {
+            true => unescape(self.text),
+            false => Cow::Borrowed(self.text),
+        }
+    }
+
+    /// Whether it says this.
+    #[inline]
+    pub(super) fn means(self, text: &str) -> bool {
+        match self.escaped {
+            true => characters(self.text).eq(text.chars()),
+            false => self.text == text,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -76,7 +102,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over a string, a number, `true`, `false` or `null`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn scalar(&mut self) -> Result<(), Malformed> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
@@ -89,7 +115,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over a string that starts here.
-    #[inline]
+    #[inline(always)]
     pub(super) fn string(&mut self) -> Result<StringToken<'a>, Malformed> {
         self.expect(b'"')?;
         let start = self.at;
@@ -213,27 +239,4 @@ impl<'a> Cursor<'a> {
             Err(Malformed)
         }
     }
-}
-
-/// How many leading bytes are neither a quote, nor a backslash, nor a control character.
-#[inline]
-fn plain_run(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH_BITS: u64 = ONES << 7;
-
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // Subtracting borrows into the high bit of a byte that is below the subtrahend. A borrow can reach the bytes
-        // above and mark them wrongly, but the lowest mark is always right, and only that one is used.
-        let control = word.wrapping_sub(ONES * 0x20);
-        let quote = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
-        let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
-        let marks = (control | quote | backslash) & !word & HIGH_BITS;
-        if marks != 0 {
-            return index * 8 + marks.trailing_zeros() as usize / 8;
-        }
-    }
-    let plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..=0x1F);
-    words.len() * 8 + rest.iter().take_while(plain).count()
 }

@@ -9,27 +9,27 @@ use std::borrow::Cow;
 /// ```
 /// use toolwire_proto::strict_json::escape_line_separators;
 ///
-/// assert_eq!(escape_line_separators("\"a\u{2028}b\""), r#""a\u2028b""#);
+/// assert_eq!(*escape_line_separators("\"a\u{2028}b\"".as_bytes()), *br#""a\u2028b""#);
 /// ```
 #[must_use]
-pub fn escape_line_separators(json: &str) -> Cow<'_, str> {
-    let mut escaped = String::new();
+pub fn escape_line_separators(json: &[u8]) -> Cow<'_, [u8]> {
+    let mut escaped = Vec::new();
     let mut copied = 0;
     // All three begin with one of two bytes that are rare in most text: C2 85, E2 80 A8 and E2 80 A9.
-    for at in memchr::memchr2_iter(0xC2, 0xE2, json.as_bytes()) {
-        let (escape, length) = match &json.as_bytes()[at..] {
-            [0xC2, 0x85, ..] => (r"\u0085", 2),
-            [0xE2, 0x80, 0xA8, ..] => (r"\u2028", 3),
-            [0xE2, 0x80, 0xA9, ..] => (r"\u2029", 3),
+    for at in memchr::memchr2_iter(0xC2, 0xE2, json) {
+        let (escape, length) = match &json[at..] {
+            [0xC2, 0x85, ..] => (br"\u0085", 2),
+            [0xE2, 0x80, 0xA8, ..] => (br"\u2028", 3),
+            [0xE2, 0x80, 0xA9, ..] => (br"\u2029", 3),
             _ => continue,
         };
-        escaped.push_str(&json[copied..at]);
-        escaped.push_str(escape);
+        escaped.extend_from_slice(&json[copied..at]);
+        escaped.extend_from_slice(escape);
         copied = at + length;
     }
     if copied == 0 {
         return Cow::Borrowed(json);
     }
-    escaped.push_str(&json[copied..]);
+    escaped.extend_from_slice(&json[copied..]);
     Cow::Owned(escaped)
 }

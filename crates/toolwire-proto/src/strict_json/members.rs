@@ -3,6 +3,7 @@
 use toolwire_types::RequestId;
 
 use super::text::string_value;
+use crate::param_members::ParamMembers;
 
 /// The members JSON-RPC knows; others are ignored.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub(super) struct Members<'a> {
     pub(super) params: Option<&'a str>,
     pub(super) result: Option<&'a str>,
     pub(super) error: Option<&'a str>,
+    /// What is inside of `params`.
+    pub(super) in_params: ParamMembers<'a>,
     id_repeats: bool,
 }
 

@@ -17,7 +17,7 @@ mod salvage;
 mod tests;
 mod text;
 
-use serde_json::value::RawValue;
+use toolwire_types::json::checked_raw;
 use toolwire_types::{ErrorObject, RequestId};
 
 use crate::envelope::{Envelope, Unreadable};
@@ -26,7 +26,8 @@ pub use self::head::id_in_head;
 pub use self::line_separators::escape_line_separators;
 pub use self::salvage::salvage_id;
 
-use self::pass::{Document, Stop};
+use self::pass::{Document, Parsed, Stop};
+pub(crate) use self::text::string_value;
 
 /// How large the parts of a message may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,16 +71,15 @@ impl Default for Limits {
 pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, Unreadable> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(format!("not UTF-8 from byte {}", error.valid_up_to())))?;
-    let parsed = pass::run(text, limits).map_err(|stop| match stop {
+    let mut parsed = Parsed::default();
+    pass::run(text, limits, &mut parsed).map_err(|stop| match stop {
         Stop::Malformed { at } => malformed(format!("not JSON from byte {at}")),
         Stop::TooDeep => invalid("nested too deeply", salvage::id_to_echo(text, limits)),
         Stop::TooManyElements => invalid("too many messages in one batch", None),
     })?;
     match parsed.document {
-        Document::Object(members) => {
-            classify::classify(&members, parsed.has_repeated_names, limits)
-        }
-        Document::Array(elements) => batch(&elements),
+        Document::Object => classify::classify(&parsed.members, parsed.has_repeated_names, limits),
+        Document::Array => batch(&parsed.elements),
         Document::Scalar => Err(invalid("a message is a JSON object", None)),
     }
 }
@@ -89,13 +89,8 @@ fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, Unreadable> {
     if elements.is_empty() {
         return Err(invalid("an empty batch", None));
     }
-    let messages: Result<Vec<_>, _> = elements.iter().map(|element| raw(element)).collect();
-    messages.map(Envelope::Batch)
-}
-
-/// Turns a part the pass has already checked into a raw value; `serde_json` insists on checking it again.
-fn raw(part: &str) -> Result<&RawValue, Unreadable> {
-    serde_json::from_str(part).map_err(|_| malformed("not JSON"))
+    let messages = elements.iter().map(|element| checked_raw(element));
+    Ok(Envelope::Batch(messages.collect()))
 }
 
 fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> Unreadable {

@@ -15,6 +15,7 @@ const INLINE: usize = 32;
 #[derive(Debug)]
 pub(super) struct OpenNames<'a> {
     inline: [&'a str; INLINE],
+    /// How many of them there are; none once there were too many.
     inline_count: usize,
     /// Holds all names once there are too many for `inline`.
     spilled: Vec<&'a str>,
@@ -34,15 +35,27 @@ impl<'a> OpenNames<'a> {
 
     /// Where the names of an object that opens now will begin.
     pub(super) fn mark(&self) -> usize {
-        if self.spilled.is_empty() {
-            self.inline_count
-        } else {
-            self.spilled.len()
-        }
+        self.names().len()
     }
 
     /// Adds a name to the innermost object; true when it is known to repeat.
+    #[inline]
     pub(super) fn push(&mut self, name: StringToken<'a>, object_mark: usize) -> bool {
+        let is_ordinary = !(self.any_escaped | name.escaped)
+            & self.spilled.is_empty()
+            & (self.inline_count < INLINE);
+        if !is_ordinary {
+            return self.push_unusual(name, object_mark);
+        }
+        let earlier = &self.inline[object_mark..self.inline_count];
+        let repeats = earlier.len() < SMALL_OBJECT && earlier.contains(&name.text);
+        self.inline[self.inline_count] = name.text;
+        self.inline_count += 1;
+        repeats
+    }
+
+    /// The same where names are many, or written with escapes.
+    fn push_unusual(&mut self, name: StringToken<'a>, object_mark: usize) -> bool {
         self.any_escaped |= name.escaped;
         let earlier = &self.names()[object_mark..];
         let repeats =
@@ -60,7 +73,17 @@ impl<'a> OpenNames<'a> {
     }
 
     /// Forgets the names of the innermost object; true when two of a large object's names are equal.
+    #[inline]
     pub(super) fn close(&mut self, object_mark: usize) -> bool {
+        if self.spilled.is_empty() && self.inline_count <= object_mark + SMALL_OBJECT {
+            self.inline_count = object_mark;
+            return false;
+        }
+        self.close_large(object_mark)
+    }
+
+    /// The same for an object of many names, or among many.
+    fn close_large(&mut self, object_mark: usize) -> bool {
         let any_escaped = self.any_escaped;
         let names = &mut self.names_mut()[object_mark..];
         let mut repeats = false;

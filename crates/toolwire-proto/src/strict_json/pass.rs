@@ -1,27 +1,33 @@
-//! The one forward pass over a message: grammar, nesting and repeated names, while the top-level parts are cut out.
+//! The one forward pass over a message: grammar, nesting and repeated names, while the parts that matter are cut out.
+//!
+//! Those are the members of the message, of its `params`, and of the `_meta` in them; or the elements of a batch.
 
 use super::Limits;
 use super::cursor::{Cursor, Malformed, StringToken};
 use super::members::Members;
 use super::names::OpenNames;
-use super::text::unescape;
 
 /// `serde_json` refuses the 128th container, so a larger limit would only move the failure to a later reader.
 const MAX_DEPTH: usize = 127;
 
-/// A complete JSON text.
-#[derive(Debug)]
+/// What the pass has found.
+#[derive(Debug, Default)]
 pub(super) struct Parsed<'a> {
-    pub(super) document: Document<'a>,
+    pub(super) document: Document,
+    /// The members of an object.
+    pub(super) members: Members<'a>,
+    /// The elements of an array.
+    pub(super) elements: Vec<&'a str>,
     /// Some object, at any depth, has two members of one name.
     pub(super) has_repeated_names: bool,
 }
 
-/// The outermost value.
-#[derive(Debug)]
-pub(super) enum Document<'a> {
-    Object(Members<'a>),
-    Array(Vec<&'a str>),
+/// The kind of the outermost value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Document {
+    Object,
+    Array,
+    #[default]
     Scalar,
 }
 
@@ -33,27 +39,21 @@ pub(super) enum Stop {
     TooManyElements,
 }
 
-pub(super) fn run<'a>(text: &'a str, limits: &Limits) -> Result<Parsed<'a>, Stop> {
+/// Goes through a text. What it finds is put where the caller has room for it, so that it need not be moved.
+pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -> Result<(), Stop> {
     let mut pass = Pass {
+        parsed,
         cursor: Cursor::new(text),
         frames: [Frame::Array; MAX_DEPTH],
         depth: 0,
         max_depth: limits.depth.min(MAX_DEPTH),
         max_elements: limits.batch_messages,
         names: OpenNames::new(),
-        has_repeated_names: false,
-        document: Document::Scalar,
-        part_name: StringToken {
-            text: "",
-            escaped: false,
-        },
-        part_start: 0,
+        kept: 1,
+        parts: [Part::default(); KEPT],
     };
     match pass.walk() {
-        Ok(()) => Ok(Parsed {
-            document: pass.document,
-            has_repeated_names: pass.has_repeated_names,
-        }),
+        Ok(()) => Ok(()),
         Err(Interruption::Grammar) => Err(Stop::Malformed {
             at: pass.cursor.position(),
         }),
@@ -62,11 +62,23 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits) -> Result<Parsed<'a>, Stop
     }
 }
 
+/// How deep parts are cut out: the members of the message, of `params`, of `_meta`.
+const KEPT: usize = 3;
+
 /// A container that is open.
 #[derive(Debug, Clone, Copy)]
 enum Frame {
     Array,
     Object { names: usize },
+}
+
+/// A value that will be cut out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part<'a> {
+    /// Its name, if it is a member.
+    name: StringToken<'a>,
+    /// Where it begins.
+    start: usize,
 }
 
 enum Interruption {
@@ -81,27 +93,26 @@ impl From<Malformed> for Interruption {
     }
 }
 
-struct Pass<'a> {
+struct Pass<'p, 'a> {
+    parsed: &'p mut Parsed<'a>,
     cursor: Cursor<'a>,
     frames: [Frame; MAX_DEPTH],
     depth: usize,
     max_depth: usize,
     max_elements: usize,
     names: OpenNames<'a>,
-    has_repeated_names: bool,
-    document: Document<'a>,
-    /// The top-level member, if any, whose value is being read.
-    part_name: StringToken<'a>,
-    /// Where the value of the top-level member or element begins.
-    part_start: usize,
+    /// Up to which depth the values of the innermost containers are cut out.
+    kept: usize,
+    /// The values under way, by depth.
+    parts: [Part<'a>; KEPT],
 }
 
-impl Pass<'_> {
+impl Pass<'_, '_> {
     fn walk(&mut self) -> Result<(), Interruption> {
         'value: loop {
             self.cursor.skip_whitespace();
-            if self.depth == 1 {
-                self.part_start = self.cursor.position();
+            if self.is_kept() {
+                self.parts[self.depth - 1].start = self.cursor.position();
             }
             match self.cursor.peek() {
                 Some(b'{') => {
@@ -135,11 +146,12 @@ impl Pass<'_> {
                     Frame::Array if comma => continue 'value,
                     Frame::Object { names } => {
                         self.cursor.expect(b'}')?;
-                        self.has_repeated_names |= self.names.close(names);
+                        self.parsed.has_repeated_names |= self.names.close(names);
                     }
                     Frame::Array => self.cursor.expect(b']')?,
                 }
                 self.depth -= 1;
+                self.kept = self.kept.min(self.depth.max(1));
                 self.value_ended()?;
             }
             self.cursor.skip_whitespace();
@@ -160,10 +172,13 @@ impl Pass<'_> {
             return Err(Interruption::Depth);
         }
         if self.depth == 0 {
-            self.document = match frame {
-                Frame::Object { .. } => Document::Object(Members::default()),
-                Frame::Array => Document::Array(Vec::new()),
+            self.parsed.document = match frame {
+                Frame::Object { .. } => Document::Object,
+                Frame::Array => Document::Array,
             };
+        }
+        if self.is_kept() && matches!(frame, Frame::Object { .. }) && self.has_known_members() {
+            self.kept += 1;
         }
         self.frames[self.depth] = frame;
         self.depth += 1;
@@ -173,31 +188,66 @@ impl Pass<'_> {
         Ok(())
     }
 
+    #[inline]
     fn name(&mut self, names: usize) -> Result<(), Interruption> {
         let name = self.cursor.string()?;
-        self.has_repeated_names |= self.names.push(name, names);
-        if self.depth == 1 {
-            self.part_name = name;
+        self.parsed.has_repeated_names |= self.names.push(name, names);
+        if self.is_kept() {
+            self.parts[self.depth - 1].name = name;
         }
         self.cursor.skip_whitespace();
         self.cursor.expect(b':')?;
         Ok(())
     }
 
-    fn value_ended(&mut self) -> Result<(), Interruption> {
-        if self.depth != 1 {
-            return Ok(());
+    /// Whether the values of the innermost container are cut out.
+    #[inline]
+    fn is_kept(&self) -> bool {
+        // Zero is the message itself, which is in no container.
+        self.depth.wrapping_sub(1) < self.kept
+    }
+
+    /// Whether the value that begins here is one whose members are cut out, too.
+    fn has_known_members(&self) -> bool {
+        let name = |depth: usize| self.parts[depth - 1].name;
+        match self.depth {
+            1 => self.parsed.document == Document::Object && name(1).means("params"),
+            2 => name(2).means("_meta"),
+            _ => false,
         }
-        let part = self.cursor.since(self.part_start);
-        match &mut self.document {
-            Document::Object(members) if self.part_name.escaped => {
-                members.put(&unescape(self.part_name.text), part);
+    }
+
+    #[inline]
+    fn value_ended(&mut self) -> Result<(), Interruption> {
+        match self.is_kept() {
+            true => self.keep(),
+            false => Ok(()),
+        }
+    }
+
+    /// Cuts out the value that ends here.
+    fn keep(&mut self) -> Result<(), Interruption> {
+        let Part { name, start } = self.parts[self.depth - 1];
+        let value = self.cursor.since(start);
+        let Parsed {
+            document,
+            members,
+            elements,
+            ..
+        } = &mut *self.parsed;
+        match document {
+            Document::Object => {
+                let name = name.meaning();
+                match self.depth {
+                    1 => members.put(&name, value),
+                    2 => members.in_params.put(&name, value),
+                    _ => members.in_params.in_meta.put(&name, value),
+                }
             }
-            Document::Object(members) => members.put(self.part_name.text, part),
-            Document::Array(elements) if elements.len() == self.max_elements => {
+            Document::Array if elements.len() == self.max_elements => {
                 return Err(Interruption::Elements);
             }
-            Document::Array(elements) => elements.push(part),
+            Document::Array => elements.push(value),
             Document::Scalar => {}
         }
         Ok(())

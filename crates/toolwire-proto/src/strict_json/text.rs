@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::str::Chars;
 
 /// The meaning of a string value, or nothing when the value is not a string.
-pub(super) fn string_value(value: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn string_value(value: &str) -> Option<Cow<'_, str>> {
     let inside = value.strip_prefix('"')?.strip_suffix('"')?;
     Some(unescape(inside))
 }

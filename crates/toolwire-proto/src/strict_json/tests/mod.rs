@@ -378,8 +378,8 @@ fn a_large_hostile_object_costs_no_more_than_sorting_it() {
 #[test]
 fn characters_that_look_like_line_ends_are_escaped() {
     let check = |input: &str, expected: &str| {
-        let escaped = escape_line_separators(input);
-        assert_eq!(escaped, expected);
+        let escaped = escape_line_separators(input.as_bytes());
+        assert_eq!(escaped, expected.as_bytes());
         let borrowed = matches!(escaped, std::borrow::Cow::Borrowed(_));
         assert_eq!(borrowed, input == expected);
     };
@@ -387,4 +387,108 @@ fn characters_that_look_like_line_ends_are_escaped() {
     check(r#""plain é “quoted” ©""#, r#""plain é “quoted” ©""#);
     check("\"\u{85}\u{2028}x\u{2029}\"", r#""\u0085\u2028x\u2029""#);
     check("\"é\u{2029}©\"", r#""é\u2029©""#);
+}
+
+#[test]
+fn what_the_protocol_knows_of_params_is_cut_out() {
+    #[track_caller]
+    fn check(params: &str, expected: &[(&str, &str)]) {
+        let input = message(&format!(r#""id":1,"method":"m","params":{params}"#));
+        let Ok(Envelope::Request(request)) = read(input.as_bytes(), &Limits::default()) else {
+            panic!("{input} is a request");
+        };
+        let members = request.members;
+        let meta = members.in_meta;
+        let found = [
+            ("_meta", members.meta),
+            ("name", members.name),
+            ("arguments", members.arguments),
+            ("uri", members.uri),
+            ("taskId", members.task_id),
+            ("protocolVersion", members.protocol_version),
+            ("inputResponses", members.input_responses),
+            ("requestState", members.request_state),
+            ("_meta version", meta.protocol_version),
+            ("_meta capabilities", meta.client_capabilities),
+            ("_meta info", meta.client_info),
+            ("_meta level", meta.log_level),
+            ("_meta progressToken", meta.progress_token),
+            ("_meta traceparent", meta.traceparent),
+            ("_meta tracestate", meta.tracestate),
+            ("_meta baggage", meta.baggage),
+        ];
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .filter_map(|(name, part)| part.map(|part| (*name, part.get())))
+            .collect();
+        assert_eq!(found, expected, "{params}");
+    }
+
+    check("{}", &[]);
+    check(
+        r#"{ "name" : "a\"b" , "arguments" : { "name" : 1, "_meta": {"progressToken": 2} } , "other":[{}] }"#,
+        &[
+            ("name", r#""a\"b""#),
+            (
+                "arguments",
+                r#"{ "name" : 1, "_meta": {"progressToken": 2} }"#,
+            ),
+        ],
+    );
+    check(
+        r#"{"uri":"u","taskId":"t","protocolVersion":"v","inputResponses":{},"requestState":""}"#,
+        &[
+            ("uri", r#""u""#),
+            ("taskId", r#""t""#),
+            ("protocolVersion", r#""v""#),
+            ("inputResponses", "{}"),
+            ("requestState", r#""""#),
+        ],
+    );
+    // An escaped name is the same name.
+    check(
+        r#"{"\u005fmeta":{"progress\u0054oken":7}}"#,
+        &[
+            ("_meta", r#"{"progress\u0054oken":7}"#),
+            ("_meta progressToken", "7"),
+        ],
+    );
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientCapabilities":{"a":{"baggage":1}},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/logLevel":"info","traceparent":"p","tracestate":"s","baggage":"b","x":{"progressToken":1}}"#;
+    check(
+        &format!(r#"{{"_meta":{meta},"name":"n"}}"#),
+        &[
+            ("_meta", meta),
+            ("name", r#""n""#),
+            ("_meta version", r#""v""#),
+            ("_meta capabilities", r#"{"a":{"baggage":1}}"#),
+            ("_meta info", "{}"),
+            ("_meta level", r#""info""#),
+            ("_meta traceparent", r#""p""#),
+            ("_meta tracestate", r#""s""#),
+            ("_meta baggage", r#""b""#),
+        ],
+    );
+    // `null` is nothing, and what is no object has no members.
+    check(r#"{"_meta":null,"name":null,"arguments":null}"#, &[]);
+    check(
+        r#"{"_meta":["progressToken",{"progressToken":1}]}"#,
+        &[("_meta", r#"["progressToken",{"progressToken":1}]"#)],
+    );
+    check(
+        r#"{"arguments":{"params":{"name":"x"}},"x":{"_meta":{"baggage":"b"}}}"#,
+        &[("arguments", r#"{"params":{"name":"x"}}"#)],
+    );
+}
+
+#[test]
+fn only_params_have_members_that_are_cut_out() {
+    let input = message(
+        r#""id":1,"method":"m","result2":{"name":"x","_meta":{"baggage":"b"}},"params":{"uri":"u"},"z":{"name":"y"}"#,
+    );
+    let Ok(Envelope::Request(request)) = read(input.as_bytes(), &Limits::default()) else {
+        panic!("{input} is a request");
+    };
+    assert!(request.members.name.is_none());
+    assert!(request.members.in_meta.baggage.is_none());
+    assert_eq!(request.members.uri.map(|uri| uri.get()), Some(r#""u""#));
 }

@@ -1,0 +1,158 @@
+//! The result of a tool, stamped and written in one go: there is no other result that is sent as often.
+
+use toolwire_types::{CallToolResult, ContentBlock, RawJson, json, meta_key};
+
+use super::{Stamp as _, Target};
+use crate::features::VersionFeatures;
+
+/// Appends a result as its revision wants it.
+///
+/// The same as stamping the result and writing it, except that metadata which only names the server is not built first.
+///
+/// # Errors
+/// When the result cannot be written as JSON.
+pub fn write_tool_result(
+    out: &mut Vec<u8>,
+    mut result: CallToolResult,
+    target: &Target<'_>,
+) -> serde_json::Result<()> {
+    let only_server_info = only_server_info(&result, target);
+    match only_text(&result) {
+        Some(text) => write_only_text(out, text, target),
+        None => {
+            result.stamp(&match only_server_info {
+                Some(_) => Target::new(target.version),
+                None => *target,
+            });
+            json::write(out, &result)?;
+        }
+    }
+    if let Some(server_info) = only_server_info {
+        // In place of the brace that ends the result, which is never empty: `content` is always there.
+        out.pop();
+        out.extend_from_slice(b",\"_meta\":{");
+        json::write_text(out, meta_key::SERVER_INFO);
+        out.push(b':');
+        out.extend_from_slice(server_info.get().as_bytes());
+        out.extend_from_slice(b"}}");
+    }
+    Ok(())
+}
+
+/// The text of a result that is nothing but one: what most tools return.
+fn only_text(result: &CallToolResult) -> Option<&str> {
+    let [ContentBlock::Text(text)] = result.content.as_slice() else {
+        return None;
+    };
+    let is_only = result.structured_content.is_none()
+        && result.is_error.is_none()
+        && result.result_type.is_none()
+        && result.meta.is_none()
+        && result.extra.is_empty()
+        && text.annotations.is_none()
+        && text.meta.is_none()
+        && text.extra.is_empty();
+    is_only.then_some(&text.text)
+}
+
+/// Writes the result of [`only_text`]: the same as the general way, in a fraction of its steps.
+fn write_only_text(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
+    out.push(b'{');
+    if target.version.has_result_type() {
+        out.extend_from_slice(b"\"resultType\":\"complete\",");
+    }
+    out.extend_from_slice(b"\"content\":[{\"type\":\"text\",\"text\":");
+    json::write_text(out, text);
+    out.extend_from_slice(b"}]}");
+}
+
+/// The name of the server, when there is no other metadata.
+fn only_server_info<'t>(result: &CallToolResult, target: &Target<'t>) -> Option<&'t RawJson> {
+    target
+        .server_info
+        .filter(|_| result.meta.is_none() && target.version.has_server_info_in_meta())
+}
+
+/// About how long the result will be: enough for most, too little for text that is full of escapes.
+#[must_use]
+pub fn tool_result_size(result: &CallToolResult, target: &Target<'_>) -> usize {
+    /// The members of a result, or of a text, with their names.
+    const AROUND: usize = 64;
+
+    let texts = result.content.iter().map(|block| {
+        let text = block.as_text().unwrap_or_default();
+        AROUND + text.len()
+    });
+    let structured = result.structured_content.as_ref();
+    let server_info = only_server_info(result, target);
+    AROUND
+        + texts.sum::<usize>()
+        + structured.map_or(0, |json| AROUND + json.get().len())
+        + server_info.map_or(0, |json| AROUND + json.get().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire_types::{Meta, ProtocolVersion, ResultType, TextContent};
+
+    use super::*;
+
+    #[test]
+    fn a_written_result_is_a_stamped_one() {
+        let info = RawJson::from(json!({"name": "s", "version": "1"}));
+        let changed = |text: &str, change: fn(&mut CallToolResult)| {
+            let mut result = CallToolResult::text(text);
+            change(&mut result);
+            result
+        };
+        let results = [
+            CallToolResult::default(),
+            CallToolResult::text("hello"),
+            CallToolResult::text("\"escapes\"\n\u{2028}"),
+            CallToolResult::error("no"),
+            CallToolResult::structured(&json!({"sum": 3})).unwrap(),
+            CallToolResult::structured(&json!([1])).unwrap(),
+            changed("empty metadata", |result| result.meta = Some(Meta::new())),
+            changed("metadata", |result| {
+                let one = RawJson::from(json!(1));
+                result.meta = Some(Meta::new().with("com.example/a", one));
+            }),
+            changed("empty metadata of its own", |result| {
+                let mut text = TextContent::new("text");
+                text.meta = Some(Meta::new());
+                result.content = vec![ContentBlock::Text(text)];
+            }),
+            changed("two", |result| {
+                result.content.push(ContentBlock::text("b"));
+            }),
+            changed("another kind", |result| {
+                result.result_type = Some(ResultType::Other("x".to_owned()));
+            }),
+            changed("more", |result| {
+                result.extra.insert("more".to_owned(), json!(1));
+            }),
+        ];
+        for version in ProtocolVersion::ALL {
+            for target in [
+                Target::new(version),
+                Target::new(version).with_server_info(&info),
+            ] {
+                for result in &results {
+                    let mut stamped = result.clone();
+                    stamped.stamp(&target);
+                    let mut out = Vec::new();
+                    write_tool_result(&mut out, result.clone(), &target).unwrap();
+                    let written: serde_json::Value = serde_json::from_slice(&out).unwrap();
+                    assert_eq!(written, serde_json::to_value(&stamped).unwrap());
+                    if stamped.meta.is_none() {
+                        assert_eq!(out, serde_json::to_vec(&stamped).unwrap());
+                    }
+                    if result.meta.is_none() {
+                        assert!(tool_result_size(result, &target) >= out.len());
+                    }
+                }
+            }
+        }
+    }
+}
