@@ -8,20 +8,34 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use pin_project_lite::pin_project;
+
 /// The handler panicked; the panic hook has already reported where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Panicked;
 
-/// Runs a future and yields `Err(Panicked)` instead of unwinding.
-#[derive(Debug)]
-pub(crate) struct CatchPanic<F> {
-    future: Option<Pin<Box<F>>>,
+pin_project! {
+    /// Runs a future and yields `Err(Panicked)` instead of unwinding.
+    #[derive(Debug)]
+    pub(crate) struct CatchPanic<F> {
+        #[pin]
+        future: Option<F>,
+    }
+
+    impl<F> PinnedDrop for CatchPanic<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut future = this.project().future;
+            if catch_unwind(AssertUnwindSafe(|| future.set(None))).is_err() {
+                tracing::error!("a handler panicked while it was dropped");
+            }
+        }
+    }
 }
 
 impl<F: Future> CatchPanic<F> {
     pub(crate) fn new(future: F) -> Self {
         Self {
-            future: Some(Box::pin(future)),
+            future: Some(future),
         }
     }
 }
@@ -29,23 +43,14 @@ impl<F: Future> CatchPanic<F> {
 impl<F: Future> Future for CatchPanic<F> {
     type Output = Result<F::Output, Panicked>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(future) = self.future.as_mut() else {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = self.project().future.as_pin_mut() else {
             return Poll::Ready(Err(Panicked));
         };
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(_) => Poll::Ready(Err(Panicked)),
-        }
-    }
-}
-
-impl<F> Drop for CatchPanic<F> {
-    fn drop(&mut self) {
-        let future = self.future.take();
-        if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
-            tracing::error!("a handler panicked while it was dropped");
         }
     }
 }

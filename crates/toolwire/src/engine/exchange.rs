@@ -1,12 +1,15 @@
 //! One request on its way through the server, and what it comes to.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use toolwire_proto::methods::Method;
 use toolwire_proto::strict_json;
-use toolwire_types::{CallToolResult, ErrorObject, RawJson, RequestId, Response, ResponseId};
+use toolwire_types::{ErrorObject, RawJson, RequestId, Response, ResponseId, json};
 
 use crate::server::RequestContext;
 use crate::server::snapshot::Snapshot;
@@ -15,16 +18,24 @@ use crate::server::snapshot::Snapshot;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) route: Route,
-    /// The tool, prompt or URI it is about, for methods that name one.
-    pub(crate) name: Option<String>,
+    /// All parameters, of methods that need more than their name and arguments.
     pub(crate) params: Option<RawJson>,
-    pub(crate) arguments: Option<RawJson>,
     pub(crate) context: RequestContext,
     /// The server as it was when the request came.
     pub(crate) snapshot: Arc<Snapshot>,
 }
 
 impl Exchange {
+    /// The tool, prompt or URI it is about, for methods that name one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.context.scope().kept.name()
+    }
+
+    /// The arguments of a tool or prompt.
+    pub(crate) fn arguments(&self) -> Option<&RawValue> {
+        self.context.scope().kept.arguments()
+    }
+
     /// Decodes the parameters of the method.
     pub(crate) fn decode_params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
         let text = self.params.as_ref().map_or("{}", |params| params.get());
@@ -53,51 +64,94 @@ impl Route {
     }
 }
 
-/// The result of a request, ready to be written.
+/// The result of a request, ready to be sent.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// A page of a list, written once for many.
-    Shared(Arc<RawJson>),
+    /// A page of a list, written once for many, see [`shared`].
+    Shared(Bytes),
     /// Already JSON.
     Json(RawJson),
-    /// Written straight into the outgoing message.
-    Tool(Box<CallToolResult>),
+    /// The whole message, written where its result was known.
+    Message(Vec<u8>),
 }
 
-impl Serialize for Reply {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Reply {
+    /// Writes the answer to a request, whose result is written straight into it.
+    pub(crate) fn written(
+        id: &RequestId,
+        size_hint: usize,
+        write_result: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Outcome {
+        let mut message = begin_answer(id, size_hint);
+        write_result(&mut message).map_err(|error| {
+            tracing::error!(%id, %error, "a result could not be written as JSON");
+            ErrorObject::internal("the result could not be written as JSON")
+        })?;
+        message.extend_from_slice(AFTER_RESULT);
+        Ok(Self::Message(without_line_separators(message)))
+    }
+}
+
+/// How much an answer has beside its id and its result, and an id of ordinary length.
+const AROUND_RESULT: usize = 64;
+
+fn begin_answer(id: &RequestId, size_hint: usize) -> Vec<u8> {
+    let mut message = Vec::with_capacity(size_hint + AROUND_RESULT);
+    message.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    json::write(&mut message, id).expect("an id is text or a number");
+    message.extend_from_slice(b",\"result\":");
+    message
+}
+
+/// A result that many answers will have.
+pub(crate) fn shared(result: &RawJson) -> Bytes {
+    without_line_separators(result.get().as_bytes().to_vec()).into()
+}
+
+/// The message that answers a request.
+#[derive(Debug)]
+pub(crate) enum EncodedAnswer {
+    Whole(Vec<u8>),
+    /// What stands before a shared result, and the result; [`AFTER_RESULT`] follows.
+    Around {
+        before: Vec<u8>,
+        result: Bytes,
+    },
+}
+
+/// What stands behind the result of an answer.
+pub(crate) const AFTER_RESULT: &[u8] = b"}";
+
+impl EncodedAnswer {
+    pub(crate) fn new(id: &RequestId, outcome: Outcome) -> Self {
+        Self::Whole(match outcome {
+            Ok(Reply::Message(message)) => message,
+            Ok(Reply::Json(result)) => {
+                let mut message = begin_answer(id, result.get().len());
+                message.extend_from_slice(result.get().as_bytes());
+                message.extend_from_slice(AFTER_RESULT);
+                without_line_separators(message)
+            }
+            Ok(Reply::Shared(result)) => {
+                let before = without_line_separators(begin_answer(id, 0));
+                return Self::Around { before, result };
+            }
+            Err(error) => encode_error(ResponseId::Id(id.clone()), error),
+        })
+    }
+
+    /// The message in one piece.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Shared(json) => json.serialize(serializer),
-            Self::Json(json) => json.serialize(serializer),
-            Self::Tool(result) => result.serialize(serializer),
+            Self::Whole(message) => message,
+            Self::Around { before, result } => [&*before, &*result, AFTER_RESULT].concat(),
         }
     }
 }
 
-#[derive(Serialize)]
-struct ResultMessage<'a> {
-    jsonrpc: &'static str,
-    id: &'a RequestId,
-    result: &'a Reply,
-}
-
-/// Writes the message that answers a request.
-pub(crate) fn encode_outcome(id: &RequestId, outcome: &Outcome) -> Vec<u8> {
-    let written = match outcome {
-        Ok(reply) => encode(&ResultMessage {
-            jsonrpc: "2.0",
-            id,
-            result: reply,
-        }),
-        Err(error) => return encode_error(ResponseId::Id(id.clone()), error.clone()),
-    };
-    written.unwrap_or_else(|error| {
-        tracing::error!(%id, %error, "a result could not be written as JSON");
-        encode_error(
-            ResponseId::Id(id.clone()),
-            ErrorObject::internal("the result could not be written as JSON"),
-        )
-    })
+/// The message that answers a request, in one piece.
+pub(crate) fn encode_outcome(id: &RequestId, outcome: Outcome) -> Vec<u8> {
+    EncodedAnswer::new(id, outcome).into_bytes()
 }
 
 /// Writes an error answer.
@@ -105,24 +159,31 @@ pub(crate) fn encode_error(id: ResponseId, error: ErrorObject) -> Vec<u8> {
     encode(&Response::error(id, error)).expect("an error answer holds only text and raw JSON")
 }
 
-/// Writes one message. Characters that some readers take for the end of a line are escaped; the framing does the rest.
+/// Writes one message.
 pub(crate) fn encode<T: Serialize>(message: &T) -> serde_json::Result<Vec<u8>> {
-    let text = serde_json::to_string(message)?;
-    Ok(match strict_json::escape_line_separators(&text) {
-        std::borrow::Cow::Borrowed(_) => text.into_bytes(),
-        std::borrow::Cow::Owned(escaped) => escaped.into_bytes(),
-    })
+    let mut written = Vec::with_capacity(AROUND_RESULT);
+    json::write(&mut written, message)?;
+    Ok(without_line_separators(written))
+}
+
+/// Escapes characters that some readers take for the end of a line; the framing does the rest.
+fn without_line_separators(message: Vec<u8>) -> Vec<u8> {
+    match strict_json::escape_line_separators(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn line_separators_are_escaped() {
         let raw = RawJson::from_string("{\"text\":\"a\u{2028}b\\n\"}".to_owned()).unwrap();
-        let bytes = encode_outcome(&RequestId::from(1), &Ok(Reply::Json(raw)));
+        let bytes = encode_outcome(&RequestId::from(1), Ok(Reply::Json(raw)));
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains('\u{2028}'), "{text}");
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -133,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_result_makes_the_same_message() {
+        let raw = RawJson::from_string("{\"text\":\"a\u{2028}b\"}".to_owned()).unwrap();
+        let id = RequestId::from("an\u{2029}id");
+        let whole = encode_outcome(&id, Ok(Reply::Json(raw.clone())));
+        let around = EncodedAnswer::new(&id, Ok(Reply::Shared(shared(&raw))));
+        assert!(matches!(around, EncodedAnswer::Around { .. }));
+        assert_eq!(around.into_bytes(), whole);
+    }
+
+    #[test]
     fn ids_keep_their_type() {
         for id in [
             RequestId::from(1),
@@ -140,7 +211,7 @@ mod tests {
             RequestId::from(0),
             RequestId::from(""),
         ] {
-            let bytes = encode_outcome(&id, &Err(ErrorObject::internal("x")));
+            let bytes = encode_outcome(&id, Err(ErrorObject::internal("x")));
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
             assert_eq!(value["id"], serde_json::to_value(&id).unwrap());
         }

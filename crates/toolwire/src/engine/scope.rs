@@ -9,7 +9,6 @@ use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging;
 use toolwire_proto::outbox::OutgoingKind;
-use toolwire_proto::progress::ProgressGate;
 use toolwire_proto::stamp::{Stamp, Target};
 use toolwire_types::{
     ClientCapabilities, ElicitationCompleteNotificationParams, ErrorObject, Implementation,
@@ -17,8 +16,11 @@ use toolwire_types::{
     ProgressToken, ProtocolVersion, RawJson, RequestId, meta_key,
 };
 
+use crate::engine::progress::{self, Progress};
 use crate::engine::transport::no_channel;
-use crate::engine::{Cancellation, ConnectionState, Notice, Round, TokenInfo, TransportContext};
+use crate::engine::{
+    Cancellation, ConnectionState, KeptParams, Notice, Round, TokenInfo, TransportContext,
+};
 use crate::error::Error;
 
 /// One request as its handler sees it. [`RequestContext`](crate::RequestContext) is the handle to it.
@@ -31,15 +33,17 @@ pub struct RequestScope {
     /// `None` drops every log message.
     pub(crate) minimum_log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
-    pub(crate) raw_meta: Option<RawJson>,
-    /// Read from the raw form when somebody asks.
+    pub(crate) kept: KeptParams,
+    /// Read when somebody asks.
     pub(crate) meta: OnceLock<Meta>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
     /// Whether the request may be answered with `input_required`.
     pub(crate) may_ask_input: bool,
     pub(crate) round: Round,
-    pub(crate) progress: Arc<Mutex<ProgressGate>>,
+    pub(crate) progress: Mutex<Progress>,
+    /// The scope of the first round, whose gate all rounds share.
+    pub(crate) first_round: Option<Arc<RequestScope>>,
 }
 
 impl RequestScope {
@@ -75,7 +79,8 @@ impl RequestScope {
     #[must_use]
     pub fn meta(&self) -> &Meta {
         self.meta.get_or_init(|| {
-            let read = self.raw_meta.as_ref().and_then(|raw| raw.parse().ok());
+            let raw = self.kept.meta();
+            let read = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
             read.unwrap_or_default()
         })
     }
@@ -136,18 +141,22 @@ impl RequestScope {
             return;
         };
         // Held until it is sent, so that two threads cannot overtake each other, nor the outcome one of them.
-        let mut gate = self.gate();
-        if self.is_cancelled() || !gate.accept(progress) {
+        let mut reports = self.progress();
+        if self.is_cancelled() || !reports.gate.accept(progress) {
             return;
         }
+        let total = total.filter(|total| total.is_finite());
+        let kind = OutgoingKind::Progress(token.clone());
+        if message.is_none() {
+            return match reports.message(token, progress, total) {
+                Ok(message) => self.transport.notify(Notice { message, kind }),
+                Err(error) => tracing::warn!(%error, "progress could not be written"),
+            };
+        }
         let mut params = ProgressNotificationParams::new(token.clone(), progress);
-        params.total = total.filter(|total| total.is_finite());
+        params.total = total;
         params.message = message;
-        self.notify(
-            "notifications/progress",
-            params,
-            OutgoingKind::Progress(token.to_string()),
-        );
+        self.notify(progress::METHOD, params, kind);
     }
 
     /// Sends `notifications/message`, unless it is below what the client wants to see.
@@ -159,8 +168,8 @@ impl RequestScope {
             return;
         }
         // Held until it is sent: spec 2026-07-28, server/utilities/logging, nothing follows the response.
-        let gate = self.gate();
-        if gate.is_complete() || self.is_cancelled() {
+        let reports = self.progress();
+        if reports.gate.is_complete() || self.is_cancelled() {
             return;
         }
         let mut params = LoggingMessageNotificationParams::new(level, data);
@@ -173,8 +182,8 @@ impl RequestScope {
         if !self.version.has_elicitation_id() {
             return;
         }
-        let gate = self.gate();
-        if gate.is_complete() || self.is_cancelled() {
+        let reports = self.progress();
+        if reports.gate.is_complete() || self.is_cancelled() {
             return;
         }
         self.notify(
@@ -211,7 +220,7 @@ impl RequestScope {
 
     /// Nothing more is reported once the outcome is known.
     pub(crate) fn complete(&self) {
-        self.gate().complete();
+        self.progress().gate.complete();
     }
 
     fn notify<P: Stamp + serde::Serialize>(
@@ -221,18 +230,22 @@ impl RequestScope {
         kind: OutgoingKind,
     ) {
         params.stamp(&Target::new(self.version));
-        match RawJson::from_serialize(&params) {
-            Ok(params) => self.transport.notify(Notice::new(method, params, kind)),
+        match Notice::write(method, &params, kind) {
+            Ok(notice) => self.transport.notify(notice),
             Err(error) => tracing::warn!(method, %error, "a notification could not be written"),
         }
     }
 
-    fn gate(&self) -> std::sync::MutexGuard<'_, ProgressGate> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        let first = self.first_round.as_deref().unwrap_or(self);
+        first
+            .progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same request in its next round, with the answers that were gathered for it.
-    pub(crate) fn next_round(&self, round: Round) -> Self {
+    pub(crate) fn next_round(self: &Arc<Self>, round: Round) -> Self {
         Self {
             transport: Arc::clone(&self.transport),
             id: self.id.clone(),
@@ -240,13 +253,14 @@ impl RequestScope {
             client_capabilities: Arc::clone(&self.client_capabilities),
             minimum_log_level: self.minimum_log_level,
             progress_token: self.progress_token.clone(),
-            raw_meta: self.raw_meta.clone(),
+            kept: self.kept.clone(),
             meta: OnceLock::new(),
             client_info: OnceLock::new(),
             cancellation: self.cancellation.clone(),
             may_ask_input: self.may_ask_input,
             round,
-            progress: Arc::clone(&self.progress),
+            progress: Mutex::default(),
+            first_round: Some(Arc::clone(self.first_round.as_ref().unwrap_or(self))),
         }
     }
 }

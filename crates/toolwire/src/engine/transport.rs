@@ -5,9 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde::Serialize;
 use toolwire_proto::outbox::OutgoingKind;
-use toolwire_types::{ErrorObject, Notification, RawJson};
+use toolwire_types::{ErrorObject, RawJson};
 
+use crate::engine::exchange::encode;
 use crate::engine::{ConnectionState, TokenInfo};
 use crate::error::Error;
 
@@ -18,8 +20,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Notice {
-    /// The message.
-    pub notification: Notification,
+    /// The encoded message, without framing.
+    pub message: Vec<u8>,
     /// Whether it may be merged or dropped when the peer does not read.
     pub kind: OutgoingKind,
 }
@@ -28,11 +30,37 @@ impl Notice {
     /// A notice of the given kind.
     #[must_use]
     pub fn new(method: &'static str, params: RawJson, kind: OutgoingKind) -> Self {
-        Self {
-            notification: Notification::new(method, Some(params)),
-            kind,
-        }
+        Self::write(method, &params, kind).expect("raw JSON can be written")
     }
+
+    /// A notice whose parameters are written straight into the message.
+    pub(crate) fn write<P: Serialize>(
+        method: &'static str,
+        params: &P,
+        kind: OutgoingKind,
+    ) -> serde_json::Result<Self> {
+        let message = notification(method, params)?;
+        Ok(Self { message, kind })
+    }
+}
+
+/// Writes a notification.
+pub(crate) fn notification<P: Serialize>(
+    method: &'static str,
+    params: &P,
+) -> serde_json::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Message<'a, P> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: &'a P,
+    }
+
+    encode(&Message {
+        jsonrpc: "2.0",
+        method,
+        params,
+    })
 }
 
 /// The transport's side of one request.

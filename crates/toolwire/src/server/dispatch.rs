@@ -3,6 +3,7 @@
 //! Whatever needs no handler is answered on the spot; the rest becomes a future that the transport runs wherever it
 //! likes. Dropping that future cancels the request.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -53,7 +54,10 @@ impl Server {
             "resources/unsubscribe" => now(subscribe(&snapshot, &exchange, false)),
             method => {
                 let span = tracing::debug_span!("exchange", method, id = %exchange.context.request_id(), %version);
-                Dispatch::Later(Box::pin(serve(exchange).instrument(span)))
+                Dispatch::Later(match span.is_disabled() {
+                    true => Box::pin(serve(exchange)),
+                    false => Box::pin(serve(exchange).instrument(span)),
+                })
             }
         }
     }
@@ -66,15 +70,15 @@ fn not_offered(method: &str) -> ErrorObject {
 /// Runs a handler; a panic in it costs this request and nothing else.
 async fn serve(exchange: Exchange) -> Outcome {
     let version = exchange.context.version();
-    let scope = Arc::clone(exchange.context.scope());
-    let method = exchange.route.name().to_owned();
-    let outcome = match CatchPanic::new(handle(exchange)).await {
+    let scope = exchange.context.scope();
+    let outcome = match CatchPanic::new(handle(&exchange)).await {
         Ok(outcome) => outcome,
         Err(_) => {
+            let method = exchange.route.name();
             // A subscriber may panic in turn, as `tracing_subscriber::fmt` does when standard error is gone. The request
             // is answered all the same.
-            let report = async { tracing::error!(method, id = %scope.id, "a handler panicked") };
-            let _ = CatchPanic::new(report).await;
+            let report = || tracing::error!(method, id = %scope.id, "a handler panicked");
+            let _ = catch_unwind(AssertUnwindSafe(report));
             Err(ErrorObject::internal(format!(
                 "the handler of `{method}` failed unexpectedly"
             )))
@@ -84,29 +88,31 @@ async fn serve(exchange: Exchange) -> Outcome {
     outcome.map_err(|error| stamp::stamp_error(error, version))
 }
 
-async fn handle(exchange: Exchange) -> Outcome {
-    match exchange.route {
+async fn handle(exchange: &Exchange) -> Outcome {
+    match &exchange.route {
         Route::Known(method) => match method.name {
             "tools/call" => rounds_loop::call_tool(method, exchange).await,
-            "prompts/get" => rounds_loop::get_prompt(method, exchange).await,
-            "resources/read" => rounds_loop::read_resource(method, exchange).await,
-            "completion/complete" => complete(exchange).await,
+            // Boxed, so that the future of a call need not have room for the others.
+            "prompts/get" => Box::pin(rounds_loop::get_prompt(method, exchange)).await,
+            "resources/read" => Box::pin(rounds_loop::read_resource(method, exchange)).await,
+            "completion/complete" => Box::pin(complete(exchange)).await,
             other => Err(not_offered(other)),
         },
-        Route::Custom(_) => call_method(exchange).await,
+        Route::Custom(_) => Box::pin(call_method(exchange)).await,
     }
 }
 
 /// Runs a method of the author's own.
-async fn call_method(exchange: Exchange) -> Outcome {
+async fn call_method(exchange: &Exchange) -> Outcome {
     let name = exchange.route.name();
     let Some(method) = exchange.snapshot.methods.get(name) else {
         return Err(not_offered(name));
     };
     let version = exchange.context.version();
-    let params = exchange.params.unwrap_or_else(RawJson::empty_object);
+    let params = exchange.params.clone();
+    let params = params.unwrap_or_else(RawJson::empty_object);
     let result = method
-        .call(exchange.context, params)
+        .call(exchange.context.clone(), params)
         .await
         .map_err(|error| error.into_error_object())?;
     Ok(Reply::Json(stamp::stamp_raw(
@@ -204,7 +210,7 @@ fn subscribe(snapshot: &Snapshot, exchange: &Exchange, wanted: bool) -> Outcome 
     snapshot.finish(EmptyResult::new(), version)
 }
 
-async fn complete(exchange: Exchange) -> Outcome {
+async fn complete(exchange: &Exchange) -> Outcome {
     let snapshot = &*exchange.snapshot;
     let version = exchange.context.version();
     let request: CompleteRequestParams = exchange.decode_params()?;
@@ -243,6 +249,6 @@ async fn complete(exchange: Exchange) -> Outcome {
             .and_then(|context| context.arguments)
             .unwrap_or_default(),
     };
-    let completion = completers.complete(exchange.context, typed).await;
+    let completion = completers.complete(exchange.context.clone(), typed).await;
     snapshot.finish(completion.into_result(), version)
 }

@@ -7,6 +7,7 @@ use toolwire_types::{
 
 use crate::engine::{Exchange, Outcome, Reply};
 use crate::server::access::Access;
+use crate::server::by_name::ByName;
 use crate::server::pagination::{Page, page};
 use crate::server::snapshot::{List, Snapshot};
 
@@ -39,7 +40,7 @@ pub(crate) fn list(snapshot: &Snapshot, list: List, exchange: &Exchange) -> Outc
 
 fn cut<T>(
     snapshot: &Snapshot,
-    entries: &indexmap::IndexMap<String, T>,
+    entries: &ByName<T>,
     cursor: Option<&str>,
 ) -> Result<Page, ErrorObject> {
     let key_at = |index: usize| entries.get_index(index).map_or("", |(key, _)| key.as_str());

@@ -2,6 +2,7 @@
 
 mod access;
 pub mod ask;
+mod by_name;
 mod completion;
 mod context;
 mod described;

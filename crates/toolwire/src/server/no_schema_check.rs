@@ -2,7 +2,7 @@
 //! is refused when it is registered, so that nothing goes unchecked silently.
 
 use serde_json::Value;
-use toolwire_types::RawJson;
+use serde_json::value::RawValue;
 
 /// There is none.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ impl SchemaCheck {
         Err("checking it needs the feature `schema-validation` of toolwire".to_owned())
     }
 
-    pub(crate) fn check_arguments(&self, _arguments: &RawJson) -> Result<(), String> {
+    pub(crate) fn check_arguments(&self, _arguments: &RawValue) -> Result<(), String> {
         match *self {}
     }
 

@@ -8,7 +8,7 @@ use toolwire_proto::logging::{self, LevelChoice};
 use toolwire_types::{ClientCapabilities, ErrorObject, InputResponses, LoggingLevel, RawJson};
 
 use crate::engine::{
-    Cancellation, Exchange, Principal, RequestScope, Round, Route, TransportContext,
+    Cancellation, Exchange, KeptParams, Principal, RequestScope, Round, Route, TransportContext,
 };
 use crate::server::Server;
 use crate::server::context::RequestContext;
@@ -25,36 +25,35 @@ impl Server {
     /// Gives an admitted request its scope.
     pub(crate) fn open(
         &self,
-        admitted: Admitted<'_>,
+        admitted: &Admitted<'_>,
         transport: Arc<dyn TransportContext>,
         cancellation: Option<Cancellation>,
     ) -> Result<Exchange, ErrorObject> {
         let snapshot = self.snapshot();
         let scope = RequestScope {
             version: admitted.version,
-            client_capabilities: client_capabilities(&admitted, &*transport)?,
-            minimum_log_level: minimum_log_level(&snapshot, &admitted, &*transport),
+            client_capabilities: client_capabilities(admitted, &*transport)?,
+            minimum_log_level: minimum_log_level(&snapshot, admitted, &*transport),
             may_ask_input: admitted.method.may_ask_input(),
-            round: round(&snapshot, &admitted, &*transport)?,
-            id: admitted.id,
-            progress_token: admitted.meta.progress_token,
-            raw_meta: admitted.raw_meta.map(RawJson::from),
+            round: round(&snapshot, admitted, &*transport)?,
+            kept: KeptParams::of(admitted),
+            id: admitted.id.clone(),
+            progress_token: admitted.meta.progress_token.clone(),
             meta: Default::default(),
             client_info: Default::default(),
             cancellation,
-            progress: Arc::default(),
+            progress: Default::default(),
+            first_round: None,
             transport,
         };
-        let route = match admitted.method {
+        let route = match &admitted.method {
             MethodRef::Known(method) => Route::Known(method),
-            MethodRef::Custom(name) => Route::Custom(name.into_owned()),
+            MethodRef::Custom(name) => Route::Custom(name.clone().into_owned()),
         };
         // Of a tool call only the name and the arguments matter, so the rest is not copied.
         let params = admitted.params.filter(|_| route.name() != "tools/call");
         Ok(Exchange {
-            name: admitted.name.map(|name| name.into_owned()),
             params: params.map(RawJson::from),
-            arguments: admitted.arguments.map(RawJson::from),
             context: RequestContext::new(Arc::new(scope), self.clone()),
             route,
             snapshot,

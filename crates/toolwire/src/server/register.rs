@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolwire_proto::methods;
 
+use crate::server::by_name::ByName;
 use crate::server::failure::IntoToolError;
 use crate::server::method::MethodEntry;
 use crate::server::prompt::IntoPrompt;
@@ -226,7 +227,7 @@ impl Server {
 }
 
 fn insert<T>(
-    entries: &mut indexmap::IndexMap<String, T>,
+    entries: &mut ByName<T>,
     kind: &str,
     name: String,
     entry: T,

@@ -3,6 +3,8 @@
 //! Text stays text. A value with a schema that is an object or an array becomes structured content with a text mirror,
 //! and its schema becomes the tool's output schema. Scalars are text. Content blocks and whole results pass through.
 
+use std::any::Any;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -116,14 +118,18 @@ pub mod via {
     pub struct Fallible<M>(std::marker::PhantomData<M>);
 }
 
-impl<T: Serialize + JsonSchema> IntoToolResponse<via::Value> for T {
+impl<T: Serialize + JsonSchema + 'static> IntoToolResponse<via::Value> for T {
     fn output_schema() -> Option<Value> {
         let schema = schema::output_schema::<T>();
         is_structured(&schema).then_some(schema)
     }
 
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
-        let raw = RawJson::from_serialize(&self).map_err(|error| {
+        let value = match into_text(self) {
+            Ok(text) => return vec![ContentBlock::text(text)].into_tool_response(),
+            Err(value) => value,
+        };
+        let raw = RawJson::from_serialize(&value).map_err(|error| {
             ToolError::rpc(ErrorObject::internal(format!(
                 "the result is not JSON: {error}"
             )))
@@ -144,6 +150,20 @@ impl<T: Serialize + JsonSchema> IntoToolResponse<via::Value> for T {
         }
         Ok(ToolResponse::Complete(result))
     }
+}
+
+/// The text, when the value is nothing but that; the value again, when it is something else.
+fn into_text<T: 'static>(value: T) -> Result<String, T> {
+    // What the type is, is known when this is compiled, so nothing of it is left at run time.
+    let mut value = Some(value);
+    let any: &mut dyn Any = &mut value;
+    if let Some(text) = any.downcast_mut::<Option<String>>() {
+        return Ok(text.take().unwrap_or_default());
+    }
+    if let Some(text) = any.downcast_mut::<Option<&'static str>>() {
+        return Ok(text.take().unwrap_or_default().to_owned());
+    }
+    Err(value.expect("it is taken out above only"))
 }
 
 /// Objects and arrays are published as structured content; a bare scalar is just text.

@@ -3,17 +3,17 @@
 //! On 2026-07-28 a wish for input is the answer, and the client calls again. On earlier revisions the client cannot be
 //! told that, so the requests are sent to it from here and the handler runs again with the answers.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use toolwire_proto::methods::Method;
 use toolwire_proto::rounds::{self, RoundCounter};
 use toolwire_proto::sampling_rules::drop_undeclared_context;
-use toolwire_proto::stamp::{self, Stamp};
+use toolwire_proto::stamp;
+use toolwire_types::json::checked_raw;
 use toolwire_types::{
-    CallToolResult, ErrorObject, GetPromptRequestParams, GetPromptResult, InputRequest,
-    InputRequiredResult, InputResponses, RawJson, ReadResourceResult,
+    CallToolResult, ErrorObject, GetPromptRequestParams, InputRequest, InputRequiredResult,
+    InputResponses,
 };
 
 use crate::engine::{Exchange, Outcome, Principal, Reply, Round};
@@ -24,55 +24,61 @@ use crate::server::resource::ReadOutcome;
 use crate::server::response::{self, ToolResponse};
 use crate::server::sealing::Purpose;
 
-pub(crate) async fn call_tool(method: &'static Method, exchange: Exchange) -> Outcome {
+pub(crate) async fn call_tool(method: &'static Method, exchange: &Exchange) -> Outcome {
     let snapshot = &*exchange.snapshot;
-    let name = exchange.name.as_deref().unwrap_or_default();
+    let name = exchange.name().unwrap_or_default();
     let Some(tool) = snapshot.tools.get(name) else {
         return Err(ErrorObject::invalid_params(format!(
             "unknown tool `{name}`"
         )));
     };
     exchange.context.check_access(tool.access())?;
-    let arguments = match &exchange.arguments {
-        Some(arguments) => Cow::Borrowed(arguments),
-        None => Cow::Owned(RawJson::empty_object()),
-    };
-    if !arguments.is_object() {
+    let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));
+    if !arguments.get().starts_with('{') {
         return Err(ErrorObject::invalid_params(
             "params.arguments: expected an object",
         ));
     }
-    let version = exchange.context.version();
-    let mut rounds = Rounds::begin(method, &exchange).await?;
+    let mut rounds = Rounds::begin(method, exchange).await?;
     loop {
-        let outcome = match tool.call(rounds.context.clone(), &arguments).await {
+        let unsettled = match tool.call(rounds.context.clone(), arguments).await {
             // A tool may tell the model of its failure in its own words; the failure to find something out is none.
             Ok(ToolResponse::Complete(result))
                 if result.is_error == Some(true) && rounds.is_unfinished() =>
             {
                 Err(ToolError::failed("a question is not answered yet"))
             }
-            outcome => outcome,
-        };
-        let mut result = match rounds.settle(outcome.map(Step::from)).await? {
-            Settled::Complete(result) => {
+            Ok(ToolResponse::Complete(result)) => {
                 if snapshot.options.validate_output {
                     tool.check_output(&result)?;
                 }
-                result
+                return tool_reply(exchange, result);
             }
-            Settled::Failed(error) => CallToolResult::error(error.into_text()?),
-            Settled::Asks(answer) => return Ok(answer),
-            Settled::Again => continue,
+            Ok(ToolResponse::InputRequired(wish)) => Ok(wish),
+            Err(error) => Err(error),
         };
-        result.stamp(&snapshot.target(version));
-        return Ok(Reply::Tool(Box::new(result)));
+        // Boxed, so that the future of a call that ends at once need not have room for it.
+        match Box::pin(rounds.settle(unsettled)).await? {
+            Settled::Failed(error) => {
+                return tool_reply(exchange, CallToolResult::error(error.into_text()?));
+            }
+            Settled::Asks(answer) => return Ok(answer),
+            Settled::Again => {}
+        }
     }
 }
 
-pub(crate) async fn get_prompt(method: &'static Method, exchange: Exchange) -> Outcome {
+fn tool_reply(exchange: &Exchange, result: CallToolResult) -> Outcome {
+    let target = exchange.snapshot.target(exchange.context.version());
+    let size_hint = stamp::tool_result_size(&result, &target);
+    Reply::written(exchange.context.request_id(), size_hint, |message| {
+        stamp::write_tool_result(message, result, &target)
+    })
+}
+
+pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> Outcome {
     let snapshot = &*exchange.snapshot;
-    let name = exchange.name.as_deref().unwrap_or_default();
+    let name = exchange.name().unwrap_or_default();
     let Some(prompt) = snapshot.prompts.get(name) else {
         return Err(ErrorObject::invalid_params(format!(
             "unknown prompt `{name}`"
@@ -81,13 +87,16 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: Exchange) -> O
     exchange.context.check_access(prompt.access())?;
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
-    let mut rounds = Rounds::begin(method, &exchange).await?;
+    let mut rounds = Rounds::begin(method, exchange).await?;
     loop {
-        let outcome = prompt.get(rounds.context.clone(), values.clone()).await;
-        match rounds.settle(outcome.map(Step::from)).await? {
-            Settled::Complete(result) => {
+        let unsettled = match prompt.get(rounds.context.clone(), values.clone()).await {
+            Ok(PromptResponse::Complete(result)) => {
                 return snapshot.finish(result, exchange.context.version());
             }
+            Ok(PromptResponse::InputRequired(wish)) => Ok(wish),
+            Err(error) => Err(error),
+        };
+        match rounds.settle(unsettled).await? {
             Settled::Failed(error) => return Err(error.into_error_object()),
             Settled::Asks(answer) => return Ok(answer),
             Settled::Again => {}
@@ -95,9 +104,9 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: Exchange) -> O
     }
 }
 
-pub(crate) async fn read_resource(method: &'static Method, exchange: Exchange) -> Outcome {
+pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) -> Outcome {
     let snapshot = &*exchange.snapshot;
-    let Some(uri) = exchange.name.as_deref() else {
+    let Some(uri) = exchange.name() else {
         return Err(ErrorObject::invalid_params("params.uri: expected a string"));
     };
     let version = exchange.context.version();
@@ -105,11 +114,14 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: Exchange) -
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_access(resource.access())?;
-    let mut rounds = Rounds::begin(method, &exchange).await?;
+    let mut rounds = Rounds::begin(method, exchange).await?;
     loop {
-        let outcome = resource.clone().read(rounds.context.clone()).await;
-        match rounds.settle(outcome.map(Step::from)).await? {
-            Settled::Complete(result) => return snapshot.finish(result, version),
+        let unsettled = match resource.clone().read(rounds.context.clone()).await {
+            Ok(ReadOutcome::Complete(result)) => return snapshot.finish(result, version),
+            Ok(ReadOutcome::InputRequired(wish)) => Ok(wish),
+            Err(error) => Err(error),
+        };
+        match rounds.settle(unsettled).await? {
             Settled::Failed(error) => return Err(error.into_error_object()),
             Settled::Asks(answer) => return Ok(answer),
             Settled::Again => {}
@@ -117,43 +129,8 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: Exchange) -
     }
 }
 
-/// What a handler returned.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
-enum Step<T> {
-    Complete(T),
-    Wish(InputRequiredResult),
-}
-
-impl From<ToolResponse> for Step<CallToolResult> {
-    fn from(response: ToolResponse) -> Self {
-        match response {
-            ToolResponse::Complete(result) => Self::Complete(result),
-            ToolResponse::InputRequired(wish) => Self::Wish(wish),
-        }
-    }
-}
-
-impl From<PromptResponse> for Step<GetPromptResult> {
-    fn from(response: PromptResponse) -> Self {
-        match response {
-            PromptResponse::Complete(result) => Self::Complete(result),
-            PromptResponse::InputRequired(wish) => Self::Wish(wish),
-        }
-    }
-}
-
-impl From<ReadOutcome> for Step<ReadResourceResult> {
-    fn from(outcome: ReadOutcome) -> Self {
-        match outcome {
-            ReadOutcome::Complete(result) => Self::Complete(result),
-            ReadOutcome::InputRequired(wish) => Self::Wish(wish),
-        }
-    }
-}
-
-/// What is to be done about it.
-enum Settled<T> {
-    Complete(T),
+/// What is to be done about a run of a handler that did not come to a result.
+enum Settled {
     Failed(ToolError),
     /// The request is answered with questions.
     Asks(Reply),
@@ -174,7 +151,7 @@ impl<'a> Rounds<'a> {
     async fn begin(method: &'static Method, exchange: &'a Exchange) -> Result<Self, ErrorObject> {
         let context = exchange.context.clone();
         if let Some(spending) = &context.scope().round.to_be_spent {
-            exchange.snapshot.options.seal.spend(spending).await?;
+            Box::pin(exchange.snapshot.options.seal.spend(spending)).await?;
         }
         Ok(Self {
             exchange,
@@ -188,15 +165,14 @@ impl<'a> Rounds<'a> {
         self.context.scope().round.is_unfinished()
     }
 
-    /// Decides how to go on after a run of the handler.
-    async fn settle<T>(
+    /// Decides how to go on after a run of the handler that did not come to a result.
+    async fn settle(
         &mut self,
-        outcome: Result<Step<T>, ToolError>,
-    ) -> Result<Settled<T>, ErrorObject> {
+        unsettled: Result<InputRequiredResult, ToolError>,
+    ) -> Result<Settled, ErrorObject> {
         let round = &self.context.scope().round;
-        let wish = match outcome {
-            Ok(Step::Complete(result)) => return Ok(Settled::Complete(result)),
-            Ok(Step::Wish(wish)) => {
+        let wish = match unsettled {
+            Ok(wish) => {
                 round.set_aside();
                 wish
             }
@@ -253,12 +229,8 @@ impl<'a> Rounds<'a> {
         let purpose = Purpose {
             principal: &Principal::of(self.context.auth()),
             method: self.method.name,
-            name: self.exchange.name.as_deref().unwrap_or_default(),
-            arguments: self
-                .exchange
-                .arguments
-                .as_ref()
-                .map(|arguments| arguments.as_raw_value()),
+            name: self.exchange.name().unwrap_or_default(),
+            arguments: self.exchange.arguments(),
         };
         for request in wish
             .input_requests

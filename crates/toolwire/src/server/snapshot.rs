@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use indexmap::IndexMap;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::features::SupportedVersions;
@@ -12,6 +13,8 @@ use toolwire_types::{
     ServerCapabilities, ToolsCapability,
 };
 
+use crate::engine::exchange::shared;
+use crate::server::by_name::ByName;
 use crate::server::method::MethodEntry;
 use crate::server::prompt::PromptEntry;
 use crate::server::resource::{FoundResource, ResourceEntry, TemplateEntry};
@@ -26,11 +29,11 @@ pub(crate) struct Snapshot {
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) supported: SupportedVersions,
-    pub(crate) tools: IndexMap<String, Arc<ToolEntry>>,
-    pub(crate) prompts: IndexMap<String, Arc<PromptEntry>>,
-    pub(crate) resources: IndexMap<String, Arc<ResourceEntry>>,
-    pub(crate) templates: IndexMap<String, Arc<TemplateEntry>>,
-    pub(crate) methods: IndexMap<String, Arc<MethodEntry>>,
+    pub(crate) tools: ByName<Arc<ToolEntry>>,
+    pub(crate) prompts: ByName<Arc<PromptEntry>>,
+    pub(crate) resources: ByName<Arc<ResourceEntry>>,
+    pub(crate) templates: ByName<Arc<TemplateEntry>>,
+    pub(crate) methods: ByName<Arc<MethodEntry>>,
     pub(crate) extensions: IndexMap<String, RawJson>,
     pub(crate) options: Options,
     pub(crate) emptied: Emptied,
@@ -68,11 +71,11 @@ impl Snapshot {
             info,
             instructions: None,
             supported: SupportedVersions::default(),
-            tools: IndexMap::new(),
-            prompts: IndexMap::new(),
-            resources: IndexMap::new(),
-            templates: IndexMap::new(),
-            methods: IndexMap::new(),
+            tools: ByName::default(),
+            prompts: ByName::default(),
+            resources: ByName::default(),
+            templates: ByName::default(),
+            methods: ByName::default(),
             extensions: IndexMap::new(),
             options: Options {
                 logging: false,
@@ -171,7 +174,7 @@ pub(crate) enum List {
 pub(crate) struct Derived {
     capabilities: OnceLock<ServerCapabilities>,
     server_info: OnceLock<Option<RawJson>>,
-    pages: Mutex<HashMap<PageKey, Arc<RawJson>>>,
+    pages: Mutex<HashMap<PageKey, Bytes>>,
 }
 
 /// A page of a list, as one revision has it, by the index it begins at.
@@ -194,21 +197,22 @@ impl Derived {
         start: usize,
         page_size: usize,
         write: impl FnOnce() -> Result<RawJson, E>,
-    ) -> Result<Arc<RawJson>, E> {
+    ) -> Result<Bytes, E> {
+        let write = || write().map(|page| shared(&page));
         let regular = start.checked_rem(page_size).unwrap_or(start) == 0;
         if !regular {
-            return write().map(Arc::new);
+            return write();
         }
         let key = (list, version, start);
         if let Some(page) = self.lock().get(&key) {
-            return Ok(Arc::clone(page));
+            return Ok(page.clone());
         }
-        let page = Arc::new(write()?);
-        self.lock().insert(key, Arc::clone(&page));
+        let page = write()?;
+        self.lock().insert(key, page.clone());
         Ok(page)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PageKey, Arc<RawJson>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PageKey, Bytes>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

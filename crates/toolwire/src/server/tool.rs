@@ -7,6 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use toolwire_proto::param_headers::{self, ParamHeader};
 use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
 
@@ -21,7 +22,7 @@ use crate::server::schema;
 use crate::server::schema_check::SchemaCheck;
 
 type Outcome = Result<ToolResponse, ToolError>;
-type Handler = dyn Fn(RequestContext, &RawJson) -> BoxFuture<'static, Outcome> + Send + Sync;
+type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync;
 
 /// Something that can be registered as a tool; `#[tool]` implements it.
 #[diagnostic::on_unimplemented(
@@ -78,7 +79,7 @@ impl ServedTool {
         let name = name.into();
         let tool_name: Arc<str> = name.as_str().into();
         let handler =
-            move |ctx: RequestContext, arguments: &RawJson| -> BoxFuture<'static, Outcome> {
+            move |ctx: RequestContext, arguments: &RawValue| -> BoxFuture<'static, Outcome> {
                 match decode::<A>(&tool_name, arguments) {
                     Ok(arguments) => {
                         let running = handler(ctx, arguments);
@@ -108,7 +109,7 @@ impl ServedTool {
         let tool_name: Arc<str> = name.as_str().into();
         let handler = Arc::new(handler);
         let handler =
-            move |ctx: RequestContext, arguments: &RawJson| -> BoxFuture<'static, Outcome> {
+            move |ctx: RequestContext, arguments: &RawValue| -> BoxFuture<'static, Outcome> {
                 match decode::<A>(&tool_name, arguments) {
                     Ok(arguments) => {
                         let handler = Arc::clone(&handler);
@@ -147,8 +148,8 @@ impl ServedTool {
         Fut::Output: IntoToolResponse<M>,
     {
         let handler =
-            move |ctx: RequestContext, arguments: &RawJson| -> BoxFuture<'static, Outcome> {
-                let running = handler(ctx, arguments.clone());
+            move |ctx: RequestContext, arguments: &RawValue| -> BoxFuture<'static, Outcome> {
+                let running = handler(ctx, RawJson::from(arguments));
                 Box::pin(async move { running.await.into_tool_response() })
             };
         Self {
@@ -161,7 +162,7 @@ impl ServedTool {
 
     fn from_schema<F>(name: String, input: &Value, output: Option<Value>, handler: F) -> Self
     where
-        F: Fn(RequestContext, &RawJson) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
+        F: Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
     {
         let mut descriptor = Tool::new(name, RawJson::from_value(input));
         descriptor.output_schema = output.map(RawJson::from);
@@ -272,7 +273,7 @@ fn check_name(name: &str) -> Result<(), RegistrationError> {
     Ok(())
 }
 
-fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result<A, ToolError> {
+fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawValue) -> Result<A, ToolError> {
     serde_json::from_str(arguments.get()).or_else(|_| {
         // Some clients write `null` for what they leave out, which a default does not cover.
         if let Some(decoded) = decode_without_nulls(arguments) {
@@ -294,8 +295,8 @@ fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawJson) -> Result<A, Too
 }
 
 /// Decodes the arguments that are not `null`, if that is possible.
-fn decode_without_nulls<A: DeserializeOwned>(arguments: &RawJson) -> Option<A> {
-    let mut members: serde_json::Map<String, Value> = arguments.parse().ok()?;
+fn decode_without_nulls<A: DeserializeOwned>(arguments: &RawValue) -> Option<A> {
+    let mut members: serde_json::Map<String, Value> = serde_json::from_str(arguments.get()).ok()?;
     members.retain(|_, value| !value.is_null());
     serde_json::from_value(Value::Object(members)).ok()
 }
@@ -335,7 +336,7 @@ impl ToolEntry {
     pub(crate) fn call(
         &self,
         ctx: RequestContext,
-        arguments: &RawJson,
+        arguments: &RawValue,
     ) -> BoxFuture<'static, Outcome> {
         if let Some(check) = &self.input
             && let Err(complaint) = check.check_arguments(arguments)
@@ -388,7 +389,7 @@ mod tests {
     use super::*;
 
     fn check<A: DeserializeOwned + fmt::Debug>(arguments: Value, expected: &str) {
-        let complaint = decode::<A>("buy", &arguments.into()).unwrap_err();
+        let complaint = decode::<A>("buy", RawJson::from(arguments).as_raw_value()).unwrap_err();
         assert_eq!(
             complaint.to_string(),
             format!("invalid arguments for tool `buy`: {expected}")
@@ -406,7 +407,7 @@ mod tests {
     #[test]
     fn an_argument_that_is_null_was_left_out() {
         let arguments = json!({"query": "q", "limit": null, "tag": null});
-        let decoded: Search = decode("buy", &arguments.into()).unwrap();
+        let decoded: Search = decode("buy", RawJson::from(arguments).as_raw_value()).unwrap();
         let expected = Search {
             query: "q".to_owned(),
             limit: 0,

@@ -1,0 +1,53 @@
+//! What is kept of a request's parameters until its handler is done, in one copy.
+
+use serde_json::value::RawValue;
+use toolwire_proto::admit::Admitted;
+use toolwire_types::json;
+
+/// The name, the metadata and the arguments of a request.
+///
+/// Handlers outlive the message that started them, and not every transport can lend it to them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptParams {
+    /// One after the other.
+    text: Box<str>,
+    name: Option<usize>,
+    meta: Option<usize>,
+    arguments: bool,
+}
+
+impl KeptParams {
+    pub(crate) fn of(request: &Admitted<'_>) -> Self {
+        let name = request.name.as_deref();
+        let text = [
+            name.unwrap_or_default(),
+            request.raw_meta.map_or("", RawValue::get),
+            request.arguments.map_or("", RawValue::get),
+        ];
+        Self {
+            text: text.concat().into_boxed_str(),
+            name: name.map(str::len),
+            meta: request.raw_meta.map(|meta| meta.get().len()),
+            arguments: request.arguments.is_some(),
+        }
+    }
+
+    /// The tool, prompt or URI it is about, for methods that name one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.map(|length| &self.text[..length])
+    }
+
+    /// `_meta`.
+    pub(crate) fn meta(&self) -> Option<&RawValue> {
+        let start = self.name.unwrap_or_default();
+        self.meta
+            .map(|length| json::checked_raw(&self.text[start..start + length]))
+    }
+
+    /// `arguments`.
+    pub(crate) fn arguments(&self) -> Option<&RawValue> {
+        let start = self.name.unwrap_or_default() + self.meta.unwrap_or_default();
+        self.arguments
+            .then(|| json::checked_raw(&self.text[start..]))
+    }
+}
