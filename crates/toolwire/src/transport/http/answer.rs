@@ -10,7 +10,7 @@ use toolwire_proto::features::Era;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::Outcome;
-use crate::engine::exchange::{encode_error, encode_outcome};
+use crate::engine::exchange::{EncodedAnswer, encode_error};
 use crate::store::StoreError;
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::event_stream::EventStream;
@@ -28,7 +28,11 @@ const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// One message.
 pub(super) fn json(status: StatusCode, message: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(HttpBody::full(message));
+    with_json(status, HttpBody::full(message))
+}
+
+fn with_json(status: StatusCode, body: HttpBody) -> Answer {
+    let mut answer = Response::new(body);
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, JSON);
     answer
@@ -111,18 +115,18 @@ fn event_stream_headers(body: HttpBody) -> Answer {
 /// The last message of an answer.
 pub(super) struct Finished {
     pub(super) status: StatusCode,
-    pub(super) message: Vec<u8>,
+    pub(super) message: EncodedAnswer,
 }
 
 impl Finished {
-    pub(super) fn new(id: &RequestId, era: Era, outcome: &Outcome) -> Self {
-        let status = match outcome {
+    pub(super) fn new(id: &RequestId, era: Era, outcome: Outcome) -> Self {
+        let status = match &outcome {
             Ok(_) => StatusCode::OK,
             Err(error) => status(http_status_for(error.code, era)),
         };
         Self {
             status,
-            message: encode_outcome(id, outcome),
+            message: EncodedAnswer::new(id, outcome),
         }
     }
 }
@@ -135,7 +139,7 @@ pub(super) fn status(code: u16) -> StatusCode {
 /// The last message of a request, which is also the first; nothing is said of a request that was cancelled.
 pub(super) fn finished(finished: Option<Finished>) -> Answer {
     match finished {
-        Some(finished) => json(finished.status, finished.message),
+        Some(finished) => with_json(finished.status, HttpBody::answer(finished.message)),
         None => empty(StatusCode::ACCEPTED),
     }
 }

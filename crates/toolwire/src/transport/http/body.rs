@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::engine::exchange::{AFTER_RESULT, EncodedAnswer};
 use crate::transport::http::event_stream::EventStream;
 use crate::transport::http::listener::head_deadline::RequestInProgress;
 
@@ -23,6 +24,8 @@ pub struct HttpBody {
 enum Content {
     Empty,
     Full(Bytes),
+    /// Pieces that are sent without being put together, the next one last.
+    Pieces(Vec<Bytes>),
     Stream(Box<EventStream>),
 }
 
@@ -38,6 +41,17 @@ impl HttpBody {
         } else {
             Content::Full(bytes)
         })
+    }
+
+    /// A message that answers a request.
+    pub(super) fn answer(message: EncodedAnswer) -> Self {
+        match message {
+            EncodedAnswer::Whole(message) => Self::full(message),
+            EncodedAnswer::Around { before, result } => {
+                let after = Bytes::from_static(AFTER_RESULT);
+                Self::of(Content::Pieces(vec![after, result, before.into()]))
+            }
+        }
     }
 
     pub(super) fn stream(stream: EventStream) -> Self {
@@ -71,6 +85,13 @@ impl Body for HttpBody {
                 Poll::Ready(chunk) => chunk,
                 Poll::Pending => return Poll::Pending,
             },
+            Content::Pieces(pieces) => {
+                let piece = pieces.pop();
+                if pieces.is_empty() {
+                    self.content = Content::Empty;
+                }
+                piece
+            }
             content => match std::mem::replace(content, Content::Empty) {
                 Content::Full(bytes) => Some(bytes),
                 _ => None,
@@ -87,6 +108,9 @@ impl Body for HttpBody {
         match &self.content {
             Content::Empty => SizeHint::with_exact(0),
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Pieces(pieces) => {
+                SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
+            }
             Content::Stream(_) => SizeHint::default(),
         }
     }
@@ -96,7 +120,7 @@ impl fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.content {
             Content::Empty => "HttpBody::Empty",
-            Content::Full(_) => "HttpBody::Full",
+            Content::Full(_) | Content::Pieces(_) => "HttpBody::Full",
             Content::Stream(_) => "HttpBody::Stream",
         })
     }

@@ -1,22 +1,17 @@
 //! What a request has to pass before anybody reads its message: names, sizes, types.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
-use toolwire_proto::admit::{self, Headers};
-use toolwire_proto::features::Era;
-use toolwire_proto::http::{HostPolicy, OriginPolicy, accepts, is_json};
+use toolwire_proto::http::{HostPolicy, OriginPolicy, accepts, accepts_both, is_json};
 use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::head::{self, Head};
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::options::HttpOptions;
-
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
@@ -26,6 +21,15 @@ const EVENT_STREAM: &str = "text/event-stream";
 pub(super) struct Guard {
     hosts: HostPolicy,
     origins: OriginPolicy,
+    /// The first host that was let in. Most servers are called by one name, which need not be judged again.
+    usual: OnceLock<UsualHost>,
+}
+
+/// A host that was let in, and where the connection came in.
+#[derive(Debug, PartialEq, Eq)]
+struct UsualHost {
+    header: Box<str>,
+    local: Option<IpAddr>,
 }
 
 impl Guard {
@@ -38,6 +42,7 @@ impl Guard {
             hosts: hosts.unwrap_or_else(|error| panic!("HttpOptions::with_public_hosts: {error}")),
             origins: origins
                 .unwrap_or_else(|error| panic!("HttpOptions::with_allowed_origins: {error}")),
+            usual: OnceLock::new(),
         }
     }
 
@@ -45,6 +50,7 @@ impl Guard {
     pub(super) fn check_names(
         &self,
         parts: &Parts,
+        head: &Head<'_>,
         local_address: Option<SocketAddr>,
     ) -> Result<(), Answer> {
         let local = local_address.map(|address| address.ip());
@@ -54,7 +60,7 @@ impl Guard {
                 "a request needs exactly one readable Host",
             )
         };
-        let header = match lookup(&parts.headers, &HOST) {
+        let header = match head.host {
             HeaderLookup::One(host) => Some(host),
             HeaderLookup::Absent => None,
             HeaderLookup::Repeated | HeaderLookup::Unreadable => return Err(malformed()),
@@ -63,12 +69,16 @@ impl Guard {
         let target = parts.uri.authority().map(http::uri::Authority::as_str);
         let (first, second) = (header.or(target), header.and(target));
         let host = first.ok_or_else(malformed)?;
+        let is_plain = second.is_none() && head.origin == HeaderLookup::Absent;
+        if is_plain && self.is_usual(host, local) {
+            return Ok(());
+        }
         for host in [Some(host), second].into_iter().flatten() {
             let served = self.hosts.check(host, local).map_err(|refused| {
                 tracing::warn!(%refused, "a request for a name that is not served");
                 answer::refuse(StatusCode::FORBIDDEN, refused.to_string())
             })?;
-            let origin = match lookup(&parts.headers, &ORIGIN) {
+            let origin = match head.origin {
                 HeaderLookup::Absent => continue,
                 HeaderLookup::One(origin) => origin,
                 HeaderLookup::Repeated | HeaderLookup::Unreadable => "",
@@ -78,18 +88,23 @@ impl Guard {
                 answer::refuse(StatusCode::FORBIDDEN, refused.to_string())
             })?;
         }
+        if is_plain {
+            let header = host.into();
+            // Whoever was first stays.
+            let _ = self.usual.set(UsualHost { header, local });
+        }
         Ok(())
+    }
+
+    fn is_usual(&self, host: &str, local: Option<IpAddr>) -> bool {
+        let usual = self.usual.get();
+        usual.is_some_and(|usual| &*usual.header == host && usual.local == local)
     }
 }
 
 /// Refuses heads that are too large.
-pub(super) fn check_head(parts: &Parts, limits: &HttpLimits) -> Result<(), Answer> {
-    let headers = &parts.headers;
-    let bytes: usize = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len())
-        .sum();
-    if headers.len() > limits.header_fields || bytes > limits.header_bytes {
+pub(super) fn check_head(head: &Head<'_>, limits: &HttpLimits) -> Result<(), Answer> {
+    if head.fields > limits.header_fields || head.bytes > limits.header_bytes {
         return Err(answer::refuse_and_close(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             format!(
@@ -102,8 +117,8 @@ pub(super) fn check_head(parts: &Parts, limits: &HttpLimits) -> Result<(), Answe
 }
 
 /// Refuses messages that are not plain JSON. Of the content types a web page may send unasked none passes.
-pub(super) fn check_content(headers: &HeaderMap) -> Result<(), Answer> {
-    let content_type = match lookup(headers, &CONTENT_TYPE) {
+pub(super) fn check_content(head: &Head<'_>) -> Result<(), Answer> {
+    let content_type = match head.content_type {
         HeaderLookup::One(value) => Some(value),
         HeaderLookup::Absent | HeaderLookup::Repeated | HeaderLookup::Unreadable => None,
     };
@@ -113,7 +128,7 @@ pub(super) fn check_content(headers: &HeaderMap) -> Result<(), Answer> {
             "send the message as `Content-Type: application/json`",
         ));
     }
-    match lookup(headers, &CONTENT_ENCODING) {
+    match head.content_encoding {
         HeaderLookup::Absent | HeaderLookup::One("identity") => Ok(()),
         _ => Err(answer::refuse(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -124,8 +139,8 @@ pub(super) fn check_content(headers: &HeaderMap) -> Result<(), Answer> {
 
 /// Refuses clients that cannot take both kinds of answer. It is decided before the handler runs: a tool whose effect is
 /// there and whose result cannot be told would be worse.
-pub(super) fn check_accept_both(headers: &HeaderMap) -> Result<(), Answer> {
-    if accepts_type(headers, JSON) && accepts_type(headers, EVENT_STREAM) {
+pub(super) fn check_accept_both(head: &Head<'_>) -> Result<(), Answer> {
+    if accepts_both(|| head.accept(), JSON, EVENT_STREAM) {
         return Ok(());
     }
     Err(answer::refuse(
@@ -135,8 +150,8 @@ pub(super) fn check_accept_both(headers: &HeaderMap) -> Result<(), Answer> {
 }
 
 /// Refuses readers of a stream that cannot take one.
-pub(super) fn check_accept_events(headers: &HeaderMap) -> Result<(), Answer> {
-    if accepts_type(headers, EVENT_STREAM) {
+pub(super) fn check_accept_events(head: &Head<'_>) -> Result<(), Answer> {
+    if accepts(head.accept(), EVENT_STREAM) {
         return Ok(());
     }
     Err(answer::refuse(
@@ -145,37 +160,12 @@ pub(super) fn check_accept_events(headers: &HeaderMap) -> Result<(), Answer> {
     ))
 }
 
-fn accepts_type(headers: &HeaderMap, media_type: &str) -> bool {
-    let values = headers.get_all(ACCEPT);
-    accepts(
-        values.iter().filter_map(|value| value.to_str().ok()),
-        media_type,
-    )
-}
-
-/// The headers that repeat parts of the body.
-pub(super) fn routing_headers(headers: &HeaderMap) -> Headers<'_> {
-    Headers {
-        protocol_version: lookup(headers, &PROTOCOL_VERSION),
-        method: lookup(headers, &METHOD),
-        name: lookup(headers, &NAME),
-    }
-}
-
-/// Whether the version header names a revision whose requests describe themselves.
-pub(super) fn names_modern(headers: &HeaderMap) -> bool {
-    admit::header_era(&routing_headers(headers)) == Some(Era::Modern)
-}
-
 /// What a request holds under one name.
 pub(super) fn lookup<'h>(headers: &'h HeaderMap, name: &HeaderName) -> HeaderLookup<'h> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => HeaderLookup::Absent,
-        (Some(value), None) => match value.to_str() {
-            Ok(text) => HeaderLookup::One(text),
-            Err(_) => HeaderLookup::Unreadable,
-        },
+        (Some(value), None) => head::one(value),
         (Some(_), Some(_)) => HeaderLookup::Repeated,
     }
 }
@@ -189,8 +179,8 @@ pub(super) fn lookup_named<'h>(headers: &'h HeaderMap, name: &str) -> HeaderLook
 }
 
 /// The text of a header that may come once.
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
-    match lookup(headers, name) {
+pub(super) fn text<'h>(header: HeaderLookup<'h>) -> Result<Option<&'h str>, ()> {
+    match header {
         HeaderLookup::Absent => Ok(None),
         HeaderLookup::One(value) => Ok(Some(value)),
         HeaderLookup::Repeated | HeaderLookup::Unreadable => Err(()),

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
@@ -29,7 +30,13 @@ where
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLong);
     }
-    match tokio::time::timeout(deadline, collect(body, limit)).await {
+    let mut collecting = pin!(collect(body, limit));
+    // Most bodies are here already, and need no timer.
+    let at_once = poll_fn(|cx| Poll::Ready(collecting.as_mut().poll(cx))).await;
+    if let Poll::Ready(outcome) = at_once {
+        return outcome;
+    }
+    match tokio::time::timeout(deadline, collecting).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Unread::TooSlow),
     }

@@ -1,18 +1,13 @@
 //! The message of a POST: which era it is of, and who answers it.
 
-use std::sync::Arc;
-
 use http::StatusCode;
-use http::request::Parts;
 use toolwire_proto::admit;
 use toolwire_proto::envelope::{Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope};
 use toolwire_proto::features::Era;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
 
-use crate::engine::TokenInfo;
 use crate::transport::http::answer::{self, Answer, status};
-use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::legacy::{batch, requests};
 use crate::transport::http::modern;
@@ -20,19 +15,17 @@ use crate::transport::http::options::LegacyMode;
 use crate::transport::http::post::Post;
 
 /// Answers the message of a POST.
-pub(super) async fn serve(
-    endpoint: &Arc<Endpoint>,
-    parts: &Parts,
-    auth: Option<Arc<TokenInfo>>,
-    message: &[u8],
-) -> Answer {
-    let post = Post::new(endpoint, parts, auth);
-    match strict_json::read(message, &strict_json::Limits::default()) {
-        Ok(Envelope::Request(request)) => on_request(&post, &request).await,
-        Ok(Envelope::Notification(notification)) => on_notification(&post, &notification).await,
-        Ok(Envelope::Response(response)) => on_response(&post, response).await,
-        Ok(Envelope::Batch(messages)) => batch::serve(&post, &messages).await,
-        Err(unreadable) => post.refuse_unreadable(unreadable),
+pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
+    // A connection keeps room for this future as long as it lives: only requests that describe themselves are not boxed.
+    let read = strict_json::read(message, &strict_json::Limits::default());
+    match &read {
+        Ok(Envelope::Request(request)) => on_request(post, request).await,
+        Ok(Envelope::Notification(notification)) => {
+            Box::pin(on_notification(post, notification)).await
+        }
+        Ok(Envelope::Response(response)) => Box::pin(on_response(post, response.clone())).await,
+        Ok(Envelope::Batch(messages)) => Box::pin(batch::serve(post, messages)).await,
+        Err(unreadable) => post.refuse_unreadable(unreadable.clone()),
     }
 }
 
@@ -48,18 +41,18 @@ async fn on_request(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Answer {
     {
         return refusal.answer(id());
     }
-    match admitted {
+    match &admitted {
         Ok(admitted) if admitted.era == Era::Modern => modern::serve(post, admitted).await,
         Ok(admitted) => match (post.endpoint.options.legacy, standing) {
             (LegacyMode::Sessions, Standing::Session(session)) => {
-                requests::serve_in_session(post, session, admitted).await
+                Box::pin(requests::serve_in_session(post, session, admitted)).await
             }
             (LegacyMode::Sessions, _) if request.method == "initialize" => {
-                requests::open_session(post, admitted).await
+                Box::pin(requests::open_session(post, admitted)).await
             }
             (LegacyMode::Sessions, standing) => standing.refuse(id()),
             (LegacyMode::Stateless | LegacyMode::Refuse, _) => {
-                requests::serve_alone(post, admitted).await
+                Box::pin(requests::serve_alone(post, admitted)).await
             }
         },
         Err(rejection) => {
@@ -68,7 +61,7 @@ async fn on_request(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Answer {
                 && request.method != "initialize";
             match standing {
                 Standing::None | Standing::Unknown if needs_session => standing.refuse(id()),
-                _ => answer::error(status(rejection.http_status), id(), rejection.error),
+                _ => answer::error(status(rejection.http_status), id(), rejection.error.clone()),
             }
         }
     }

@@ -12,6 +12,7 @@ mod endpoint;
 mod event_source;
 mod event_stream;
 mod guard;
+mod head;
 mod incoming;
 mod legacy;
 mod limits;

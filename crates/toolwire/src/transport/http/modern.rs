@@ -23,9 +23,9 @@ use crate::transport::listen::ListenStream;
 use crate::transport::outlet::Outlet;
 
 /// Serves an admitted request.
-pub(super) async fn serve(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
+pub(super) async fn serve(post: &Post<'_>, admitted: &Admitted<'_>) -> Answer {
     let served = if admitted.method.name() == "subscriptions/listen" {
-        listen(post, &admitted)
+        listen(post, admitted)
     } else {
         start(post, admitted)
     };
@@ -42,11 +42,11 @@ enum Started {
     Running(Running),
 }
 
-fn start(post: &Post<'_>, admitted: Admitted<'_>) -> Result<Started, Answer> {
+fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let refuse = |error| refuse(&id, era, error);
-    check_param_headers(post, &admitted).map_err(refuse)?;
+    check_param_headers(post, admitted).map_err(refuse)?;
     let slot = post.endpoint.request_slot()?;
     let context = post.context(Peer::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
@@ -58,14 +58,14 @@ fn start(post: &Post<'_>, admitted: Admitted<'_>) -> Result<Started, Answer> {
             return Ok(Started::Answered(answer::finished(Some(Finished::new(
                 &id,
                 era,
-                &Err(error),
+                Err(error),
             )))));
         }
         Err(error) => return Err(refuse(error)),
     };
     Ok(match server.dispatch(exchange) {
         Dispatch::Now(outcome) => {
-            let finished = Finished::new(&id, era, &outcome);
+            let finished = Finished::new(&id, era, outcome);
             Started::Answered(answer::finished(Some(finished)))
         }
         Dispatch::Later(future) => {

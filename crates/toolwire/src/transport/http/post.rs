@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use toolwire_proto::admit::{self, Admitted, Facts, Headers, NotificationAction};
+use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope, Unreadable};
 use toolwire_proto::features::{Era, SupportedVersions};
 use toolwire_proto::lifecycle::Lifecycle;
@@ -18,7 +18,7 @@ use crate::store::SessionSignal;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::authorizer::{AuthorizationRefusal, nobody_has_scopes};
 use crate::transport::http::endpoint::Endpoint;
-use crate::transport::http::guard;
+use crate::transport::http::head::Head;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::options::LegacyMode;
@@ -28,8 +28,8 @@ use crate::transport::http::stream_context::{HttpStreamContext, Peer};
 pub(super) struct Post<'a> {
     pub(super) endpoint: &'a Arc<Endpoint>,
     pub(super) parts: &'a Parts,
+    pub(super) head: &'a Head<'a>,
     pub(super) auth: Option<Arc<TokenInfo>>,
-    pub(super) headers: Headers<'a>,
     /// What the request may be judged by besides its message.
     pub(super) snapshot: Arc<Snapshot>,
 }
@@ -38,13 +38,14 @@ impl<'a> Post<'a> {
     pub(super) fn new(
         endpoint: &'a Arc<Endpoint>,
         parts: &'a Parts,
+        head: &'a Head<'a>,
         auth: Option<Arc<TokenInfo>>,
     ) -> Self {
         Self {
             endpoint,
             parts,
+            head,
             auth,
-            headers: guard::routing_headers(&parts.headers),
             snapshot: endpoint.server.snapshot(),
         }
     }
@@ -118,19 +119,19 @@ impl Post<'_> {
     pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> Answer {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
-            None => stamp::unreadable_id(admit::header_version(&self.headers)),
+            None => stamp::unreadable_id(admit::header_version(&self.head.routing)),
         };
         answer::error(StatusCode::BAD_REQUEST, id, unreadable.error)
     }
 
     /// Whether the version header names a revision whose requests describe themselves.
     pub(super) fn names_modern(&self) -> bool {
-        admit::header_era(&self.headers) == Some(Era::Modern)
+        admit::header_era(&self.head.routing) == Some(Era::Modern)
     }
 
     /// Spec 2025-11-25, basic/transports, "Protocol Version Header".
     pub(super) fn check_version_header(&self) -> Result<(), Answer> {
-        admit::check_version_header(&self.headers, &self.snapshot.supported)
+        admit::check_version_header(&self.head.routing, &self.snapshot.supported)
             .map_err(|error| answer::error(StatusCode::BAD_REQUEST, ResponseId::Absent, error))
     }
 
@@ -160,7 +161,7 @@ impl Post<'_> {
         judge(&Facts {
             supported: &self.served_versions(),
             lifecycle,
-            headers: Some(self.headers),
+            headers: Some(self.head.routing),
             is_custom_method: &|name| self.snapshot.methods.contains_key(name),
             require_initialized: keeps_sessions && self.snapshot.options.require_initialized,
         })

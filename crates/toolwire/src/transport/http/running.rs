@@ -58,7 +58,7 @@ impl Work {
             Self::One { id, era, future } => future
                 .as_mut()
                 .poll(cx)
-                .map(|outcome| Some(Finished::new(id, *era, &outcome))),
+                .map(|outcome| Some(Finished::new(id, *era, outcome))),
             Self::Other(future) => future.as_mut().poll(cx),
             Self::Ready(finished) => Poll::Ready(finished.take()),
             Self::Over => Poll::Ready(None),
@@ -159,7 +159,7 @@ impl EventSource for ExchangeEvents {
         match finished {
             Poll::Ready(finished) => {
                 if let Some(finished) = finished {
-                    write_event(out, &finished.message);
+                    write_event(out, &finished.message.into_bytes());
                 }
                 Poll::Ready(Flow::Ends)
             }

@@ -11,6 +11,9 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use tokio::runtime::Handle;
+use toolwire_proto::admit;
+use toolwire_proto::features::Era;
+use toolwire_proto::param_headers::HeaderLookup;
 use toolwire_types::ResponseId;
 
 use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
@@ -18,6 +21,7 @@ use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::head::Head;
 use crate::transport::http::incoming::{self, Unread};
 use crate::transport::http::legacy::{http_with_sse, streams};
 use crate::transport::http::options::HttpOptions;
@@ -98,12 +102,15 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let (mut parts, body) = request.into_parts();
-        let answer = match self.check(&parts) {
+        let (parts, body) = request.into_parts();
+        let head = Head::of(&parts.headers);
+        let answer = match self.check(&parts, &head) {
             Ok(()) => match (self.document(&parts), public::route(&self.endpoint, &parts)) {
                 (Some(document), _) => document,
-                (None, Some(route)) => public::serve(&self.endpoint, route, &parts, body).await,
-                (None, None) => self.answer(&mut parts, body).await,
+                (None, Some(route)) => {
+                    Box::pin(public::serve(&self.endpoint, route, &parts, body)).await
+                }
+                (None, None) => self.answer(&parts, &head, body).await,
             },
             Err(answer) => answer,
         };
@@ -117,39 +124,62 @@ impl HttpService {
     }
 
     /// Answers a request that has passed the guards.
-    async fn answer<B>(&self, parts: &mut Parts, body: B) -> Answer
+    async fn answer<B>(&self, parts: &Parts, head: &Head<'_>, body: B) -> Answer
     where
         B: Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let route = match self.route(parts) {
-            Ok(route) => self.authorize(parts).await.map(|()| route),
-            Err(answer) => Err(answer),
-        };
-        let parts = &*parts;
-        let mut answer = match route {
-            Ok(Route::Post) => self.post(parts, body).await,
-            Ok(Route::Get) => streams::get(&self.received(parts)).await,
-            Ok(Route::Delete) => streams::delete(&self.received(parts)).await,
-            Ok(Route::OpenStream) => self
-                .open_stream(parts)
-                .await
-                .unwrap_or_else(|answer| answer),
-            Ok(Route::StreamMessage) => self
-                .stream_message(parts, body)
-                .await
-                .unwrap_or_else(|answer| answer),
-            Err(answer) => answer,
-        };
-        cors::expose(parts, &mut answer);
+        let answered = self.route_and_serve(parts, head, body).await;
+        let mut answer = answered.unwrap_or_else(|refusal| refusal);
+        if !matches!(head.origin, HeaderLookup::Absent) {
+            cors::expose(parts, &mut answer);
+        }
         answer
     }
 
+    async fn route_and_serve<B>(
+        &self,
+        parts: &Parts,
+        head: &Head<'_>,
+        body: B,
+    ) -> Result<Answer, Answer>
+    where
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let route = self.route(parts, head)?;
+        let token = self.authorize(parts).await?;
+        let post = Post::new(&self.endpoint, parts, head, token);
+        self.endpoint.node.join(&self.endpoint);
+        // A connection keeps room for this future as long as it lives, so what is rare is boxed when it happens.
+        match route {
+            Route::Post => {
+                guard::check_content(head)?;
+                guard::check_accept_both(head)?;
+                let message = self.read(body).await?;
+                Ok(message::serve(&post, &message).await)
+            }
+            Route::Get => Ok(Box::pin(streams::get(&post)).await),
+            Route::Delete => Ok(Box::pin(streams::delete(&post)).await),
+            Route::OpenStream => {
+                let token = post.auth.clone().unwrap_or_default();
+                Box::pin(http_with_sse::open(&self.endpoint, head, token)).await
+            }
+            Route::StreamMessage => {
+                guard::check_content(head)?;
+                let message = self.read(body).await?;
+                Box::pin(http_with_sse::take(&post, &message)).await
+            }
+        }
+    }
+
     /// Refuses what nobody may have.
-    fn check(&self, parts: &Parts) -> Result<(), Answer> {
-        guard::check_head(parts, &self.endpoint.options.limits)?;
-        self.endpoint.guard.check_names(parts, self.local_address)
+    fn check(&self, parts: &Parts, head: &Head<'_>) -> Result<(), Answer> {
+        guard::check_head(head, &self.endpoint.options.limits)?;
+        let guard = &self.endpoint.guard;
+        guard.check_names(parts, head, self.local_address)
     }
 
     /// A document that anybody may read.
@@ -165,31 +195,27 @@ impl HttpService {
     }
 
     /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
-    async fn authorize(&self, parts: &mut Parts) -> Result<(), Answer> {
+    async fn authorize(&self, parts: &Parts) -> Result<Option<Arc<TokenInfo>>, Answer> {
         let Some(authorizer) = &self.endpoint.options.authorizer else {
-            return Ok(());
+            return Ok(parts.extensions.get::<TokenInfo>().cloned().map(Arc::new));
         };
-        parts.extensions.remove::<TokenInfo>();
-        let head = &*parts;
-        let asking = CatchPanic::new(async { authorizer.authorize(head).await });
+        let asking = CatchPanic::new(async { authorizer.authorize(parts).await });
         let deadline = self.endpoint.options.limits.authorization_deadline;
-        let token = match tokio::time::timeout(deadline, asking).await {
-            Ok(Ok(Ok(token))) => token,
-            Ok(Ok(Err(refusal))) => return Err(refusal.answer(ResponseId::Absent)),
-            Ok(Err(_)) => return Err(authorizer::failed()),
+        match Box::pin(tokio::time::timeout(deadline, asking)).await {
+            Ok(Ok(Ok(token))) => Ok(Some(Arc::new(token))),
+            Ok(Ok(Err(refusal))) => Err(refusal.answer(ResponseId::Absent)),
+            Ok(Err(_)) => Err(authorizer::failed()),
             Err(_) => {
                 tracing::error!("verifying an access token takes too long");
-                return Err(answer::unavailable(
+                Err(answer::unavailable(
                     "the access token could not be verified in time",
-                ));
+                ))
             }
-        };
-        parts.extensions.insert(token);
-        Ok(())
+        }
     }
 
     /// Finds out what is wanted.
-    fn route(&self, parts: &Parts) -> Result<Route, Answer> {
+    fn route(&self, parts: &Parts, head: &Head<'_>) -> Result<Route, Answer> {
         let options = &self.endpoint.options;
         let path = Path::of(parts.uri.path(), options).ok_or_else(|| {
             answer::refuse(StatusCode::NOT_FOUND, "there is nothing at this path")
@@ -204,8 +230,8 @@ impl HttpService {
         match (path, &parts.method) {
             (Path::Endpoint, &Method::POST) => Ok(Route::Post),
             (Path::Endpoint, method) => {
-                let keeps_sessions =
-                    self.endpoint.keeps_sessions() && !guard::names_modern(&parts.headers);
+                let names_modern = admit::header_era(&head.routing) == Some(Era::Modern);
+                let keeps_sessions = self.endpoint.keeps_sessions() && !names_modern;
                 match *method {
                     Method::GET if keeps_sessions => Ok(Route::Get),
                     Method::DELETE if keeps_sessions => Ok(Route::Delete),
@@ -220,24 +246,6 @@ impl HttpService {
         }
     }
 
-    async fn post<B>(&self, parts: &Parts, body: B) -> Answer
-    where
-        B: Body,
-        B::Error: Into<Box<dyn StdError + Send + Sync>>,
-    {
-        let checked = guard::check_content(&parts.headers)
-            .and_then(|()| guard::check_accept_both(&parts.headers));
-        if let Err(answer) = checked {
-            return answer;
-        }
-        let message = match self.read(body).await {
-            Ok(message) => message,
-            Err(answer) => return answer,
-        };
-        self.endpoint.node.join(&self.endpoint);
-        message::serve(&self.endpoint, parts, token(parts), &message).await
-    }
-
     async fn read<B>(&self, body: B) -> Result<Bytes, Answer>
     where
         B: Body,
@@ -247,27 +255,6 @@ impl HttpService {
         incoming::read(body, limits.body_bytes, limits.body_deadline)
             .await
             .map_err(|unread| refuse_unread(&unread, limits.body_bytes))
-    }
-
-    async fn open_stream(&self, parts: &Parts) -> Result<Answer, Answer> {
-        self.endpoint.node.join(&self.endpoint);
-        let token = token(parts).unwrap_or_default();
-        http_with_sse::open(&self.endpoint, &parts.headers, token).await
-    }
-
-    async fn stream_message<B>(&self, parts: &Parts, body: B) -> Result<Answer, Answer>
-    where
-        B: Body,
-        B::Error: Into<Box<dyn StdError + Send + Sync>>,
-    {
-        guard::check_content(&parts.headers)?;
-        let message = self.read(body).await?;
-        http_with_sse::take(&self.received(parts), &message).await
-    }
-
-    fn received<'a>(&'a self, parts: &'a Parts) -> Post<'a> {
-        self.endpoint.node.join(&self.endpoint);
-        Post::new(&self.endpoint, parts, token(parts))
     }
 }
 
@@ -297,10 +284,6 @@ impl Path {
             _ => None,
         }
     }
-}
-
-fn token(parts: &Parts) -> Option<Arc<TokenInfo>> {
-    parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
 }
 
 pub(super) fn refuse_unread(unread: &Unread, limit: usize) -> Answer {

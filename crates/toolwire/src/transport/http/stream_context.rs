@@ -103,7 +103,7 @@ impl HttpStreamContext {
 
 impl TransportContext for HttpStreamContext {
     fn notify(&self, notice: Notice) {
-        self.queue.notify(&notice.notification, notice.kind);
+        self.queue.push(notice.kind, notice.message);
     }
 
     fn request(

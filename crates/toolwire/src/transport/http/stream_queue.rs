@@ -62,17 +62,22 @@ impl StreamQueue {
 
     /// Takes every message and appends it as an event without an id.
     pub(crate) fn take_events(&self, out: &mut Vec<u8>) {
-        if let Some(outbox) = &mut self.lock().outbox {
+        if let Some(mut outbox) = self.take_outbox() {
             outbox.pop_all_into(out, write_event);
         }
     }
 
     /// Takes every message.
     pub(crate) fn take(&self) -> Vec<Outgoing> {
-        match &mut self.lock().outbox {
-            Some(outbox) => std::iter::from_fn(|| outbox.pop()).collect(),
+        match self.take_outbox() {
+            Some(mut outbox) => std::iter::from_fn(|| outbox.pop()).collect(),
             None => Vec::new(),
         }
+    }
+
+    /// The queue goes with its messages: most streams are silent most of the time, and then need none.
+    fn take_outbox(&self) -> Option<Box<Outbox>> {
+        self.lock().outbox.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -12,7 +12,7 @@ use toolwire_proto::requests::Overloaded;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::engine::exchange::encode_error;
+use crate::engine::exchange::{EncodedAnswer, encode_error};
 use crate::transport::batch::array;
 use crate::transport::http::answer::{self, Answer, Finished};
 use crate::transport::http::legacy::requests::{self, Started};
@@ -31,7 +31,7 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
     let keeps_sessions = post.endpoint.options.legacy == LegacyMode::Sessions;
     let version = match &standing {
         Standing::Session(session) => session.state.version(),
-        Standing::None | Standing::Unknown => admit::batch_version(&post.headers),
+        Standing::None | Standing::Unknown => admit::batch_version(&post.head.routing),
     };
     let served = version.filter(|version| post.snapshot.supported.contains(*version));
     if !served.is_some_and(VersionFeatures::allows_batch)
@@ -70,11 +70,16 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
     }
     let work = Work::Other(Box::pin(async move {
         while let Some(finished) = running.join_next().await {
-            answers.extend(finished.ok().flatten().map(|finished| finished.message));
+            answers.extend(
+                finished
+                    .ok()
+                    .flatten()
+                    .map(|finished| finished.message.into_bytes()),
+            );
         }
         (!answers.is_empty()).then(|| Finished {
             status: StatusCode::OK,
-            message: array(&answers),
+            message: EncodedAnswer::Whole(array(&answers)),
         })
     }));
     // Each request of the batch has a slot of its own.
@@ -127,14 +132,14 @@ impl Batch<'_> {
             .admit(request)
             .and_then(|admitted| match &self.standing {
                 Standing::Session(session) => {
-                    requests::start_in_session(self.post, session, &self.context, admitted)
+                    requests::start_in_session(self.post, session, &self.context, &admitted)
                 }
                 Standing::None | Standing::Unknown => {
-                    Ok(requests::start_alone(self.post, &self.context, admitted))
+                    Ok(requests::start_alone(self.post, &self.context, &admitted))
                 }
             });
         match started {
-            Ok(Started::Answered(finished)) => self.answers.push(finished.message),
+            Ok(Started::Answered(finished)) => self.answers.push(finished.message.into_bytes()),
             Ok(Started::Running(work)) => match self.post.endpoint.requests.take() {
                 Some(slot) => drop(self.running.spawn(async move {
                     let finished = work.finish().await;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use toolwire_proto::admit::{self, Facts};
 use toolwire_proto::envelope::{Envelope, RequestEnvelope};
 use toolwire_proto::features::HTTP_WITH_SSE;
@@ -28,6 +28,7 @@ use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::endpoint::{Endpoint, random_name};
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::guard;
+use crate::transport::http::head::Head;
 use crate::transport::http::legacy::open_streams::{NotTaken, Place};
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::post::Post;
@@ -45,10 +46,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// Opens a stream.
 pub(crate) async fn open(
     endpoint: &Arc<Endpoint>,
-    headers: &HeaderMap,
+    head: &Head<'_>,
     token: Arc<TokenInfo>,
 ) -> Result<Answer, Answer> {
-    guard::check_accept_events(headers)?;
+    guard::check_accept_events(head)?;
     let slot = endpoint.stream_slot()?;
     let options = &endpoint.options;
     let id = random_name("", 32).map_err(|error| answer::store_failed(&error))?;

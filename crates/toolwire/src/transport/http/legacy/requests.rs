@@ -37,20 +37,20 @@ const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
 pub(crate) const ANSWER_STREAM: &str = "p";
 
 /// Answers `initialize` and opens a session; a failed one leaves nothing behind.
-pub(crate) async fn open_session(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
+pub(crate) async fn open_session(post: &Post<'_>, admitted: &Admitted<'_>) -> Answer {
     let endpoint = post.endpoint;
     let id = admitted.id.clone();
     let state = Arc::new(ConnectionState::new());
     let outcome = initialize(post, admitted, &state);
     let record = match (&outcome, state.to_record()) {
         (Ok(_), Some(record)) => record,
-        _ => return immediate(&id, &outcome),
+        _ => return immediate(&id, outcome),
     };
     let session = match endpoint.open_session(&post.principal(), record).await {
         Ok(session) => session,
         Err(error) => return answer::store_failed(&error),
     };
-    let mut answer = immediate(&id, &outcome);
+    let mut answer = immediate(&id, outcome);
     match HeaderValue::try_from(session) {
         Ok(session) => drop(answer.headers_mut().insert(SESSION_ID, session)),
         Err(_) => tracing::error!("the name of a session cannot be sent"),
@@ -59,11 +59,11 @@ pub(crate) async fn open_session(post: &Post<'_>, admitted: Admitted<'_>) -> Ans
 }
 
 /// Serves a request that stands alone: nothing is known about its client, and nothing is remembered.
-pub(crate) async fn serve_alone(post: &Post<'_>, admitted: Admitted<'_>) -> Answer {
+pub(crate) async fn serve_alone(post: &Post<'_>, admitted: &Admitted<'_>) -> Answer {
     let endpoint = post.endpoint;
     if admitted.method.name() == "initialize" {
         let (id, state) = (admitted.id.clone(), Arc::default());
-        return immediate(&id, &initialize(post, admitted, &state));
+        return immediate(&id, initialize(post, admitted, &state));
     }
     let slot = match endpoint.request_slot() {
         Ok(slot) => slot,
@@ -82,7 +82,7 @@ pub(crate) async fn serve_alone(post: &Post<'_>, admitted: Admitted<'_>) -> Answ
 pub(crate) async fn serve_in_session(
     post: &Post<'_>,
     session: Arc<LiveSession>,
-    admitted: Admitted<'_>,
+    admitted: &Admitted<'_>,
 ) -> Answer {
     let endpoint = post.endpoint;
     let slot = match endpoint.request_slot() {
@@ -129,16 +129,16 @@ pub(crate) enum Started {
 pub(crate) fn start_alone(
     post: &Post<'_>,
     context: &Arc<HttpStreamContext>,
-    admitted: Admitted<'_>,
+    admitted: &Admitted<'_>,
 ) -> Started {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let transport = Arc::clone(context) as Arc<dyn TransportContext>;
     let opened = server.open(admitted, transport, None);
     match opened.map(|exchange| server.dispatch(exchange)) {
-        Ok(Dispatch::Now(outcome)) => Started::Answered(Finished::new(&id, era, &outcome)),
+        Ok(Dispatch::Now(outcome)) => Started::Answered(Finished::new(&id, era, outcome)),
         Ok(Dispatch::Later(future)) => Started::Running(Work::One { id, era, future }),
-        Err(error) => Started::Answered(Finished::new(&id, era, &Err(error))),
+        Err(error) => Started::Answered(Finished::new(&id, era, Err(error))),
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn start_in_session(
     post: &Post<'_>,
     session: &Arc<LiveSession>,
     context: &Arc<HttpStreamContext>,
-    admitted: Admitted<'_>,
+    admitted: &Admitted<'_>,
 ) -> Result<Started, ErrorObject> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
@@ -164,9 +164,9 @@ pub(crate) fn start_in_session(
     let opened = server.open(admitted, transport, Some(cancellation.clone()));
     let future = match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => {
-            return Ok(Started::Answered(Finished::new(&id, era, &outcome)));
+            return Ok(Started::Answered(Finished::new(&id, era, outcome)));
         }
-        Err(error) => return Ok(Started::Answered(Finished::new(&id, era, &Err(error)))),
+        Err(error) => return Ok(Started::Answered(Finished::new(&id, era, Err(error)))),
         Ok(Dispatch::Later(future)) => future,
     };
     let key = session.state.begin(&id, cancellable, &cancellation, size)?;
@@ -183,7 +183,7 @@ pub(crate) fn start_in_session(
         let may_send = place.leave();
         outcome
             .filter(|_| may_send)
-            .map(|outcome| Finished::new(&id, era, &outcome))
+            .map(|outcome| Finished::new(&id, era, outcome))
     }))))
 }
 
@@ -291,13 +291,13 @@ async fn pump(
         let Some(Some(finished)) = finished else {
             continue;
         };
-        let entry = LogEntry::Last(finished.message.into());
+        let entry = LogEntry::Last(finished.message.into_bytes().into());
         endpoint.append(&session, &control, entry).await;
         return;
     }
 }
 
-fn initialize(post: &Post<'_>, admitted: Admitted<'_>, state: &Arc<ConnectionState>) -> Outcome {
+fn initialize(post: &Post<'_>, admitted: &Admitted<'_>, state: &Arc<ConnectionState>) -> Outcome {
     let server = &post.endpoint.server;
     let context = post.context(Peer::Transient(Arc::clone(state)));
     let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
@@ -307,7 +307,7 @@ fn initialize(post: &Post<'_>, admitted: Admitted<'_>, state: &Arc<ConnectionSta
     }
 }
 
-fn immediate(id: &RequestId, outcome: &Outcome) -> Answer {
+fn immediate(id: &RequestId, outcome: Outcome) -> Answer {
     answer::finished(Some(Finished::new(id, Era::Legacy, outcome)))
 }
 

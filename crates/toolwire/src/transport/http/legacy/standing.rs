@@ -6,7 +6,7 @@ use http::StatusCode;
 use toolwire_proto::http::is_session_id;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::transport::http::answer::{self, Answer, SESSION_ID};
+use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::guard;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::options::LegacyMode;
@@ -44,12 +44,12 @@ impl Post<'_> {
         if self.endpoint.options.legacy != LegacyMode::Sessions || self.names_modern() {
             return Ok(Standing::None);
         }
-        let id = match guard::text(&self.parts.headers, &SESSION_ID) {
+        let id = match guard::text(self.head.session_id) {
             Ok(None) => return Ok(Standing::None),
             Ok(Some(id)) if is_session_id(id) => id,
             Ok(Some(_)) | Err(()) => return Ok(Standing::Unknown),
         };
-        match self.endpoint.session(id, &self.principal()).await {
+        match Box::pin(self.endpoint.session(id, &self.principal())).await {
             Ok(Some(session)) => Ok(Standing::Session(session)),
             Ok(None) => Ok(Standing::Unknown),
             Err(error) => Err(answer::store_failed(&error)),

@@ -29,8 +29,7 @@ const PUSH_STREAM: &str = "g";
 
 /// Opens a stream for whatever the server has to say, or resumes any stream.
 pub(crate) async fn get(post: &Post<'_>) -> Answer {
-    let headers = &post.parts.headers;
-    if let Err(answer) = guard::check_accept_events(headers) {
+    if let Err(answer) = guard::check_accept_events(post.head) {
         return answer;
     }
     let session = match post.session().await {
@@ -38,7 +37,7 @@ pub(crate) async fn get(post: &Post<'_>) -> Answer {
         Err(answer) => return answer,
     };
     let token_end = token_end::of(post.auth.as_deref());
-    let outcome = match guard::text(headers, &LAST_EVENT_ID) {
+    let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
         Ok(None) => open(post.endpoint, session, token_end).await,
         Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
         Err(()) => Err(unknown_event()),

@@ -1,14 +1,15 @@
-//! A client that begins a request must finish its head in time.
+//! A client that begins a request must finish its head in time, and may rest between requests for a while.
 //!
-//! The clock runs from the opening of a connection to its first request, and later from the first byte of each next one:
-//! a connection that rests between requests is not late. hyper's own timer cannot tell the two apart, so it bounds the
-//! rest. On HTTP/2 only the preface is timed; what follows are frames, and hyper looks after those.
+//! The clock runs from the opening of a connection to its first request, and later from the first byte of each next one;
+//! between requests another clock runs. hyper's own timer cannot tell the two apart, and is made anew for each request;
+//! here one timer serves a connection all its life. On HTTP/2 only the preface is timed; what follows are frames, and
+//! hyper looks after those.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -58,14 +59,38 @@ impl Drop for RequestInProgress {
 #[derive(Debug)]
 pub(super) struct HeadDeadline<S> {
     stream: S,
-    patience: Duration,
+    patience: Patience,
     requests: Arc<Requests>,
     /// The first bytes of the connection, until the version is known.
     opening: [u8; HTTP2.len()],
     received: usize,
     awaited: Option<Awaited>,
-    /// Made when somebody really has to wait, and then kept.
+    rest: Option<Rest>,
+    /// Made when somebody really has to wait, and then kept. It may be set too early, and is set again when it fires.
     timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// How long a connection may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// For the head of a request.
+    pub(super) head: Duration,
+    /// Until the next request.
+    pub(super) rest: Duration,
+}
+
+/// A pause between requests.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    deadline: Instant,
+    /// How many requests had begun before it.
+    after: u64,
+}
+
+/// What has taken too long.
+enum Late {
+    Head,
+    NextRequest,
 }
 
 /// A head that has begun.
@@ -77,7 +102,7 @@ struct Awaited {
 }
 
 impl<S> HeadDeadline<S> {
-    pub(super) fn new(stream: S, patience: Duration, requests: Arc<Requests>) -> Self {
+    pub(super) fn new(stream: S, patience: Patience, requests: Arc<Requests>) -> Self {
         Self {
             stream,
             patience,
@@ -85,9 +110,10 @@ impl<S> HeadDeadline<S> {
             opening: [0; HTTP2.len()],
             received: 0,
             awaited: Some(Awaited {
-                deadline: Instant::now() + patience,
+                deadline: Instant::now() + patience.head,
                 after: 0,
             }),
+            rest: None,
             timer: None,
         }
     }
@@ -108,7 +134,7 @@ impl<S> HeadDeadline<S> {
         self.forget_what_came();
         if self.awaited.is_none() && !bytes.is_empty() && self.requests.is_resting() {
             self.awaited = Some(Awaited {
-                deadline: Instant::now() + self.patience,
+                deadline: Instant::now() + self.patience.head,
                 after: self.requests.begun(),
             });
         }
@@ -120,19 +146,44 @@ impl<S> HeadDeadline<S> {
         self.awaited = self.awaited.filter(|awaited| awaited.after == begun);
     }
 
-    /// Ready when a head is late.
-    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    /// Ready when something takes too long.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Late> {
         self.forget_what_came();
-        let Some(awaited) = self.awaited else {
-            return Poll::Pending;
+        let (deadline, late) = match self.awaited {
+            Some(awaited) => (awaited.deadline, Late::Head),
+            None if self.requests.is_resting() && self.opening != HTTP2 => {
+                (self.rest_deadline(), Late::NextRequest)
+            }
+            None => return Poll::Pending,
         };
         let timer = self
             .timer
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(awaited.deadline)));
-        if timer.deadline() != awaited.deadline {
-            timer.as_mut().reset(awaited.deadline);
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if timer.deadline() > deadline {
+            timer.as_mut().reset(deadline);
         }
-        timer.as_mut().poll(context)
+        loop {
+            ready!(timer.as_mut().poll(context));
+            if timer.deadline() >= deadline {
+                return Poll::Ready(late);
+            }
+            // It was set for something that has come since.
+            timer.as_mut().reset(deadline);
+        }
+    }
+
+    /// Until when the pause that is now may last.
+    fn rest_deadline(&mut self) -> Instant {
+        let after = self.requests.begun();
+        let rest = match self.rest {
+            Some(rest) if rest.after == after => rest,
+            _ => Rest {
+                deadline: Instant::now() + self.patience.rest,
+                after,
+            },
+        };
+        self.rest = Some(rest);
+        rest.deadline
     }
 }
 
@@ -148,9 +199,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadDeadline<S> {
             self.on_bytes(&buffer.filled()[before..]);
             return outcome;
         }
-        self.poll_late(context).map(|()| {
-            let refusal = "the client did not finish the head of its request in time";
-            Err(io::Error::new(io::ErrorKind::TimedOut, refusal))
+        self.poll_late(context).map(|late| match late {
+            Late::Head => {
+                let refusal = "the client did not finish the head of its request in time";
+                Err(io::Error::new(io::ErrorKind::TimedOut, refusal))
+            }
+            // To hyper, it is as if the client had closed the connection.
+            Late::NextRequest => Ok(()),
         })
     }
 }
@@ -192,11 +247,19 @@ mod tests {
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(10);
+    const REST: Duration = Duration::from_secs(70);
 
     fn pair() -> (HeadDeadline<DuplexStream>, Arc<Requests>, DuplexStream) {
         let (near, far) = tokio::io::duplex(64);
         let requests = Arc::new(Requests::default());
-        let stream = HeadDeadline::new(near, PATIENCE, Arc::clone(&requests));
+        let stream = HeadDeadline::new(
+            near,
+            Patience {
+                head: PATIENCE,
+                rest: REST,
+            },
+            Arc::clone(&requests),
+        );
         (stream, requests, far)
     }
 
@@ -213,6 +276,13 @@ mod tests {
         let error = patient.await.ok()?.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         Some(began.elapsed())
+    }
+
+    /// The next request does not come: after how long does the connection end?
+    async fn closed_after(stream: &mut HeadDeadline<DuplexStream>) -> Duration {
+        let began = Instant::now();
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+        began.elapsed()
     }
 
     #[tokio::test(start_paused = true)]
@@ -245,18 +315,36 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn neither_work_nor_rest_is_late() {
-        let (mut stream, requests, mut far) = pair();
-        says(&mut far, &mut stream, "POST a").await;
-        let working = requests.begin();
-        says(&mut far, &mut stream, "its body").await;
-        drop(working);
-        assert_eq!(given_up_after(stream).await, None, "at rest");
+    async fn work_is_not_late() {
         let (mut stream, requests, mut far) = pair();
         says(&mut far, &mut stream, "POST a").await;
         let _working = requests.begin();
         says(&mut far, &mut stream, "the next head").await;
-        assert_eq!(given_up_after(stream).await, None, "at work");
+        assert_eq!(given_up_after(stream).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rest_has_an_end_of_its_own() {
+        let (mut stream, requests, mut far) = pair();
+        says(&mut far, &mut stream, "POST a").await;
+        let working = requests.begin();
+        says(&mut far, &mut stream, "its body").await;
+        tokio::time::sleep(5 * REST).await;
+        drop(working);
+        assert_eq!(closed_after(&mut stream).await, REST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_request_lets_the_connection_rest_anew() {
+        let (mut stream, requests, mut far) = pair();
+        for _ in 0..5 {
+            says(&mut far, &mut stream, "POST a").await;
+            drop(requests.begin());
+            // Somebody waits for the next request, but not long enough to be turned away.
+            let waiting = tokio::time::timeout(REST - PATIENCE, stream.read_u8());
+            waiting.await.unwrap_err();
+        }
+        assert_eq!(closed_after(&mut stream).await, PATIENCE);
     }
 
     #[tokio::test(start_paused = true)]

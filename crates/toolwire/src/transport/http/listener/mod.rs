@@ -4,6 +4,7 @@ mod accept;
 mod connection;
 mod connections;
 pub(super) mod head_deadline;
+mod preface;
 mod signals;
 mod stall;
 #[cfg(feature = "tls")]
@@ -12,6 +13,7 @@ pub mod tls;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, ToSocketAddrs};
@@ -49,7 +51,7 @@ pub struct HttpListener {
     local_address: SocketAddr,
     server: Server,
     service: HttpService,
-    setup: Setup,
+    setup: Arc<Setup>,
     url: String,
     signals: bool,
     drain: Duration,
@@ -98,7 +100,7 @@ impl HttpListener {
             local_address,
             signals: options.signals,
             drain: options.limits.drain,
-            setup,
+            setup: Arc::new(setup),
             service: HttpService::new(server.clone(), options),
             server,
         })
@@ -151,7 +153,7 @@ impl HttpListener {
                     break;
                 }
                 (socket, address) = accept(&self.listener, &mut backoff) => {
-                    let (setup, service) = (self.setup.clone(), self.service.clone());
+                    let (setup, service) = (Arc::clone(&self.setup), self.service.clone());
                     connections.start(|leave| setup.serve(socket, address, service, leave));
                 }
                 Some(()) = connections.next_ended() => {}
