@@ -230,7 +230,7 @@ impl Opening<'_> {
         patience: Duration,
     ) -> Result<RawJson, Error> {
         let mirrored = match version.has_routing_headers() {
-            true => routing_headers(method, params.as_raw_value()).0,
+            true => routing_headers(method, Some(params.as_raw_value())).0,
             false => Vec::new(),
         };
         let request = OutgoingRequest {

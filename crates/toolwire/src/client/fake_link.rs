@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use toolwire_proto::envelope::Envelope;
+use toolwire_proto::mirrored_headers::MirroredHeader;
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ProtocolVersion};
@@ -22,7 +23,7 @@ pub(crate) struct Sent {
     pub(crate) method: String,
     /// Without `_meta`.
     pub(crate) params: Value,
-    pub(crate) mirrored: Vec<(String, String)>,
+    pub(crate) mirrored: Vec<MirroredHeader>,
 }
 
 type Respond = Box<dyn Fn(&FakeServer, &Sent) -> Result<Value, ErrorObject> + Send + Sync>;

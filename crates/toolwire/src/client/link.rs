@@ -8,16 +8,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+use toolwire_proto::mirrored_headers::MirroredHeader;
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::requests;
 use toolwire_types::{
-    CancelledNotificationParams, ErrorObject, ProtocolVersion, RawJson, RequestId,
+    CancelledNotificationParams, ErrorObject, ProtocolVersion, RawJson, RequestId, json,
 };
 
 use crate::client::inbox::Inbox;
 use crate::client::send::{encode_notification, trace_wire};
 use crate::engine::BoxFuture;
 use crate::error::Error;
+
+/// What a request has around its method and its parameters, with an id of up to 19 digits.
+const ENVELOPE_BYTES: usize = 64;
 
 /// What a server answered: the result, or the error it names.
 pub(crate) type Answer = Result<RawJson, ErrorObject>;
@@ -36,7 +40,7 @@ pub(crate) struct OutgoingRequest {
     /// The revision it is sent in.
     pub(crate) version: ProtocolVersion,
     /// Headers that repeat parts of the body, on HTTP in the modern era: names and encoded values.
-    pub(crate) mirrored: Vec<(String, String)>,
+    pub(crate) mirrored: Vec<MirroredHeader>,
 }
 
 impl OutgoingRequest {
@@ -51,13 +55,15 @@ impl OutgoingRequest {
             params: Option<&'a RawJson>,
         }
 
-        let message = Message {
+        let envelope = Message {
             jsonrpc: "2.0",
             id: &self.id,
             method: &self.method,
             params: self.params.as_ref(),
         };
-        let message = serde_json::to_vec(&message).expect("a request always serialises");
+        let params = self.params.as_ref().map_or(0, |params| params.get().len());
+        let mut message = Vec::with_capacity(ENVELOPE_BYTES + self.method.len() + params);
+        json::write(&mut message, &envelope).expect("a request always serialises");
         trace_wire("sent", &message);
         message
     }

@@ -224,7 +224,7 @@ impl Keeping {
             .meta
             .params(Some(&params), &Meta::new())
             .expect("the parameters are an object");
-        let mirrored = match client.mirrored("subscriptions/listen", &sent) {
+        let mirrored = match client.mirrored("subscriptions/listen", Some(&params)) {
             Ok(mirrored) => mirrored,
             Err(error) => return (Err(error), heard),
         };

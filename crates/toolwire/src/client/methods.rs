@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_types::{
-    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionArgument, CompletionReference, DiscoverResult, EmptyResult, GetPromptRequestParams,
-    GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, LoggingLevel, Prompt, RawJson, ReadResourceRequestParams, ReadResourceResult,
-    Resource, ResourceTemplate, Root, SetLevelRequestParams, Tool,
+    CallToolResult, CompleteRequestParams, CompleteResult, CompletionArgument, CompletionReference,
+    DiscoverResult, EmptyResult, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Prompt,
+    RawJson, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, Root,
+    SetLevelRequestParams, Tool, json,
 };
 
 use crate::client::Client;
@@ -28,14 +28,7 @@ impl Client {
         arguments: impl Serialize,
     ) -> Call<CallToolResult> {
         let name = name.into();
-        let params = encode(&arguments, "the arguments").map(|arguments| {
-            let params = CallToolRequestParams::new(name.as_str());
-            match arguments.is_null() {
-                true => params,
-                false => params.with_arguments(arguments),
-            }
-        });
-        let params = params.and_then(|params| encode(&params, "the parameters").map(Some));
+        let params = call_params(&name, &arguments).map(Some);
         Call::new(self, "tools/call", params, move |client, result| {
             let result: CallToolResult = decode("tools/call", &result)?;
             client.check_output(&name, &result)?;
@@ -228,6 +221,23 @@ impl Client {
     }
 }
 
+/// The parameters of `tools/call`, written in one go. Arguments that come to nothing are left out.
+fn call_params(tool: &str, arguments: &impl Serialize) -> Result<RawJson, Error> {
+    let mut text = Vec::with_capacity(256);
+    text.extend_from_slice(b"{\"name\":");
+    json::write_text(&mut text, tool);
+    let named = text.len();
+    text.extend_from_slice(b",\"arguments\":");
+    let begun = text.len();
+    json::write(&mut text, arguments).map_err(|error| unwritable("the arguments", error))?;
+    if text[begun..] == *b"null" {
+        text.truncate(named);
+    }
+    text.push(b'}');
+    let text = String::from_utf8(text).expect("JSON is written in whole characters");
+    Ok(json::checked_raw_box(text).into())
+}
+
 fn page(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
     match cursor {
         Some(cursor) => Ok(Some(json!({ "cursor": cursor }).into())),
@@ -236,9 +246,11 @@ fn page(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
 }
 
 fn encode(value: &impl Serialize, what: &str) -> Result<RawJson, Error> {
-    RawJson::from_serialize(value).map_err(|error| {
-        Error::refused(format!("{what} cannot be written as JSON")).with_source(error)
-    })
+    RawJson::from_serialize(value).map_err(|error| unwritable(what, error))
+}
+
+fn unwritable(what: &str, error: serde_json::Error) -> Error {
+    Error::refused(format!("{what} cannot be written as JSON")).with_source(error)
 }
 
 fn decode<T: DeserializeOwned>(method: &str, result: &RawJson) -> Result<T, Error> {

@@ -32,11 +32,12 @@ impl Client {
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
         let version = self.version();
-        let looked_up = self
-            .shared
-            .cache
-            .look_up(version, method, params.as_ref(), options.cache)
-            .await;
+        let cache = &self.shared.cache;
+        let looked_up = match cache.is_asked(version, method, options.cache) {
+            // Boxed, as everything that few calls need, so that the others do not carry it around.
+            true => Box::pin(cache.look_up(version, method, params.as_ref(), options.cache)).await,
+            false => Lookup::Uncached,
+        };
         let ticket = match looked_up {
             Lookup::Hit(result) => return Ok(result),
             Lookup::Miss(ticket) => Some(ticket),
@@ -44,18 +45,18 @@ impl Client {
         };
         let round = self.round(method, params.as_ref(), options).await;
         let result = round.inspect_err(|error| {
-            self.shared.cache.refused(method, params.as_ref(), error);
+            cache.refused(method, params.as_ref(), error);
         })?;
         let asked = match self.kind(method, &result)? {
             ResultKind::InputRequired(asked) if !options.leaves_questions => asked,
             _ => {
                 if let Some(ticket) = ticket {
-                    self.shared.cache.keep(ticket, &result).await;
+                    Box::pin(cache.keep(ticket, &result)).await;
                 }
                 return Ok(result);
             }
         };
-        self.answer_questions(method, params, options, asked).await
+        Box::pin(self.answer_questions(method, params, options, asked)).await
     }
 
     /// Repeats a request with answers until the server asks no more. What comes of it is never kept.
@@ -146,12 +147,12 @@ impl Client {
             .is_some_and(|rpc| rpc.code == code::HEADER_MISMATCH);
         if mismatch
             && session.version().has_routing_headers()
-            && self.relist_tools(method, params).await
+            && Box::pin(self.relist_tools(method, params)).await
         {
-            return self.exchange(&session, method, params, options).await;
+            return Box::pin(self.exchange(&session, method, params, options)).await;
         }
-        match self.renewed(&session, &error).await? {
-            Some(session) => self.exchange(&session, method, params, options).await,
+        match Box::pin(self.renewed(&session, &error)).await? {
+            Some(session) => Box::pin(self.exchange(&session, method, params, options)).await,
             None => Err(error),
         }
     }
@@ -160,21 +161,24 @@ impl Client {
         &self,
         session: &Session,
         method: &str,
-        params: Option<&RawJson>,
+        given: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
         let shared = &self.shared;
         let version = session.version();
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let mut meta = self.call_meta(options);
-        let alive = Arc::new(Notify::new());
-        let _progress = options.on_progress.as_ref().map(|tell| {
+        // Signs of life come only to those who listen to progress.
+        let listener = options.on_progress.as_ref();
+        let listener = listener.map(|tell| (tell, Arc::new(Notify::new())));
+        let _progress = listener.as_ref().map(|(tell, alive)| {
             // The id is as unique as a token has to be.
             let token = ProgressToken::from(id);
             meta.insert(meta_key::PROGRESS_TOKEN, RawJson::from_value(&id.into()));
             let routes = &session.inbox.progress;
-            routes.register(token, Arc::clone(tell), Arc::clone(&alive))
+            routes.register(token, Arc::clone(tell), Arc::clone(alive))
         });
+        let alive = listener.as_ref().map(|(_, alive)| &**alive);
         if let Some(level) = options.log_level.or_else(|| self.log_level())
             && version.logs_on_request_only()
         {
@@ -183,10 +187,10 @@ impl Client {
         }
         let params = session
             .meta
-            .params(params, &meta)
+            .params(given, &meta)
             .map_err(|error| Error::refused(format!("{method}: {error}")))?;
         let mirrored = match version.has_routing_headers() {
-            true => self.mirrored(method, &params)?,
+            true => self.mirrored(method, given)?,
             false => Vec::new(),
         };
         let request = OutgoingRequest {
@@ -209,7 +213,7 @@ impl Client {
         // Who waits for an answer of this side, perhaps of a person, cannot go on alone.
         let waits_for_us =
             || session.inbox.is_answering() || shared.config.login_wait.is_going_on();
-        let answer = before_deadline(patience, &alive, waits_for_us, exchange).await?;
+        let answer = before_deadline(patience, alive, waits_for_us, exchange).await?;
         answer.map_err(Error::from)
     }
 
@@ -233,7 +237,7 @@ impl Client {
 /// Waits for an answer as long as there are signs of life, but no longer than the maximum.
 async fn before_deadline(
     patience: Patience,
-    alive: &Notify,
+    alive: Option<&Notify>,
     waits_for_us: impl Fn() -> bool,
     exchange: impl Future<Output = Result<Answer, Error>>,
 ) -> Result<Answer, Error> {
@@ -245,7 +249,7 @@ async fn before_deadline(
         tokio::select! {
             biased;
             answer = &mut exchange => return answer,
-            () = alive.notified() => deadline = after(Instant::now(), patience.idle).min(latest),
+            () = sign_of_life(alive) => deadline = after(Instant::now(), patience.idle).min(latest),
             () = tokio::time::sleep_until(deadline) => {
                 if deadline >= latest || !waits_for_us() {
                     return Err(Error::timeout());
@@ -253,6 +257,14 @@ async fn before_deadline(
                 deadline = after(Instant::now(), patience.idle).min(latest);
             }
         }
+    }
+}
+
+/// Waits for ever when there will be none.
+async fn sign_of_life(alive: Option<&Notify>) {
+    match alive {
+        Some(alive) => alive.notified().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::mirrored_headers::routing_headers;
+use toolwire_proto::mirrored_headers::{MirroredHeader, routing_headers};
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::param_headers::{self, InvalidParamHeader, ParamHeader};
 use toolwire_types::{CallToolResult, ListToolsResult, RawJson, Tool};
@@ -108,28 +108,31 @@ impl Client {
         });
     }
 
-    /// The headers that repeat parts of a request, on transports and in revisions that have them.
+    /// The headers that repeat parts of a request, on transports and in revisions that have them. The parameters may
+    /// be without their metadata.
     ///
     /// # Errors
     /// When an argument that has to be repeated cannot be written as a header.
     pub(crate) fn mirrored(
         &self,
         method: &str,
-        params: &RawJson,
-    ) -> Result<Vec<(String, String)>, Error> {
+        params: Option<&RawJson>,
+    ) -> Result<Vec<MirroredHeader>, Error> {
         // Spec 2026-07-28, server/tools: other transports may ignore the annotations.
         if !matches!(self.shared.dial.channel(), Channel::Http) {
             return Ok(Vec::new());
         }
-        let (mut headers, called) = routing_headers(method, params.as_raw_value());
+        let (mut headers, called) = routing_headers(method, params.map(RawJson::as_raw_value));
         if let Some(called) = called
-            && let Some(tool) = self.shared.tools.get(&called.name)
+            && let Some(tool) = self.shared.tools.get(called.name())
             && !tool.headers.is_empty()
         {
-            let arguments = called.arguments.unwrap_or_else(RawJson::empty_object);
+            let arguments = called.arguments().map(RawJson::from);
+            let arguments = arguments.unwrap_or_else(RawJson::empty_object);
             let mirrored = param_headers::mirror(&tool.headers, &arguments)
-                .map_err(|error| Error::refused(format!("{}: {error}", called.name)))?;
-            headers.extend(mirrored);
+                .map_err(|error| Error::refused(format!("{}: {error}", called.name())))?;
+            let mirrored = mirrored.into_iter();
+            headers.extend(mirrored.map(|(name, value)| (name.into(), value)));
         }
         Ok(headers)
     }
@@ -140,11 +143,11 @@ impl Client {
         let Some(params) = params.filter(|_| method == "tools/call") else {
             return false;
         };
-        let (_, called) = routing_headers(method, params.as_raw_value());
+        let (_, called) = routing_headers(method, Some(params.as_raw_value()));
         let Some(called) = called else {
             return false;
         };
-        let before = self.mirrored(method, params).ok();
+        let before = self.mirrored(method, Some(params)).ok();
         let listed = match self.list_tools().with_cache(CacheMode::Refresh).await {
             Ok(listed) => listed,
             Err(error) => {
@@ -152,8 +155,8 @@ impl Client {
                 return false;
             }
         };
-        let after = self.mirrored(method, params).ok();
-        listed.iter().any(|tool| tool.name == called.name) && before != after
+        let after = self.mirrored(method, Some(params)).ok();
+        listed.iter().any(|tool| tool.name == called.name()) && before != after
     }
 
     /// Checks structured content against the schema its tool announced. Errors of the tool itself have no schema.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use toolwire_proto::cache::{Freshness, may_cache, outdated_by, parse};
+use toolwire_proto::cache::{Freshness, is_cacheable_method, may_cache, outdated_by, parse};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{CacheScope, ProtocolVersion, RawJson, code};
@@ -115,6 +115,14 @@ impl Cache {
         }
     }
 
+    /// Whether answers to this method are looked for and kept at all.
+    pub(crate) fn is_asked(&self, version: ProtocolVersion, method: &str, mode: CacheMode) -> bool {
+        self.store.is_some()
+            && mode != CacheMode::Bypass
+            && version.has_cache_hints()
+            && is_cacheable_method(method)
+    }
+
     /// Looks for an answer before a request is sent.
     pub(crate) async fn look_up(
         self: &Arc<Self>,
@@ -123,9 +131,7 @@ impl Cache {
         params: Option<&RawJson>,
         mode: CacheMode,
     ) -> Lookup {
-        let possible = self.store.is_some()
-            && mode != CacheMode::Bypass
-            && version.has_cache_hints()
+        let possible = self.is_asked(version, method, mode)
             && may_cache(method, params.map(RawJson::as_raw_value));
         let key = possible.then(|| CacheKey::of(&self.server, version, method, params));
         let Some(key) = key.flatten() else {

@@ -29,7 +29,7 @@ fn routed(header: &str) -> Value {
 }
 
 /// What the calls of a tool were sent with, besides the headers every request has.
-fn parameters(sent: &[Sent]) -> Vec<Vec<(String, String)>> {
+fn parameters(sent: &[Sent]) -> Vec<Vec<MirroredHeader>> {
     let calls = sent.iter().filter(|sent| sent.method == "tools/call");
     calls
         .map(|sent| {
@@ -42,8 +42,8 @@ fn parameters(sent: &[Sent]) -> Vec<Vec<(String, String)>> {
         .collect()
 }
 
-fn header(name: &str, value: &str) -> (String, String) {
-    (name.to_owned(), value.to_owned())
+fn header(name: &'static str, value: &str) -> MirroredHeader {
+    (name.into(), value.to_owned())
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What came back for one POST: a message, a stream of them, or a refusal.
 
+use bytes::{Bytes, BytesMut};
 use http::Response;
 use http::header::CONTENT_TYPE;
 use toolwire_proto::envelope::{Envelope, ResponseEnvelope};
@@ -33,7 +34,8 @@ pub(super) enum Body {
 pub(super) async fn sort(response: Response<HttpBody>) -> Result<Body, Error> {
     let status = response.status();
     if !status.is_success() {
-        return Err(refusal(response).await);
+        // Boxed, so that answers to read do not carry it around.
+        return Err(Box::pin(refusal(response)).await);
     }
     // 202 and 204 accept something that wants no answer; a request does.
     if status.as_u16() == 200 {
@@ -90,18 +92,30 @@ pub(super) async fn read_json(
     }
 }
 
-async fn read_whole(mut body: HttpBody, limit: usize) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
+async fn read_whole(mut body: HttpBody, limit: usize) -> Result<Bytes, Error> {
+    // Most answers are one piece, which needs no copy.
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
         let chunk = chunk.map_err(|error| broken_off().with_source(error))?;
-        if bytes.len() + chunk.len() > limit {
+        if first.len().max(whole.len()) + chunk.len() > limit {
             return Err(Error::limit(
                 "the server's answer is over the limit of this client; raise ClientLimits::message_bytes",
             ));
         }
-        bytes.extend_from_slice(&chunk);
+        if first.is_empty() {
+            first = chunk;
+            continue;
+        }
+        if whole.is_empty() {
+            whole.extend_from_slice(&first);
+        }
+        whole.extend_from_slice(&chunk);
     }
-    Ok(bytes)
+    Ok(match whole.is_empty() {
+        true => first,
+        false => whole.freeze(),
+    })
 }
 
 /// The error of an answer that ended too early.

@@ -1,15 +1,10 @@
 //! Makes the connections of the pool: addresses, then a proxy where one is wanted, then TLS.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
 use http::uri::Scheme;
-use hyper_util::rt::TokioIo;
-use tower_service::Service;
-
-use crate::engine::BoxFuture;
 
 use super::HttpFailure;
 use super::addresses::Addresses;
@@ -45,6 +40,11 @@ impl Connector {
     /// The proxy through which a request to this URI goes.
     pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, HttpFailure> {
         self.0.proxies.proxy_for(uri)
+    }
+
+    /// Opens a connection to the server that this URI names.
+    pub(super) async fn connect(&self, uri: &Uri) -> Result<Wire, HttpFailure> {
+        self.0.connect(uri).await
     }
 }
 
@@ -85,20 +85,5 @@ impl Plan {
         self.trust
             .shake_hands(wire, place, protocols, deadline)
             .await
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Wire>;
-    type Error = HttpFailure;
-    type Future = BoxFuture<'static, Result<TokioIo<Wire>, HttpFailure>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), HttpFailure>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let plan = Arc::clone(&self.0);
-        Box::pin(async move { plan.connect(&uri).await.map(TokioIo::new) })
     }
 }

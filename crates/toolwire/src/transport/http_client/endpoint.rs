@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
+use toolwire_proto::header_value;
+use toolwire_types::ProtocolVersion;
 
 use super::redirect;
 use crate::client::http::{HttpBody, HttpClient};
@@ -25,6 +27,13 @@ pub(super) struct Endpoint {
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// How many headers of ours a modern request has.
+const USUAL_HEADERS: usize = 5;
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,16 +74,32 @@ impl Endpoint {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        for (name, value) in &own {
-            request.headers_mut().insert(name, value.clone());
-        }
+        *request.headers_mut() = self.with_users(own);
         request
+    }
+
+    /// Adds the user's headers to the protocol's own.
+    fn with_users(&self, own: HeaderMap) -> HeaderMap {
+        if self.headers.is_empty() {
+            return own;
+        }
+        let mut headers = self.headers.clone();
+        for (name, value) in &own {
+            headers.insert(name, value.clone());
+        }
+        headers
     }
 
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>, Error> {
         self.client.send(request).await.map_err(Error::caused_by)
     }
+}
+
+/// The headers of a request that says which revision it is written in, with room for what every request has.
+pub(super) fn headers_of(version: ProtocolVersion) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
+    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
+    headers
 }
 
 /// Adds a header whose value came from elsewhere.
@@ -83,8 +108,13 @@ impl Endpoint {
 /// When HTTP cannot carry it.
 pub(super) fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {
     let refuse = || Error::refused(format!("{name} cannot be sent as an HTTP header"));
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
     let value = HeaderValue::from_str(value).map_err(|_| refuse())?;
+    let name = match name {
+        // These go with every modern request, and need not be read each time.
+        header_value::METHOD => METHOD,
+        header_value::NAME => NAME,
+        other => HeaderName::from_bytes(other.as_bytes()).map_err(|_| refuse())?,
+    };
     headers.insert(name, value);
     Ok(())
 }
@@ -98,4 +128,20 @@ pub(super) fn put_event_id(headers: &mut HeaderMap, id: &str) -> Result<(), Erro
         .map_err(|_| Error::protocol("the server's event id cannot be sent back in a header"))?;
     headers.insert("last-event-id", value);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_known_are_those_of_the_protocol() {
+        let check = |known: HeaderName, name: &str| {
+            let read = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            assert_eq!(known, read, "{name}");
+        };
+        check(PROTOCOL_VERSION, header_value::PROTOCOL_VERSION);
+        check(METHOD, header_value::METHOD);
+        check(NAME, header_value::NAME);
+    }
 }

@@ -3,42 +3,24 @@
 use std::error::Error as StdError;
 use std::io;
 
-use hyper_util::client::legacy;
-
 use super::place::Place;
 use super::{HttpFailure, HttpStep};
 
 /// No head of an answer came.
-pub(super) fn no_answer(place: &Place, error: legacy::Error) -> HttpFailure {
-    let causes = || causes_of(&error);
-    // What the connector says is the whole story.
-    if let Some(failure) = causes().find_map(|cause| cause.downcast_ref::<HttpFailure>()) {
-        return failure.clone();
-    }
-    if error.is_connect() {
-        return HttpFailure::new(
-            HttpStep::Connect,
-            format!("no connection to {place} became free"),
-        )
-        .with_advice("try again")
-        .with_source(error);
-    }
-    let Some(cause) = causes().find_map(|cause| cause.downcast_ref::<hyper::Error>()) else {
-        return broken(place).with_source(error);
-    };
-    if cause.is_parse() {
+pub(super) fn no_answer(place: &Place, error: hyper::Error) -> HttpFailure {
+    if error.is_parse() {
         let what = format!("what {place} answered is not HTTP as it should be");
         HttpFailure::new(HttpStep::Receive, what)
             .with_advice(
                 "check the port, and whether the server wants https://; its headers may also be too large",
             )
             .with_source(error)
-    } else if cause.is_incomplete_message() {
+    } else if error.is_incomplete_message() {
         let what = format!("{place} closed the connection before it answered");
         HttpFailure::new(HttpStep::Send, what)
             .with_advice("look into the log of the server")
             .with_source(error)
-    } else if cause.is_canceled() {
+    } else if error.is_canceled() {
         // Hyper says this of requests that it hands back unwritten.
         let what = format!("{place} closed the connection before the request was sent");
         HttpFailure::new(HttpStep::Send, what)
@@ -46,14 +28,11 @@ pub(super) fn no_answer(place: &Place, error: legacy::Error) -> HttpFailure {
             .with_source(error)
             .before_arrival()
     } else {
-        broken(place).with_source(error)
+        let what = format!("the connection to {place} broke before an answer came");
+        HttpFailure::new(HttpStep::Send, what)
+            .with_advice("check the network, and look into the log of the server")
+            .with_source(error)
     }
-}
-
-fn broken(place: &Place) -> HttpFailure {
-    let what = format!("the connection to {place} broke before an answer came");
-    HttpFailure::new(HttpStep::Send, what)
-        .with_advice("check the network, and look into the log of the server")
 }
 
 /// The headers of an answer are too large.

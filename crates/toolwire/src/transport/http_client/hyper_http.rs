@@ -1,4 +1,4 @@
-//! HTTP over sockets: hyper's client with a connector of our own.
+//! HTTP over sockets: hyper's connections, with a pool and a connector of our own.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,19 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::PROXY_AUTHORIZATION;
-use http::uri::Scheme;
 use http::{HeaderName, HeaderValue, Request, Response, Uri, Version};
-use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use http_body_util::Full;
 
 use crate::engine::BoxFuture;
 
 use super::addresses::Addresses;
 use super::connector::{Connector, Plan};
 use super::explain;
-use super::place::Place;
+use super::origin::IdleLimits;
+use super::pool::Pool;
+use super::pooled_body::PooledBody;
 use super::proxy::HttpProxies;
 use super::redirect::{self, MAX_REDIRECTS};
 use super::tls::Trust;
@@ -32,10 +30,6 @@ const HEAD_LIMIT: u32 = 64 * 1024;
 /// What a head may have beside the names and values of its headers: its first line, and the bytes between them. Hyper
 /// reads no more than all of it together; it counts in whole reads, so the exact limit is checked here.
 const HEAD_FRAMING: u32 = 8 * 1024;
-
-/// How often an HTTP/2 connection with open streams is asked whether it still lives, and how long it may take to say so.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The HTTP client that comes with toolwire: pooled connections, HTTP/1.1 and HTTP/2, TLS, proxies.
 ///
@@ -60,8 +54,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// ```
 pub struct HyperHttp {
     settings: Settings,
-    connector: Connector,
-    client: Client<Connector, Full<Bytes>>,
+    pool: Pool,
 }
 
 #[derive(Clone, Debug)]
@@ -193,54 +186,29 @@ impl HyperHttp {
             proxies: settings.proxies.rules(),
             trust: settings.trust.clone(),
         });
+        let idle = IdleLimits {
+            time: settings.idle_time,
+            connections: settings.idle_connections,
+        };
         let head_room = settings.head_limit.saturating_add(HEAD_FRAMING);
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(settings.idle_time)
-            .pool_max_idle_per_host(settings.idle_connections)
-            .http1_max_buf_size(head_room as usize)
-            .http2_max_header_list_size(head_room)
-            .http2_keep_alive_interval(PING_INTERVAL)
-            .http2_keep_alive_timeout(PING_TIMEOUT)
-            .build(connector.clone());
         Self {
+            pool: Pool::new(connector, idle, head_room),
             settings,
-            connector,
-            client,
         }
     }
 
     async fn send_once(
         &self,
-        mut request: Request<Full<Bytes>>,
+        request: Request<Full<Bytes>>,
     ) -> Result<Response<HttpBody>, HttpFailure> {
-        let place = Place::of(request.uri())?;
-        if let Some(credentials) = self.proxy_credentials(request.uri())? {
-            request
-                .headers_mut()
-                .insert(PROXY_AUTHORIZATION, credentials);
-        }
-        let answer = match self.client.request(request).await {
-            Ok(answer) => answer,
-            Err(error) => return Err(explain::no_answer(&place, error)),
-        };
+        let origin = self.pool.origin(request.uri())?;
+        let (answer, connection) = self.pool.send(request, &origin).await?;
         let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
         if answer.headers().iter().map(bytes).sum::<usize>() > self.settings.head_limit as usize {
-            return Err(explain::long_head(&place, self.settings.head_limit));
+            return Err(explain::long_head(origin.place(), self.settings.head_limit));
         }
-        Ok(answer.map(|body| {
-            HttpBody::new(body.map_err(move |error| explain::broken_body(&place, error)))
-        }))
-    }
-
-    /// What a proxy wants to see in a request that is not tunnelled.
-    fn proxy_credentials(&self, uri: &Uri) -> Result<Option<HeaderValue>, HttpFailure> {
-        if uri.scheme() != Some(&Scheme::HTTP) {
-            return Ok(None);
-        }
-        let proxy = self.connector.proxy_for(uri)?;
-        Ok(proxy.and_then(|proxy| proxy.credentials().cloned()))
+        let connection = connection.into_exclusive();
+        Ok(answer.map(|body| HttpBody::new(PooledBody::new(body, connection, origin))))
     }
 }
 

@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::header_value;
 use toolwire_types::ProtocolVersion;
 
 use super::answer::{self, Body};
-use super::endpoint::{Endpoint, put};
+use super::endpoint::{Endpoint, headers_of, put};
 use super::event_reader::EventReader;
 use super::session::LegacySession;
 use crate::client::config::ClientLimits;
+use crate::client::http::HttpBody;
 use crate::client::inbox::Inbox;
 use crate::client::intake::Intake;
 use crate::client::link::{Answer, Link, OutgoingRequest};
@@ -43,10 +42,20 @@ impl HttpLink {
         }
     }
 
+    /// Waits for an answer unless this side closes the connection.
+    async fn until_closed(
+        &self,
+        exchange: impl Future<Output = Result<Answer, Error>>,
+    ) -> Result<Answer, Error> {
+        tokio::select! {
+            biased;
+            () = self.session.closed() => Err(Error::closed_because(Closure::by_this_side())),
+            answer = exchange => answer,
+        }
+    }
+
     async fn modern(&self, request: &OutgoingRequest) -> Result<Answer, Error> {
-        let mut headers = HeaderMap::new();
-        let version = request.version.as_str();
-        put(&mut headers, header_value::PROTOCOL_VERSION, version)?;
+        let mut headers = headers_of(request.version);
         for (name, value) in &request.mirrored {
             put(&mut headers, name, value)?;
         }
@@ -54,18 +63,26 @@ impl HttpLink {
         let limit = self.endpoint.message_bytes;
         match answer::sort(response).await? {
             Body::Json(body) => answer::read_json(body, limit, &self.intake, &request.id).await,
-            Body::Events(body) => {
-                let mut events = EventReader::new(body, limit);
-                while let Some(event) = events.next().await? {
-                    let answer = answer::take(&self.intake, event.data.as_bytes(), &request.id)?;
-                    if let Some(answer) = answer {
-                        events.drain();
-                        return Ok(answer);
-                    }
-                }
-                Err(answer::broken_off())
+            // Boxed, so that answers in one piece do not carry it around.
+            Body::Events(body) => Box::pin(self.answer_among(body, request)).await,
+        }
+    }
+
+    /// Reads events until the answer is among them.
+    async fn answer_among(
+        &self,
+        body: HttpBody,
+        request: &OutgoingRequest,
+    ) -> Result<Answer, Error> {
+        let mut events = EventReader::new(body, self.endpoint.message_bytes);
+        while let Some(event) = events.next().await? {
+            let answer = answer::take(&self.intake, event.data.as_bytes(), &request.id)?;
+            if let Some(answer) = answer {
+                events.drain();
+                return Ok(answer);
             }
         }
+        Err(answer::broken_off())
     }
 }
 
@@ -74,19 +91,10 @@ impl Link for HttpLink {
         &'a self,
         request: &'a OutgoingRequest,
     ) -> BoxFuture<'a, Result<Answer, Error>> {
-        Box::pin(async move {
-            let exchange = async {
-                match request.version.disconnect_cancels() {
-                    true => self.modern(request).await,
-                    false => self.session.exchange(request, &self.intake).await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = self.session.closed() => Err(Error::closed_because(Closure::by_this_side())),
-                answer = exchange => answer,
-            }
-        })
+        match request.version.disconnect_cancels() {
+            true => Box::pin(self.until_closed(self.modern(request))),
+            false => Box::pin(self.until_closed(self.session.exchange(request, &self.intake))),
+        }
     }
 
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {

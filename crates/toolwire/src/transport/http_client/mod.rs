@@ -5,6 +5,7 @@
 
 mod addresses;
 mod answer;
+mod connection;
 mod connector;
 mod deadline;
 mod dial;
@@ -14,7 +15,10 @@ mod explain;
 mod http_with_sse;
 mod hyper_http;
 mod link;
+mod origin;
 mod place;
+mod pool;
+mod pooled_body;
 mod proxy;
 mod redirect;
 mod renewal;

@@ -80,7 +80,7 @@ impl<'a> Resuming<'a> {
                 return Ok(false);
             };
             tokio::time::sleep(pause).await;
-            let mut headers = self.session.headers()?;
+            let mut headers = self.session.headers();
             put_event_id(&mut headers, &id)?;
             let response = match self.session.endpoint.events(headers).await {
                 Ok(response) => response,

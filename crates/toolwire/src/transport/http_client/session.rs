@@ -15,7 +15,7 @@ use toolwire_proto::requests::spellings;
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use super::answer::{self, Body};
-use super::endpoint::{Endpoint, put};
+use super::endpoint::{Endpoint, headers_of};
 use super::renewal;
 use super::resuming::Resuming;
 use super::standing;
@@ -163,7 +163,7 @@ impl LegacySession {
         let initializes = request.method == "initialize";
         let headers = match initializes {
             true => HeaderMap::new(),
-            false => self.headers()?,
+            false => self.headers(),
         };
         let response = self.endpoint.post(request.encode(), headers).await?;
         if initializes && response.status().is_success() {
@@ -206,20 +206,14 @@ impl LegacySession {
     }
 
     /// The headers of everything after `initialize`.
-    pub(super) fn headers(&self) -> Result<HeaderMap, Error> {
+    pub(super) fn headers(&self) -> HeaderMap {
         let state = self.state();
-        let mut headers = HeaderMap::new();
+        let version = state.version.filter(|version| version.has_version_header());
+        let mut headers = version.map_or_else(HeaderMap::new, headers_of);
         if let Some(id) = &state.id {
             headers.insert("mcp-session-id", id.clone());
         }
-        if let Some(version) = state.version.filter(|version| version.has_version_header()) {
-            put(
-                &mut headers,
-                header_value::PROTOCOL_VERSION,
-                version.as_str(),
-            )?;
-        }
-        Ok(headers)
+        headers
     }
 
     /// Whether a failure means that the server does not know the session any more.
@@ -288,13 +282,13 @@ impl LegacySession {
 
     /// Ends everything on this side; the headers are those of the `DELETE` that is due.
     fn end(&self) -> Option<HeaderMap> {
-        let headers = self.headers().ok();
+        let headers = self.headers();
         self.ended.cancel();
         let mut state = self.state();
         if let Some(standing) = state.standing.take() {
             standing.abort();
         }
-        state.id.take().and(headers)
+        state.id.take().map(|_| headers)
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -306,7 +300,7 @@ impl SendMessage for Arc<LegacySession> {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
         let session = Self::clone(self);
         Box::pin(async move {
-            let headers = session.headers()?;
+            let headers = session.headers();
             let response = session.endpoint.post(message, headers).await?;
             answer::accepted(response).await
         })

@@ -67,7 +67,7 @@ async fn open(session: &Weak<LegacySession>, last_event_id: Option<&str>) -> Opt
     let session = session.upgrade()?;
     let mut reconnects = Reconnects::new(session.limits.reconnects);
     loop {
-        let mut headers = session.headers().ok()?;
+        let mut headers = session.headers();
         if let Some(id) = last_event_id {
             put_event_id(&mut headers, id).ok()?;
         }

@@ -4,7 +4,6 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -44,16 +43,16 @@ impl Wire {
             ..self
         }
     }
-}
 
-impl Connection for Wire {
-    fn connected(&self) -> Connected {
-        let connected = Connected::new().proxy(self.proxied);
+    pub(super) fn is_proxied(&self) -> bool {
+        self.proxied
+    }
+
+    /// Whether the server chose HTTP/2 in the TLS handshake.
+    pub(super) fn chose_http2(&self) -> bool {
         match &self.layer {
-            Layer::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                connected.negotiated_h2()
-            }
-            _ => connected,
+            Layer::Plain(_) => false,
+            Layer::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
         }
     }
 }

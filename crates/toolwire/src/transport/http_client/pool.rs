@@ -1,0 +1,138 @@
+//! Connections to servers: those that wait are used again, others are opened.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+
+use super::HttpFailure;
+use super::connection::Connection;
+use super::connector::Connector;
+use super::explain;
+use super::origin::{IdleLimits, Origin};
+
+/// All connections of one client.
+pub(super) struct Pool {
+    connector: Connector,
+    limits: IdleLimits,
+    /// How many bytes of a head are read at most, with everything between names and values.
+    head_room: u32,
+    /// Those that have connections. They are few, so comparing is cheaper than hashing.
+    origins: Mutex<Vec<Arc<Origin>>>,
+}
+
+impl Pool {
+    pub(super) fn new(connector: Connector, limits: IdleLimits, head_room: u32) -> Self {
+        Self {
+            connector,
+            limits,
+            head_room,
+            origins: Mutex::default(),
+        }
+    }
+
+    /// The server that a URI names.
+    pub(super) fn origin(&self, uri: &Uri) -> Result<Arc<Origin>, HttpFailure> {
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(origin) = origins.iter().find(|origin| origin.is_of(uri)) {
+            return Ok(Arc::clone(origin));
+        }
+        let origin = Arc::new(Origin::new(uri, &self.connector, self.limits)?);
+        // Only servers with connections are remembered, so there are never more of them than connections.
+        origins.retain(|known| Arc::strong_count(known) > 1 || known.has_idle());
+        origins.push(Arc::clone(&origin));
+        Ok(origin)
+    }
+
+    async fn open(&self, uri: &Uri, origin: &Arc<Origin>) -> Result<Connection, HttpFailure> {
+        let wire = self.connector.connect(uri).await?;
+        Connection::begin(wire, origin, self.head_room).await
+    }
+
+    /// Sends a request and waits for the head of the answer. The connection is for whoever reads the body.
+    ///
+    /// A request that meets a connection which was closed while it waited goes over another one: hyper hands back what
+    /// it has written nothing of.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        origin: &Arc<Origin>,
+    ) -> Result<(Response<Incoming>, Connection), HttpFailure> {
+        let uri = request.uri().clone();
+        loop {
+            let mut connection = match origin.take() {
+                Some(connection) => connection,
+                // Boxed, so that requests over a connection that is there do not carry all of this around.
+                None => Box::pin(self.open(&uri, origin)).await?,
+            };
+            let mut error = match connection.send(request, origin).await {
+                Ok(answer) => return Ok((answer, connection)),
+                Err(error) => error,
+            };
+            match error.take_message() {
+                Some(unsent) if connection.is_reused() => {
+                    request = unsent;
+                    *request.uri_mut() = uri.clone();
+                }
+                _ => return Err(explain::no_answer(origin.place(), error.into_error())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::transport::http_client::addresses::Addresses;
+    use crate::transport::http_client::connector::Plan;
+    use crate::transport::http_client::proxy::HttpProxies;
+    use crate::transport::http_client::tls::Trust;
+
+    fn pool() -> Pool {
+        let connector = Connector::new(Plan {
+            timeout: Duration::from_secs(1),
+            addresses: Addresses::default(),
+            proxies: HttpProxies::none().rules(),
+            trust: Trust::native(),
+        });
+        let limits = IdleLimits {
+            time: Duration::from_secs(1),
+            connections: 1,
+        };
+        Pool::new(connector, limits, 8192)
+    }
+
+    fn origin(pool: &Pool, url: &str) -> Arc<Origin> {
+        pool.origin(&Uri::try_from(url).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_scheme_its_host_and_its_port() {
+        let pool = pool();
+        let one = origin(&pool, "http://example.com/mcp");
+        for (url, same) in [
+            ("http://example.com/other?a=b", true),
+            ("https://example.com/mcp", false),
+            ("http://example.com:8080/mcp", false),
+            ("http://other.example/mcp", false),
+        ] {
+            assert_eq!(Arc::ptr_eq(&one, &origin(&pool, url)), same, "{url}");
+        }
+    }
+
+    #[test]
+    fn servers_without_connections_are_forgotten() {
+        let pool = pool();
+        let used = origin(&pool, "http://used.example/");
+        for number in 0..100 {
+            origin(&pool, &format!("http://host{number}.example/"));
+        }
+        let known = pool.origins.lock().unwrap().len();
+        assert_eq!(known, 2, "the one that is used, and the last one");
+        assert!(Arc::ptr_eq(&used, &origin(&pool, "http://used.example/")));
+    }
+}
