@@ -1,7 +1,10 @@
 //! One connection over which both sides send messages: the loop behind stdio and the in-process transport.
 //!
 //! One reader feeds it, one writer drains it. Whatever needs no handler is answered in the loop, in order; every other
-//! request is a task of its own, so that a cancellation reaches it while it runs. Both eras may interleave.
+//! request runs in a task beside it, so that a cancellation reaches it while it runs. Both eras may interleave.
+
+mod running;
+mod turns;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,14 +25,15 @@ use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::engine::exchange::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, Outcome, TokenInfo,
-    TransportContext,
+    Caller, Cancellation, ConnectionState, MessageSize, TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::hub::Listening;
 use crate::transport::batch;
 use crate::transport::chunk::Chunk;
+use crate::transport::duplex::running::{Finished, RunningRequest};
+use crate::transport::duplex::turns::Turns;
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenStream};
 use crate::transport::out_stream::OutStream;
@@ -49,9 +53,13 @@ pub(crate) struct Duplex {
     quota: UnreadableQuota,
     origin: Instant,
     tasks: JoinSet<()>,
+    /// Requests of the chunk that is read now, which are started together.
+    admitted: Vec<RunningRequest>,
+    turns: Arc<Turns>,
+    finished: Arc<Finished>,
     listens: HashMap<RequestId, ListenStream>,
-    /// The house was full and nothing has finished since.
-    is_stuck: bool,
+    /// The house was full when so many had finished, and nothing was seen to finish since.
+    stuck_at: Option<u64>,
     _legacy: Listening,
 }
 
@@ -70,6 +78,7 @@ impl Duplex {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
         let timeout = server.snapshot().options.client_answer_timeout;
         let listener = LegacyListener::new(Arc::clone(&out) as Arc<dyn Outlet>, Arc::clone(&state));
+        let turns = Turns::new(Arc::clone(&out));
         Self {
             _legacy: server.hub().listen(Arc::new(listener)),
             context: Arc::new(StdioContext {
@@ -82,8 +91,11 @@ impl Duplex {
             quota: UnreadableQuota::new(),
             origin: Instant::now(),
             tasks: JoinSet::new(),
+            admitted: Vec::new(),
+            turns,
+            finished: Arc::default(),
             listens: HashMap::new(),
-            is_stuck: false,
+            stuck_at: None,
             server,
             limits,
         }
@@ -124,11 +136,25 @@ impl Duplex {
                 Frame::Unterminated(_) => {}
             }
         }
+        self.start_admitted();
         // While more input is always ready, nobody else takes finished tasks away, and each keeps its memory until then.
         while self.tasks.try_join_next().is_some() {}
     }
 
+    /// Starts the requests that were read. One that comes alone has a task of its own at once.
+    fn start_admitted(&mut self) {
+        if self.admitted.len() > 1 {
+            self.turns.give(self.admitted.drain(..), &mut self.tasks);
+        } else if let Some(request) = self.admitted.pop() {
+            self.tasks
+                .spawn(request.answer_to(Arc::clone(&self.context.out)));
+        }
+    }
+
     async fn on_line(&mut self, line: &[u8], input: &mpsc::Receiver<Chunk>) {
+        if !self.out().has_room_now() {
+            self.start_admitted();
+        }
         if !self.wait_for_room(input).await {
             return;
         }
@@ -143,11 +169,11 @@ impl Duplex {
 
     /// A client that sends without reading waits here, not in our memory. False when nobody will read the answer: the
     /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
-    async fn wait_for_room(&self, input: &mpsc::Receiver<Chunk>) -> bool {
-        loop {
+    async fn wait_for_room(&mut self, input: &mpsc::Receiver<Chunk>) -> bool {
+        while !self.out().has_room_now() {
             tokio::select! {
                 biased;
-                () = self.out().has_room() => return !self.out().broken().is_cancelled(),
+                () = self.out().has_room() => {}
                 () = self.server.shutdown().cancelled() => return false,
                 () = tokio::time::sleep(self.limits.drain) => {
                     if input.is_closed() {
@@ -158,6 +184,7 @@ impl Duplex {
                 }
             }
         }
+        !self.out().broken().is_cancelled()
     }
 
     async fn on_request(&mut self, request: &RequestEnvelope<'_>) {
@@ -170,9 +197,7 @@ impl Duplex {
             }
             Ok(admitted) => match self.start(admitted).await {
                 Started::Answered(bytes) => self.answer(bytes),
-                Started::Running(running) => {
-                    self.tasks.spawn(running.answer_to(Arc::clone(self.out())));
-                }
+                Started::Running(running) => self.admitted.push(running),
             },
         }
     }
@@ -214,11 +239,11 @@ impl Duplex {
         let cancellation = Cancellation::new();
         let dispatched = self
             .server
-            .open(admitted, context, Some(cancellation.clone()))
+            .open(&admitted, context, Some(cancellation.clone()))
             .map(|exchange| self.server.dispatch(exchange));
         let work = match dispatched {
             Ok(Dispatch::Later(work)) => work,
-            Ok(Dispatch::Now(outcome)) => return Started::Answered(encode_outcome(&id, &outcome)),
+            Ok(Dispatch::Now(outcome)) => return Started::Answered(encode_outcome(&id, outcome)),
             Err(error) => return refuse(error),
         };
         match self.begin(&id, cancellable, &cancellation, size).await {
@@ -228,6 +253,7 @@ impl Duplex {
                 key,
                 cancellation,
                 state: Arc::clone(&self.context.state),
+                finished: Arc::clone(&self.finished),
             }),
             Err(error) => refuse(error),
         }
@@ -242,30 +268,28 @@ impl Duplex {
         cancellation: &Cancellation,
         size: MessageSize,
     ) -> Result<ExchangeKey, ErrorObject> {
-        let deadline = Instant::now() + OVERLOAD_PATIENCE;
+        let mut deadline = None;
         loop {
+            let finished = self.finished.count();
             let begun = self
                 .context
                 .state
                 .begin(id, cancellable, cancellation, size);
             let refused = match begun {
                 Ok(key) => {
-                    self.is_stuck = false;
+                    self.stuck_at = None;
                     return Ok(key);
                 }
                 Err(error) => error,
             };
-            if self.is_stuck {
-                match self.tasks.try_join_next() {
-                    Some(_) => self.is_stuck = false,
-                    None => return Err(refused),
-                }
-                continue;
+            // Those that were not even started cannot make room.
+            self.start_admitted();
+            if self.stuck_at == Some(finished) {
+                return Err(refused);
             }
-            self.is_stuck = !matches!(
-                tokio::time::timeout_at(deadline, self.tasks.join_next()).await,
-                Ok(Some(_))
-            );
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_PATIENCE);
+            let freed = tokio::time::timeout_at(deadline, self.finished.more_than(finished));
+            self.stuck_at = freed.await.is_err().then_some(finished);
         }
     }
 
@@ -308,7 +332,7 @@ impl Duplex {
                 }
                 self.context.state.cancel(&request_id);
                 // What was cancelled is about to finish.
-                self.is_stuck = false;
+                self.stuck_at = None;
             }
             NotificationAction::Initialized => self.context.state.initialized(),
             _ => tracing::debug!(method = %notification.method, "a notification nobody needs"),
@@ -384,6 +408,7 @@ impl Duplex {
     }
 
     async fn drain(&mut self) {
+        self.start_admitted();
         let finished = async { while self.tasks.join_next().await.is_some() {} };
         let broken = self.context.out.broken().clone();
         tokio::select! {
@@ -415,46 +440,6 @@ pub(crate) enum Started {
     Answered(Vec<u8>),
     /// A handler works on it.
     Running(RunningRequest),
-}
-
-/// A handler at work.
-pub(crate) struct RunningRequest {
-    id: RequestId,
-    work: BoxFuture<'static, Outcome>,
-    key: ExchangeKey,
-    cancellation: Cancellation,
-    state: Arc<ConnectionState>,
-}
-
-impl RunningRequest {
-    /// Runs the handler. `None` when it was cancelled: then nothing is sent.
-    pub(crate) async fn answer(mut self) -> Option<Vec<u8>> {
-        let answer = self.run().await;
-        let may_send = self.state.finish(self.key);
-        answer.filter(|_| may_send)
-    }
-
-    /// Runs the handler and queues the answer. It keeps its place among the running requests until there is room for the
-    /// answer, so that a client that reads slowly is not served faster than it reads.
-    async fn answer_to(mut self, out: Arc<OutStream>) {
-        let answer = self.run().await;
-        if answer.is_some() {
-            out.has_room().await;
-        }
-        let may_send = self.state.finish(self.key);
-        if let Some(bytes) = answer.filter(|_| may_send) {
-            out.push(OutgoingKind::Response, bytes);
-        }
-    }
-
-    async fn run(&mut self) -> Option<Vec<u8>> {
-        let outcome = tokio::select! {
-            biased;
-            () = self.cancellation.cancelled() => None,
-            outcome = &mut self.work => Some(outcome),
-        };
-        outcome.map(|outcome| encode_outcome(&self.id, &outcome))
-    }
 }
 
 #[cfg(test)]

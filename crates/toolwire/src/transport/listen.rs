@@ -109,7 +109,7 @@ impl ListenStream {
             .finish(SubscriptionsListenResult::new(id), self.version);
         self.shared
             .out
-            .push(OutgoingKind::Response, encode_outcome(id, &outcome));
+            .push(OutgoingKind::Response, encode_outcome(id, outcome));
     }
 }
 

@@ -28,18 +28,14 @@ pub(crate) struct OutStream {
 struct Queue {
     outbox: Outbox,
     closed: bool,
+    /// A writer thread sleeps. Waking one that does not costs a system call for every message.
+    writer_sleeps: bool,
 }
 
 impl Outlet for OutStream {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
-        let mut queue = self.lock();
-        if queue.closed {
-            return;
-        }
-        queue.outbox.push(Outgoing::new(kind, bytes));
-        drop(queue);
-        self.ready.notify_one();
-        self.ready_async.notify_one();
+        self.push_unannounced(kind, bytes);
+        self.announce();
     }
 }
 
@@ -49,12 +45,36 @@ impl OutStream {
             queue: Mutex::new(Queue {
                 outbox: Outbox::new(limits),
                 closed: false,
+                writer_sleeps: false,
             }),
             ready: Condvar::new(),
             ready_async: Notify::new(),
             room: Notify::new(),
             broken: Cancellation::new(),
         }
+    }
+
+    /// Queues a message that the writer need not hear of before [`announce`](Self::announce): for whoever has more to say
+    /// at once.
+    pub(crate) fn push_unannounced(&self, kind: OutgoingKind, bytes: Vec<u8>) {
+        let mut queue = self.lock();
+        if !queue.closed {
+            queue.outbox.push(Outgoing::new(kind, bytes));
+        }
+    }
+
+    /// Wakes the writer if there is something for it.
+    pub(crate) fn announce(&self) {
+        let mut queue = self.lock();
+        if queue.outbox.is_empty() {
+            return;
+        }
+        let writer_sleeps = std::mem::take(&mut queue.writer_sleeps);
+        drop(queue);
+        if writer_sleeps {
+            self.ready.notify_one();
+        }
+        self.ready_async.notify_one();
     }
 
     /// Queues an answer once there is room: answers are never dropped, so whoever makes them waits.
@@ -65,19 +85,22 @@ impl OutStream {
 
     /// Waits until the queue is below its limit, or nobody will ever read it.
     pub(crate) async fn has_room(&self) {
-        loop {
+        while !self.has_room_now() {
             let room = self.room.notified();
             tokio::pin!(room);
             // Registered before the queue is looked at, so that room made in between is not missed.
             room.as_mut().enable();
-            {
-                let queue = self.lock();
-                if queue.closed || !queue.outbox.is_full() {
-                    return;
-                }
+            if self.has_room_now() {
+                return;
             }
             room.await;
         }
+    }
+
+    /// Whether nobody has to wait: the queue is below its limit, or nobody will ever read it.
+    pub(crate) fn has_room_now(&self) -> bool {
+        let queue = self.lock();
+        queue.closed || !queue.outbox.is_full()
     }
 
     /// Whether answers have to wait.
@@ -98,6 +121,7 @@ impl OutStream {
             if queue.closed {
                 return false;
             }
+            queue.writer_sleeps = true;
             queue = self
                 .ready
                 .wait(queue)

@@ -68,13 +68,13 @@ impl Server {
             ));
         }
         let version = admitted.version;
-        let outcome = match self.open(admitted, Arc::new(NullContext::new()), None) {
+        let outcome = match self.open(&admitted, Arc::new(NullContext::new()), None) {
             Ok(exchange) => match self.dispatch(exchange) {
                 Dispatch::Now(outcome) => outcome,
                 Dispatch::Later(work) => work.await,
             },
             Err(error) => Err(stamp::stamp_error(error, version)),
         };
-        encode_outcome(&request.id, &outcome)
+        encode_outcome(&request.id, outcome)
     }
 }

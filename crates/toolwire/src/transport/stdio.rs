@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use crate::error::Error;
 use crate::server::Server;
@@ -17,7 +18,9 @@ use crate::transport::duplex::Duplex;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
 
-/// How much is read at once.
+/// How much is read at once: little at first, because a process that has just started should answer soon, and most clients
+/// never send more.
+const FIRST_CHUNK: usize = 4 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// How many chunks may wait for the connection loop.
@@ -129,7 +132,15 @@ impl Server {
         )?;
         let drain = options.limits.drain;
         let broken = out.broken().clone();
-        Duplex::new(self, out, options.limits).run(chunks).await;
+        // A task runs where the input is noticed, and what it starts runs there too; the caller's future is woken from
+        // afar. Dropping the set ends it.
+        let mut serving = JoinSet::new();
+        serving.spawn(Duplex::new(self, out, options.limits).run(chunks));
+        if let Some(Err(error)) = serving.join_next().await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
         // The writer drops its end when it is done, in whatever way. A client that left without closing its end of the
         // pipe must not keep the process alive.
         tokio::select! {
@@ -146,7 +157,7 @@ impl Server {
 
 /// Feeds the connection until the input ends or nobody listens.
 fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = vec![0; FIRST_CHUNK];
     loop {
         match input.read(&mut buffer) {
             Ok(0) => return,
@@ -156,6 +167,10 @@ fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
                     .is_err()
                 {
                     return;
+                }
+                // More was there than had room.
+                if read == buffer.len() {
+                    buffer.resize(CHUNK, 0);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -172,7 +187,7 @@ fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
 
 /// Writes until the queue is closed and empty, or the client stops reading.
 fn write_messages(mut output: descriptors::Output, out: &OutStream) {
-    let mut buffer = Vec::with_capacity(CHUNK);
+    let mut buffer = Vec::new();
     while out.take_blocking(&mut buffer) {
         let written = write_all(&mut output, &buffer).and_then(|()| output.flush());
         if let Err(error) = written {

@@ -33,7 +33,7 @@ impl StdioContext {
 
 impl TransportContext for StdioContext {
     fn notify(&self, notice: Notice) {
-        self.out.notify(&notice.notification, notice.kind);
+        self.out.push(notice.kind, notice.message);
     }
 
     fn request(

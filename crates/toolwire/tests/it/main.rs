@@ -14,6 +14,7 @@ mod attacks;
 mod auth;
 mod bad_input;
 mod batch;
+mod bursts;
 mod cancellation;
 #[cfg(feature = "testing")]
 mod client;

@@ -1,0 +1,141 @@
+//! Requests that arrive together: all of them are answered, and none waits for another longer than it must.
+
+use std::sync::{Arc, Mutex, mpsc};
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use toolwire::Server;
+use toolwire::transport::Limits;
+
+use crate::peer::{Peer, call, cancel, complete, plain, server, text};
+
+/// A server with the tools `quick`, and `held`, which ends when it gets a permit.
+fn quick_and_held() -> (Server, Arc<Semaphore>) {
+    let permits = Arc::new(Semaphore::new(0));
+    let quick = plain("quick", |_| async { "quick" });
+    let held = {
+        let permits = Arc::clone(&permits);
+        plain("held", move |_| {
+            let permits = Arc::clone(&permits);
+            async move {
+                permits.acquire().await.expect("it stays open").forget();
+                "held"
+            }
+        })
+    };
+    (server().tool(quick).tool(held), permits)
+}
+
+/// Sends all messages at once.
+async fn send_together(peer: &Peer, messages: impl IntoIterator<Item = Value>) {
+    let lines: String = messages
+        .into_iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    peer.send_bytes(lines).await;
+}
+
+#[tokio::test]
+async fn a_burst_is_answered_in_order_however_late_it_is_read() {
+    // More than may wait to be written.
+    const MANY: usize = 600;
+    let mut peer = Peer::connect(&quick_and_held().0);
+    send_together(&peer, (0..MANY).map(|id| call(id, "quick", json!({})))).await;
+    let mut answered: Vec<_> = Vec::new();
+    for _ in 0..MANY {
+        answered.push(peer.receive().await["id"].as_u64().expect("a number"));
+    }
+    // Those that found the queue full come when there is room, in any order.
+    assert!(answered.iter().take(256).copied().eq(0..256));
+    answered.sort_unstable();
+    assert!(answered.into_iter().eq(0..MANY as u64));
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn those_who_have_to_wait_hold_up_nobody() {
+    let (server, permits) = quick_and_held();
+    let mut peer = Peer::connect(&server);
+    let tools = ["held", "quick", "held", "quick"];
+    let calls = (0..).zip(tools).map(|(id, tool)| call(id, tool, json!({})));
+    send_together(&peer, calls).await;
+    peer.expect(complete(1, text("quick"))).await;
+    peer.expect(complete(3, text("quick"))).await;
+    permits.add_permits(2);
+    peer.expect(complete(0, text("held"))).await;
+    peer.expect(complete(2, text("held"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_holds_its_thread_holds_up_nobody_for_long() {
+    let (release, released) = mpsc::channel();
+    let released = Arc::new(Mutex::new(released));
+    let blocks = plain("blocks", move |_| {
+        let released = Arc::clone(&released);
+        async move {
+            let released = released.lock().expect("one handler takes it");
+            released.recv().expect("the other handler releases it");
+            "released"
+        }
+    });
+    let releases = plain("releases", move |_| {
+        let release = release.clone();
+        async move {
+            release.send(()).expect("the other handler waits");
+            "releases"
+        }
+    });
+    let mut peer = Peer::connect(&server().tool(blocks).tool(releases));
+    let calls = [
+        (1, "blocks"),
+        (2, "releases"),
+        (3, "releases"),
+        (4, "blocks"),
+    ];
+    send_together(&peer, calls.map(|(id, tool)| call(id, tool, json!({})))).await;
+    let mut answered = Vec::new();
+    for _ in calls {
+        answered.push(peer.receive().await["id"].as_u64().expect("a number"));
+    }
+    answered.sort_unstable();
+    assert_eq!(answered, [1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn a_request_cancelled_in_the_same_breath_is_not_answered() {
+    let mut peer = Peer::connect(&quick_and_held().0);
+    let messages = [
+        call(1, "quick", json!({})),
+        call(2, "quick", json!({})),
+        cancel(1),
+    ];
+    send_together(&peer, messages).await;
+    peer.expect(complete(2, text("quick"))).await;
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn a_burst_larger_than_the_house_makes_its_own_room() {
+    let mut limits = Limits::default();
+    limits.requests_in_flight = 2;
+    let mut peer = Peer::connect_with(&quick_and_held().0, limits);
+    send_together(&peer, (0..50).map(|id| call(id, "quick", json!({})))).await;
+    for id in 0..50 {
+        peer.expect(complete(id, text("quick"))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_burst_before_the_end_is_still_answered() {
+    let (server, permits) = quick_and_held();
+    let mut peer = Peer::connect(&server);
+    let tools = ["quick", "held", "quick"];
+    let calls = (0..).zip(tools).map(|(id, tool)| call(id, tool, json!({})));
+    send_together(&peer, calls).await;
+    peer.hang_up();
+    peer.expect(complete(0, text("quick"))).await;
+    peer.expect(complete(2, text("quick"))).await;
+    permits.add_permits(1);
+    peer.expect(complete(1, text("held"))).await;
+    peer.expect_end().await;
+}
