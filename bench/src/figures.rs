@@ -22,17 +22,17 @@ impl Latency {
         samples.sort_unstable();
         let max = *samples.last()?;
         Some(Self {
-            p50_ms: milliseconds(percentile(&samples, 50)),
-            p99_ms: milliseconds(percentile(&samples, 99)),
+            p50_ms: milliseconds(percentile(&samples, 50)?),
+            p99_ms: milliseconds(percentile(&samples, 99)?),
             max_ms: milliseconds(max),
         })
     }
 }
 
 /// The smallest sample that so many of 100 do not exceed.
-fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted[rank - 1]
+    sorted.get(rank - 1).copied()
 }
 
 fn milliseconds(duration: Duration) -> f64 {

@@ -13,6 +13,9 @@ use toolwire_types::ProtocolVersion;
 /// The longest line of a head or of chunked framing.
 const LONGEST_LINE: usize = 16 * 1024;
 
+/// The field with the id of a session, in the era that has them.
+const SESSION: &str = "Mcp-Session-Id";
+
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -53,6 +56,37 @@ impl Target {
     }
 }
 
+impl Target {
+    /// The whole `POST` of one message in the era of sessions.
+    pub(crate) fn post_in_session(
+        &self,
+        version: &str,
+        session: Option<&str>,
+        body: &str,
+    ) -> Vec<u8> {
+        let session = session_field(session);
+        format!(
+            "POST {path} HTTP/1.1\r\n\
+             Host: {host}\r\n\
+             Accept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\n\
+             MCP-Protocol-Version: {version}\r\n\
+             {session}\
+             Content-Length: {length}\r\n\
+             \r\n\
+             {body}",
+            path = self.path,
+            host = self.address,
+            length = body.len(),
+        )
+        .into_bytes()
+    }
+}
+
+fn session_field(session: Option<&str>) -> String {
+    session.map_or_else(String::new, |id| format!("{SESSION}: {id}\r\n"))
+}
+
 /// What came back is not HTTP/1.1 as it is known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(&'static str);
@@ -71,6 +105,7 @@ pub(crate) struct ResponseDecoder {
     state: State,
     status: u16,
     content_type: String,
+    session: Option<String>,
     chunked: bool,
     length: u64,
     /// The line so far, without its end.
@@ -136,13 +171,18 @@ impl ResponseDecoder {
         media_type.trim().eq_ignore_ascii_case("text/event-stream")
     }
 
+    /// The id of the session that the head names, as far as it has come.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     pub(crate) fn is_finished(&self) -> bool {
         self.state == State::Finished
     }
 
     /// The next line when it is complete.
     fn take_line(&mut self, bytes: &mut &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
-        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', bytes);
         let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
         self.line.extend_from_slice(part);
         if self.line.len() > LONGEST_LINE {
@@ -203,6 +243,8 @@ impl ResponseDecoder {
             value.clone_into(&mut self.content_type);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
             self.chunked = value.eq_ignore_ascii_case("chunked");
+        } else if name.eq_ignore_ascii_case(SESSION) {
+            self.session = Some(value.to_owned());
         } else if name.eq_ignore_ascii_case("content-length") {
             self.length = value.parse().map_err(|_| Malformed("length"))?;
         }

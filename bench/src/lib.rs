@@ -1,12 +1,17 @@
 //! Benchmarks of toolwire, each of which loads a server in a process of its own.
 //!
-//! A benchmark is a module ([`streams`], [`http_clients`]) with options, a run and a report; what they share lies beside them: HTTP/1.1 at
-//! the level of bytes, the server's process, and figures for people. Where a server is measured, the load is
-//! made with bare sockets, so that it is not a client of ours.
+//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`]) with options, a run and a report; what they
+//! share lies beside them: HTTP/1.1 at the level of bytes, the load, the server's process and what it costs, and figures
+//! for people. Where a server is measured, the load is made with bare sockets, so that it is not a client of ours.
 
+pub mod client_load;
+pub mod comparison;
+mod cores;
+mod cost;
 mod figures;
 mod http1;
 pub mod http_clients;
+pub mod load;
 mod open_files;
 mod process;
 pub mod streams;

@@ -4,10 +4,11 @@ use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
+use toolwire_bench::comparison::{self, Contestant, Lineup};
 use toolwire_bench::{ServerProcess, allow_open_files, http_clients, streams};
 
 /// Benchmarks of toolwire.
@@ -20,10 +21,84 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
+    /// Toolwire beside its peers and beside what is possible
+    Peers(PeersArguments),
     /// Many idle `subscriptions/listen` streams, and one change delivered to all of them
     Streams(StreamsArguments),
     /// Small calls over the HTTP that comes with the client, and over reqwest
     HttpClients(HttpClientsArguments),
+}
+
+#[derive(Debug, Args)]
+struct PeersArguments {
+    /// Only cases whose name contains this; may be given several times
+    #[arg(long, value_name = "NAME")]
+    case: Vec<String>,
+    /// Only these contestants; may be given several times
+    #[arg(long, value_enum, value_name = "NAME")]
+    contestant: Vec<Contestant>,
+    /// How often everybody has a turn
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// A fifth of the work and 3 rounds at most: for a first look
+    #[arg(long)]
+    quick: bool,
+    /// Write the figures to this file as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where the programs of this package are as they were before a change; they take part as `before`
+    #[arg(long, value_name = "DIRECTORY")]
+    before: Option<PathBuf>,
+    /// Where `rmcp-server` and `rmcp-client` are
+    #[arg(long, value_name = "DIRECTORY")]
+    rmcp: Option<PathBuf>,
+    /// The server on the TypeScript SDK, which node runs
+    #[arg(long, value_name = "SCRIPT")]
+    typescript: Option<PathBuf>,
+    /// The server on the Python SDK
+    #[arg(long, value_name = "SCRIPT", requires = "python_program")]
+    python: Option<PathBuf>,
+    /// The Python that has the SDK
+    #[arg(long, value_name = "PROGRAM")]
+    python_program: Option<PathBuf>,
+    /// Why a contestant is missing, as `rmcp=cannot be built`; may be given several times
+    #[arg(long, value_name = "NAME=REASON", value_parser = absence)]
+    absent: Vec<(Contestant, String)>,
+}
+
+fn absence(text: &str) -> Result<(Contestant, String), String> {
+    let (name, reason) = text.split_once('=').ok_or("a `=` is missing")?;
+    let contestant = Contestant::ALL
+        .into_iter()
+        .find(|contestant| contestant.name() == name)
+        .ok_or_else(|| format!("nobody is called `{name}`"))?;
+    Ok((contestant, reason.to_owned()))
+}
+
+impl PeersArguments {
+    fn lineup(&self, ours: &Path) -> Lineup {
+        let mut lineup = Lineup::ours(ours);
+        if let Some(directory) = &self.before {
+            lineup = lineup.with_before(directory);
+        }
+        if let Some(directory) = &self.rmcp {
+            lineup = lineup.with_rmcp(directory);
+        }
+        if let Some(script) = &self.typescript {
+            lineup = lineup.with_script(Contestant::Typescript, Path::new("node"), script);
+        }
+        if let (Some(script), Some(program)) = (&self.python, &self.python_program) {
+            lineup = lineup.with_script(Contestant::Python, program, script);
+        }
+        for (contestant, reason) in &self.absent {
+            lineup = lineup.without(*contestant, reason);
+        }
+        if self.contestant.is_empty() {
+            lineup
+        } else {
+            lineup.only(&self.contestant)
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +142,7 @@ struct HttpClientsArguments {
 fn main() -> ExitCode {
     let Arguments { benchmark } = Arguments::parse();
     let outcome = match benchmark {
+        Benchmark::Peers(arguments) => run_peers(&arguments),
         Benchmark::Streams(arguments) => run_streams(&arguments),
         Benchmark::HttpClients(arguments) => run_http_clients(&arguments),
     };
@@ -83,6 +159,29 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_peers(arguments: &PeersArguments) -> Result<Vec<String>, Box<dyn Error>> {
+    let generator = beside_this_program("load-generator")?;
+    let lineup = arguments.lineup(generator.parent().unwrap_or(&generator));
+    let mut options = comparison::Options::new(generator);
+    options.rounds = arguments.rounds;
+    options.cases.clone_from(&arguments.case);
+    if arguments.quick {
+        options.rounds = options.rounds.min(3);
+        options.share = 5;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let began = Instant::now();
+    let tell = |case: &str| eprintln!("{:>4} s  {case}", began.elapsed().as_secs());
+    let report = runtime.block_on(comparison::run(&lineup, &options, tell))?;
+    write!(std::io::stdout(), "{}", report.to_table())?;
+    if let Some(file) = &arguments.json {
+        write_json(file, &report)?;
+    }
+    Ok(report.failures())
 }
 
 fn run_streams(arguments: &StreamsArguments) -> Result<Vec<String>, Box<dyn Error>> {

@@ -1,17 +1,160 @@
 //! Benchmarks, built as they are released and run one at a time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::steps::{Outcome, cargo, run};
+use crate::hello;
+use crate::peers::{self, Toolchain};
+use crate::steps::{Outcome, cargo, note, run};
 
-/// Builds the servers and the load, and runs the benchmark these arguments name.
+const PACKAGE: [&str; 3] = ["--release", "--package", "toolwire-bench"];
+
+/// The contestants of the comparison that are not ours, as the benchmark calls them.
+const RMCP: &str = "rmcp";
+const TYPESCRIPT: &str = "typescript";
+const PYTHON: &str = "python";
+
+/// Builds what the benchmark needs and runs it. Without a name it is the comparison with the peers.
 pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
-    const PACKAGE: [&str; 3] = ["--release", "--package", "toolwire-bench"];
+    match arguments {
+        ["hello", rest @ ..] => hello::measure(root, rest),
+        ["peers", rest @ ..] => compare(root, rest),
+        [] => compare(root, &[]),
+        [flag, ..] if flag.starts_with("--") && *flag != "--help" => compare(root, arguments),
+        _ => {
+            build(root)?;
+            run_built(root, arguments, &[])
+        }
+    }
+}
+
+fn build(root: &Path) -> Outcome {
     // All its programs: the load starts a server that lies beside it.
-    run(cargo(root, &["build"]).args(PACKAGE))?;
-    let load = ["--bin", "toolwire-bench", "--"];
+    run(cargo(root, &["build"]).args(PACKAGE))
+}
+
+fn run_built(root: &Path, arguments: &[&str], peers: &[String]) -> Outcome {
     run(cargo(root, &["run", "--quiet"])
         .args(PACKAGE)
-        .args(load)
-        .args(arguments))
+        .args(["--bin", "toolwire-bench", "--"])
+        .args(arguments)
+        .args(peers))
+}
+
+/// Builds or installs every peer that is asked for; one that cannot be had is named with the reason.
+fn compare(root: &Path, arguments: &[&str]) -> Outcome {
+    let mut run_arguments = vec!["peers"];
+    run_arguments.extend(arguments);
+    if arguments.contains(&"--help") {
+        build(root)?;
+        return run_built(root, &run_arguments, &[]);
+    }
+    let mut peers = Vec::new();
+    if is_wanted(arguments, RMCP) {
+        match build_rmcp(root) {
+            Ok(directory) => peers.extend(["--rmcp".to_owned(), shown(&directory)]),
+            Err(problem) => peers.extend(absent(RMCP, &problem)),
+        }
+    }
+    let scripts = [TYPESCRIPT, PYTHON].map(|name| is_wanted(arguments, name));
+    if scripts.contains(&true) {
+        let toolchain = Toolchain::find();
+        if scripts[0] {
+            peers.extend(
+                typescript(root, &toolchain).unwrap_or_else(|problem| absent(TYPESCRIPT, &problem)),
+            );
+        }
+        if scripts[1] {
+            peers.extend(
+                python(root, &toolchain).unwrap_or_else(|problem| absent(PYTHON, &problem)),
+            );
+        }
+    }
+    build(root)?;
+    run_built(root, &run_arguments, &peers)
+}
+
+/// Everybody is, unless others are named: `--contestant toolwire`.
+fn is_wanted(arguments: &[&str], name: &str) -> bool {
+    let named = arguments.iter().enumerate().filter_map(|(at, argument)| {
+        match argument.strip_prefix("--contestant") {
+            Some("") => arguments.get(at + 1).copied(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        }
+    });
+    let named: Vec<&str> = named.collect();
+    named.is_empty() || named.contains(&name)
+}
+
+fn build_rmcp(root: &Path) -> Outcome<PathBuf> {
+    let manifest = root.join("bench/peers/rmcp/Cargo.toml");
+    let target = target_directory(root).join("bench-peers");
+    run(cargo(root, &["build", "--release", "--locked"])
+        .arg("--manifest-path")
+        .arg(&manifest)
+        .arg("--target-dir")
+        .arg(&target))?;
+    Ok(target.join("release"))
+}
+
+fn typescript(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String>> {
+    let toolchain = toolchain.as_ref().map_err(Clone::clone)?;
+    let directory = peers::directory(root);
+    peers::install_node_packages(&directory, toolchain, "the peers", &[])?;
+    let script = directory.join("servers/bench_typescript.mjs");
+    Ok(vec!["--typescript".to_owned(), shown(&script)])
+}
+
+fn python(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String>> {
+    let toolchain = toolchain.as_ref().map_err(Clone::clone)?;
+    let directory = peers::directory(root);
+    let program = peers::install_python_packages(&directory, toolchain)?;
+    let script = directory.join("servers/bench_python.py");
+    Ok(vec![
+        "--python".to_owned(),
+        shown(&script),
+        "--python-program".to_owned(),
+        shown(&program),
+    ])
+}
+
+fn absent(name: &str, problem: &str) -> Vec<String> {
+    note(&format!("{name} cannot take part: {problem}"));
+    let reason = problem.lines().next().unwrap_or_default();
+    vec!["--absent".to_owned(), format!("{name}={reason}")]
+}
+
+/// Where cargo puts what it builds for this workspace.
+pub(crate) fn target_directory(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_built_unless_others_are_named() {
+        fn check(arguments: &[&str], expected: bool) {
+            assert_eq!(is_wanted(arguments, RMCP), expected, "{arguments:?}");
+        }
+        check(&[], true);
+        check(&["--quick", "--case", "stdio"], true);
+        check(&["--contestant", "rmcp"], true);
+        check(&["--contestant=toolwire", "--contestant=rmcp"], true);
+        check(&["--contestant", "toolwire"], false);
+        check(&["--contestant=python", "--case", "rmcp"], false);
+    }
+
+    #[test]
+    fn the_reason_of_an_absence_is_one_line() {
+        assert_eq!(
+            absent(RMCP, "failed: cargo build\nsee above"),
+            ["--absent", "rmcp=failed: cargo build"]
+        );
+    }
 }

@@ -4,6 +4,7 @@
 
 mod bench;
 mod conformance;
+mod hello;
 mod peers;
 mod steps;
 mod suite;
@@ -18,7 +19,8 @@ const USAGE: &str = "usage: cargo xtask <task>
   peers   install the real clients and servers that the interop tests run
   conformance server|client|authorization
           install the official suite, run it against toolwire's server or client
-  bench   build and run a benchmark: `bench streams`, `bench http-clients`; `--help` says more
+  bench   measure toolwire beside its peers; `bench hello`, `bench streams` and `bench http-clients` are others,
+          `bench peers --help` says more
   tidy    check the rules of the house that the compiler does not know
   ci      formatting, lints and documentation, then all of `test`";
 

@@ -73,9 +73,15 @@ pub(crate) fn install(root: &Path) -> Outcome {
 
 /// Installs both kinds of peers where needed.
 pub(crate) fn install_with(root: &Path, toolchain: &Toolchain) -> Outcome {
-    let peers = root.join("interop").join("peers");
+    let peers = directory(root);
     install_node_packages(&peers, toolchain, "the peers", &[])?;
-    install_python_packages(&peers, toolchain)
+    install_python_packages(&peers, toolchain)?;
+    Ok(())
+}
+
+/// Where the peers and their packages are.
+pub(crate) fn directory(root: &Path) -> PathBuf {
+    root.join("interop").join("peers")
 }
 
 /// Installs what the lock file in `directory` names, where needed; `whose` packages they are is for the reader.
@@ -103,13 +109,14 @@ pub(crate) fn install_node_packages(
     remember(&modules, &source)
 }
 
-fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Outcome {
+/// Installs what `requirements.txt` names, where needed, and says which Python has it.
+pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Outcome<PathBuf> {
     let requirements = peers.join("requirements.txt");
     let source = format!("{}\n{}", toolchain.python_version, read(&requirements)?);
     let environment = peers.join(".venv");
     if installed_from(&environment, &source) {
         note("the Python packages of the peers are installed");
-        return Ok(());
+        return Ok(environment_python(&environment));
     }
     forget(&environment)?;
     run(Command::new(toolchain.python)
@@ -128,7 +135,8 @@ fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Outcome {
             "--requirement",
         ])
         .arg(&requirements))?;
-    remember(&environment, &source)
+    remember(&environment, &source)?;
+    Ok(environment_python(&environment))
 }
 
 fn environment_python(environment: &Path) -> PathBuf {

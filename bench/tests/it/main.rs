@@ -1,5 +1,6 @@
 //! Small runs of the benchmarks: that they pass with our servers, and that they fail with a bad one.
 
+mod comparison;
 mod fake_server;
 mod http_clients;
 mod streams;

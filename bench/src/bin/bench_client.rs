@@ -1,0 +1,45 @@
+//! A toolwire client to be measured from outside: `bench-client URL CONCURRENCY SECONDS [current|multi]`.
+//!
+//! It calls `echo` in the newest revision, over and over, and prints how often and with how much processor time. What
+//! the server speaks is given and not asked for: the limits it is held against answer calls and nothing else.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use toolwire::Client;
+use toolwire_bench::client_load::{Caller, ClientLoad, Failure, TEXT};
+use toolwire_proto::negotiate::Verdict;
+use toolwire_types::ProtocolVersion;
+
+#[derive(Serialize)]
+struct Arguments {
+    text: &'static str,
+}
+
+struct ToolwireCaller(Client);
+
+impl Caller for ToolwireCaller {
+    async fn call(&mut self) -> Result<(), Failure> {
+        let arguments = Arguments { text: TEXT };
+        let result = self.0.call_tool("echo", arguments).await?;
+        match result.content.first().and_then(|block| block.as_text()) {
+            Some(TEXT) => Ok(()),
+            _ => Err("the answer is not what was sent".into()),
+        }
+    }
+}
+
+async fn run(load: &ClientLoad) -> Result<(), Failure> {
+    let newest = Verdict::Modern {
+        version: ProtocolVersion::LATEST,
+    };
+    let client = Client::builder("bench", "1.0.0")
+        .with_verdict(newest)
+        .connect(&load.url)
+        .await?;
+    load.run(async || Ok(ToolwireCaller(client.clone()))).await
+}
+
+fn main() -> ExitCode {
+    ClientLoad::main("bench-client", run)
+}

@@ -1,0 +1,177 @@
+//! The hyper service: JSON for what is answered at once, a stream for what is not.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::value::RawValue;
+use tokio::net::TcpListener;
+
+use crate::message::{Call, Message, discovered, initialized, text_result};
+use crate::progress::{ProgressBody, event};
+use crate::streams::{StreamBody, Streams};
+use crate::tools::ToolList;
+
+const SESSION: &str = "mcp-session-id";
+
+type AnyBody = Either<Full<Bytes>, Either<ProgressBody, StreamBody>>;
+
+/// What all connections share.
+struct Limit {
+    tools: ToolList,
+    sessions: Mutex<HashSet<String>>,
+    streams: Mutex<Streams>,
+}
+
+pub(crate) async fn serve(port: u16, tools: usize) -> std::io::Result<()> {
+    let limit = Arc::new(Limit {
+        tools: ToolList::new(tools),
+        sessions: Mutex::default(),
+        streams: Mutex::default(),
+    });
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    writeln!(std::io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let limit = Arc::clone(&limit);
+        let service = service_fn(move |request| {
+            let limit = Arc::clone(&limit);
+            async move { Ok::<_, Infallible>(limit.respond(request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(connection);
+    }
+}
+
+impl Limit {
+    async fn respond(&self, request: Request<Incoming>) -> Response<AnyBody> {
+        let (head, body) = request.into_parts();
+        if head.method == Method::GET && self.knows_session(&head.headers) {
+            return stream(Either::Right(lock(&self.streams).open(None)));
+        }
+        let body = match body.collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(_) => Bytes::new(),
+        };
+        self.answer(&body, &head.headers).unwrap_or_else(|| {
+            let mut refused = Response::new(Either::Left(Full::default()));
+            *refused.status_mut() = StatusCode::BAD_REQUEST;
+            refused
+        })
+    }
+
+    /// The answer to one message; nothing when it is none that is understood.
+    fn answer(&self, body: &[u8], headers: &HeaderMap) -> Option<Response<AnyBody>> {
+        let message: Message<'_> = serde_json::from_slice(body).ok()?;
+        if message.method == "initialize" {
+            return self.begin_session(message.id?);
+        }
+        let is_expected = match message.version() {
+            Some(version) => agrees(&message, version, headers),
+            None => self.knows_session(headers),
+        };
+        if !is_expected {
+            return None;
+        }
+        let Some(id) = message.id else {
+            let mut accepted = Response::new(Either::Left(Full::default()));
+            *accepted.status_mut() = StatusCode::ACCEPTED;
+            return Some(accepted);
+        };
+        match &*message.method {
+            "tools/call" => self.call(id, message.call()?),
+            "server/discover" => Some(json(discovered(id))),
+            "tools/list" => Some(json(self.tools.answer(id))),
+            "subscriptions/listen" => {
+                let first = subscription_event("notifications/subscriptions/acknowledged", id);
+                let body = lock(&self.streams).open(Some(first));
+                Some(stream(Either::Right(body)))
+            }
+            _ => None,
+        }
+    }
+
+    fn call(&self, id: &RawValue, call: Call<'_>) -> Option<Response<AnyBody>> {
+        match call {
+            Call::Echo(text) => text_result(id, &text).map(json),
+            Call::Big(length) => text_result(id, &"x".repeat(length)).map(json),
+            Call::Progress(token, notices) => {
+                let last = text_result(id, "done")?;
+                let body = ProgressBody::new(&token, notices, &last)?;
+                Some(stream(Either::Left(body)))
+            }
+            Call::Change => {
+                // Every stream of the load has the same id as this call.
+                let changed = subscription_event("notifications/tools/list_changed", id);
+                lock(&self.streams).tell(&changed);
+                text_result(id, "changed").map(json)
+            }
+        }
+    }
+
+    fn begin_session(&self, id: &RawValue) -> Option<Response<AnyBody>> {
+        let mut sessions = lock(&self.sessions);
+        let session = format!("session-{:035}", sessions.len());
+        let value = HeaderValue::from_str(&session).ok()?;
+        sessions.insert(session);
+        let mut response = json(initialized(id));
+        response.headers_mut().insert(SESSION, value);
+        Some(response)
+    }
+
+    fn knows_session(&self, headers: &HeaderMap) -> bool {
+        headers
+            .get(SESSION)
+            .and_then(|session| session.to_str().ok())
+            .is_some_and(|session| lock(&self.sessions).contains(session))
+    }
+}
+
+/// Whether the headers say what the body says.
+fn agrees(message: &Message<'_>, version: &str, headers: &HeaderMap) -> bool {
+    let says = |name: &str, value: &str| {
+        headers
+            .get(name)
+            .is_some_and(|header| header.as_bytes() == value.as_bytes())
+    };
+    says("mcp-protocol-version", version)
+        && says("mcp-method", &message.method)
+        && message.tool().is_none_or(|tool| says("mcp-name", tool))
+}
+
+fn json(bytes: Vec<u8>) -> Response<AnyBody> {
+    let mut response = Response::new(Either::Left(Full::from(bytes)));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+fn stream(body: Either<ProgressBody, StreamBody>) -> Response<AnyBody> {
+    let mut response = Response::new(Either::Right(body));
+    let events = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, events);
+    response
+}
+
+fn subscription_event(method: &str, id: &RawValue) -> Bytes {
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+    );
+    event(message.as_bytes())
+}
+
+/// Nothing that is kept here can be left half done.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,30 @@
+//! What bare hyper and serde_json can do: parses a request into borrowed structs, checks the modern headers, and answers with a
+//! typed result. `limit-server http PORT [N]` or `limit-server stdio`; the tools are those of `bench-server`.
+//!
+//! It is a yardstick, not a server: what the load does not send is refused, and nothing is checked that the load gets right.
+
+mod http;
+mod message;
+mod progress;
+mod stdio;
+mod streams;
+mod tools;
+
+/// Tools when no number is given.
+const FEWEST_TOOLS: usize = 3;
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| arguments.get(at).and_then(|number| number.parse().ok());
+    match (arguments.first().map(String::as_str), number(1)) {
+        (Some("http"), Some(port)) => {
+            let tools = number(2).map_or(FEWEST_TOOLS, usize::from);
+            http::serve(port, tools).await
+        }
+        (Some("stdio"), _) => stdio::serve().await,
+        _ => Err(std::io::Error::other(
+            "usage: limit-server http PORT [N] | limit-server stdio",
+        )),
+    }
+}

@@ -1,0 +1,37 @@
+//! The bare loop: a line is read, parsed and answered; ready answers share a write.
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
+
+use crate::message::{Call, Message, initialized, text_result};
+
+const BUFFER: usize = 64 * 1024;
+
+pub(crate) async fn serve() -> std::io::Result<()> {
+    let mut input = BufReader::with_capacity(BUFFER, tokio::io::stdin());
+    let mut output = BufWriter::with_capacity(BUFFER, tokio::io::stdout());
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line).await? > 0 {
+        if let Some(mut bytes) = answer(&line) {
+            bytes.push(b'\n');
+            output.write_all(&bytes).await?;
+        }
+        line.clear();
+        if input.buffer().is_empty() {
+            output.flush().await?;
+        }
+    }
+    output.flush().await
+}
+
+fn answer(line: &[u8]) -> Option<Vec<u8>> {
+    let message: Message<'_> = serde_json::from_slice(line).ok()?;
+    let id = message.id?;
+    if message.method == "initialize" {
+        return Some(initialized(id));
+    }
+    match message.call()? {
+        Call::Echo(text) => text_result(id, &text),
+        Call::Big(length) => text_result(id, &"x".repeat(length)),
+        Call::Progress(..) | Call::Change => None,
+    }
+}

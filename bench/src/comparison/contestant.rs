@@ -1,0 +1,221 @@
+//! Who takes part, and how each is started.
+//!
+//! Every server understands `http PORT N` and `stdio 0 N`, prints its URL as its first line when it serves HTTP, and offers
+//! the same N tools; every client understands `URL CONCURRENCY SECONDS`.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Serialize;
+
+/// Who is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Contestant {
+    /// This project.
+    Toolwire,
+    /// This project as it was before a change.
+    Before,
+    /// What is possible: hyper or tokio and serde_json, and nothing else.
+    Limit,
+    /// The official Rust SDK, set up as well as it can be.
+    Rmcp,
+    /// The official TypeScript SDK.
+    Typescript,
+    /// The official Python SDK.
+    Python,
+}
+
+impl Contestant {
+    /// In the order of the tables.
+    pub const ALL: [Self; 6] = [
+        Self::Toolwire,
+        Self::Before,
+        Self::Limit,
+        Self::Rmcp,
+        Self::Typescript,
+        Self::Python,
+    ];
+
+    /// As it stands in the tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Toolwire => "toolwire",
+            Self::Before => "before",
+            Self::Limit => "limit",
+            Self::Rmcp => "rmcp",
+            Self::Typescript => "typescript",
+            Self::Python => "python",
+        }
+    }
+
+    /// Whether a mistake of it is a mistake of ours.
+    pub(crate) fn is_ours(self) -> bool {
+        matches!(self, Self::Toolwire | Self::Limit)
+    }
+
+    /// Whether it is so slow that it gets less to do.
+    pub(crate) fn is_slow(self) -> bool {
+        matches!(self, Self::Typescript | Self::Python)
+    }
+}
+
+/// The programs of one contestant, each with its first arguments.
+#[derive(Debug, Clone)]
+struct Programs {
+    contestant: Contestant,
+    server: Vec<OsString>,
+    /// A server whose tool `change` changes the list of tools; only some have it.
+    streams: Option<Vec<OsString>>,
+    client: Option<Vec<OsString>>,
+}
+
+impl Programs {
+    fn toolwire(contestant: Contestant, directory: &Path) -> Self {
+        let program = |name| vec![in_directory(directory, name)];
+        Self {
+            contestant,
+            server: program("bench-server"),
+            streams: Some(program("stream-server")),
+            client: Some(program("bench-client")),
+        }
+    }
+}
+
+/// Everybody who takes part, and why others do not.
+#[derive(Debug, Clone, Default)]
+pub struct Lineup {
+    present: Vec<Programs>,
+    absent: Vec<(Contestant, String)>,
+}
+
+impl Lineup {
+    /// Toolwire and the limits, whose programs lie in one directory.
+    #[must_use]
+    pub fn ours(directory: &Path) -> Self {
+        let mut lineup = Self::default();
+        lineup
+            .present
+            .push(Programs::toolwire(Contestant::Toolwire, directory));
+        let server = in_directory(directory, "limit-server");
+        let streams = [vec![server.clone()], server_arguments("http", 3)].concat();
+        lineup.present.push(Programs {
+            contestant: Contestant::Limit,
+            server: vec![server],
+            streams: Some(streams),
+            client: Some(vec![in_directory(directory, "limit-client")]),
+        });
+        lineup
+    }
+
+    /// With toolwire as it was before a change, whose programs lie in this directory.
+    #[must_use]
+    pub fn with_before(mut self, directory: &Path) -> Self {
+        self.present
+            .push(Programs::toolwire(Contestant::Before, directory));
+        self
+    }
+
+    /// With rmcp, whose programs lie in this directory.
+    #[must_use]
+    pub fn with_rmcp(mut self, directory: &Path) -> Self {
+        let server = in_directory(directory, "rmcp-server");
+        let streams = [vec![server.clone()], server_arguments("streams", 3)].concat();
+        self.present.push(Programs {
+            contestant: Contestant::Rmcp,
+            server: vec![server],
+            streams: Some(streams),
+            client: Some(vec![in_directory(directory, "rmcp-client")]),
+        });
+        self
+    }
+
+    /// With a server that is a script.
+    #[must_use]
+    pub fn with_script(mut self, contestant: Contestant, program: &Path, script: &Path) -> Self {
+        self.present.push(Programs {
+            contestant,
+            server: vec![program.into(), script.into()],
+            streams: None,
+            client: None,
+        });
+        self
+    }
+
+    /// Without this one, for this reason.
+    #[must_use]
+    pub fn without(mut self, contestant: Contestant, reason: impl Into<String>) -> Self {
+        self.present.retain(|of| of.contestant != contestant);
+        self.absent.push((contestant, reason.into()));
+        self
+    }
+
+    /// With only these.
+    #[must_use]
+    pub fn only(mut self, contestants: &[Contestant]) -> Self {
+        self.present
+            .retain(|programs| contestants.contains(&programs.contestant));
+        self.absent
+            .retain(|(contestant, _)| contestants.contains(contestant));
+        self
+    }
+
+    pub(crate) fn present(&self) -> impl Iterator<Item = Contestant> {
+        self.present.iter().map(|programs| programs.contestant)
+    }
+
+    pub(crate) fn absent(&self) -> &[(Contestant, String)] {
+        &self.absent
+    }
+
+    pub(crate) fn server(
+        &self,
+        contestant: Contestant,
+        transport: &str,
+        tools: usize,
+    ) -> Option<Command> {
+        let programs = self.programs(contestant)?;
+        let words = [programs.server.clone(), server_arguments(transport, tools)].concat();
+        command(&words)
+    }
+
+    pub(crate) fn streams_server(&self, contestant: Contestant) -> Option<Command> {
+        command(self.programs(contestant)?.streams.as_ref()?)
+    }
+
+    pub(crate) fn client(
+        &self,
+        contestant: Contestant,
+        url: &str,
+        at_once: usize,
+        seconds: u32,
+    ) -> Option<Command> {
+        let mut command = command(self.programs(contestant)?.client.as_ref()?)?;
+        command.args([url, &at_once.to_string(), &seconds.to_string()]);
+        Some(command)
+    }
+
+    fn programs(&self, contestant: Contestant) -> Option<&Programs> {
+        self.present.iter().find(|of| of.contestant == contestant)
+    }
+}
+
+/// On a port of the server's own choice.
+fn server_arguments(transport: &str, tools: usize) -> Vec<OsString> {
+    vec![transport.into(), "0".into(), tools.to_string().into()]
+}
+
+fn in_directory(directory: &Path, name: &str) -> OsString {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    directory.join(file).into()
+}
+
+fn command(words: &[OsString]) -> Option<Command> {
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Some(command)
+}

@@ -1,0 +1,197 @@
+//! What toolwire is meant to reach, as ratios, and whether this run has shown it.
+
+use super::contestant::Contestant::{Limit, Rmcp, Toolwire};
+use super::report::{CaseReport, Report, Row};
+use super::sample::Sample;
+use super::table::markdown;
+
+/// What a goal asks of a figure.
+#[derive(Debug, Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// A goal: the case it is about, what is measured there, and what it should be.
+struct Goal {
+    case: &'static str,
+    what: &'static str,
+    measured: fn(&CaseReport) -> Option<f64>,
+    bound: Bound,
+}
+
+const fn goal(
+    case: &'static str,
+    what: &'static str,
+    measured: fn(&CaseReport) -> Option<f64>,
+    bound: Bound,
+) -> Goal {
+    Goal {
+        case,
+        what,
+        measured,
+        bound,
+    }
+}
+
+const OF_LIMIT: &str = "limit's CPU ÷ own";
+const OF_RMCP: &str = "rmcp's CPU ÷ own";
+const PEAK: &str = "peak memory above the start ÷ payload under way";
+
+/// Bytes under way at once in the two cases with big payloads.
+const ARGUMENTS_UNDER_WAY: f64 = 32.0 * 100_000.0;
+const RESULTS_UNDER_WAY: f64 = 8.0 * 1_000_000.0;
+
+const fn small_call(case: &'static str) -> [Goal; 2] {
+    [
+        goal(case, OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
+        goal(case, OF_RMCP, cpu_of_rmcp, Bound::AtLeast(4.0)),
+    ]
+}
+
+fn goals() -> impl Iterator<Item = Goal> {
+    let small_calls = [
+        "modern-c1",
+        "modern-c32",
+        "modern-c256",
+        "legacy-c1",
+        "legacy-c32",
+        "legacy-c256",
+    ];
+    let others = [
+        goal(
+            "many-tools",
+            "CPU with 1,000 tools ÷ with 1 tool",
+            |case| case.ratio((Toolwire, Some(1_000)), (Toolwire, Some(1)), cpu),
+            Bound::AtMost(1.03),
+        ),
+        goal("list-1000", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
+        goal("argument-100k", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.0)),
+        goal(
+            "argument-100k",
+            PEAK,
+            |case| Some(growth(case)? / ARGUMENTS_UNDER_WAY),
+            Bound::AtMost(3.0),
+        ),
+        goal("result-1m", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.0)),
+        goal(
+            "result-1m",
+            PEAK,
+            |case| Some(growth(case)? / RESULTS_UNDER_WAY),
+            Bound::AtMost(3.0),
+        ),
+        goal("progress-100", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.6)),
+        goal("progress-100", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(20.0)),
+        goal(
+            "stdio-pipelined",
+            OF_LIMIT,
+            cpu_of_limit,
+            Bound::AtLeast(0.8),
+        ),
+        goal(
+            "stdio-pipelined",
+            OF_RMCP,
+            cpu_of_rmcp,
+            Bound::AtLeast(12.0),
+        ),
+        goal(
+            "stdio-sequential",
+            OF_LIMIT,
+            cpu_of_limit,
+            Bound::AtLeast(1.0),
+        ),
+        goal(
+            "stdio-first-answer",
+            "time ÷ limit's",
+            |case| {
+                case.ratio((Toolwire, None), (Limit, None), |sample| {
+                    sample.first_answer_ms
+                })
+            },
+            Bound::AtMost(1.2),
+        ),
+        goal(
+            "idle-sessions",
+            "bytes each",
+            bytes_each,
+            Bound::AtMost(2_048.0),
+        ),
+        goal(
+            "idle-streams",
+            "bytes each",
+            bytes_each,
+            Bound::AtMost(16_384.0),
+        ),
+        goal("client-c1", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
+        goal("client-c1", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(5.0)),
+        goal("client-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
+        goal("client-c32", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(5.0)),
+    ];
+    small_calls.into_iter().flat_map(small_call).chain(others)
+}
+
+/// One line for each goal about a case that was run.
+pub(crate) fn table(report: &Report) -> String {
+    let head = ["case", "what", "goal", "measured", "met"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for goal in goals() {
+        let Some(case) = report.case(goal.case) else {
+            continue;
+        };
+        let measured = (goal.measured)(case);
+        let met = match (measured, goal.bound) {
+            (None, _) => "not measured",
+            (Some(value), Bound::AtLeast(least)) if value >= least => "yes",
+            (Some(value), Bound::AtMost(most)) if value <= most => "yes",
+            _ => "no",
+        };
+        lines.push(vec![
+            goal.case.to_owned(),
+            goal.what.to_owned(),
+            match goal.bound {
+                Bound::AtLeast(value) => format!("≥ {value}"),
+                Bound::AtMost(value) => format!("≤ {value}"),
+            },
+            measured.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}")),
+            met.to_owned(),
+        ]);
+    }
+    format!("### goals\n\n{}", markdown(&lines, 2))
+}
+
+fn cpu_of_limit(case: &CaseReport) -> Option<f64> {
+    case.ratio((Limit, None), (Toolwire, None), cpu)
+}
+
+fn cpu_of_rmcp(case: &CaseReport) -> Option<f64> {
+    case.ratio((Rmcp, None), (Toolwire, None), cpu)
+}
+
+fn bytes_each(case: &CaseReport) -> Option<f64> {
+    toolwire(case)?.median.bytes_each
+}
+
+fn growth(case: &CaseReport) -> Option<f64> {
+    toolwire(case)?.median.growth_bytes
+}
+
+fn toolwire(case: &CaseReport) -> Option<&Row> {
+    case.rows.iter().find(|row| row.contestant == Toolwire)
+}
+
+fn cpu(sample: &Sample) -> Option<f64> {
+    sample.cpu_us
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::case_names;
+
+    #[test]
+    fn every_goal_is_about_a_case() {
+        for goal in goals() {
+            assert!(case_names().any(|name| name == goal.case), "{}", goal.case);
+        }
+    }
+}

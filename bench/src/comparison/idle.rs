@@ -1,0 +1,69 @@
+//! What waits and costs memory: sessions, and streams with their connections.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::sample::Sample;
+use crate::http1::Target;
+use crate::load::begin_sessions;
+use crate::process::ServerProcess;
+use crate::streams;
+
+/// One in so many sessions is begun before memory is looked at, so that what the server sets up once does not count.
+const WARM_UP_SHARE: usize = 100;
+
+/// Connections on which sessions are begun; none is needed by a session that does nothing.
+const CONNECTIONS: usize = 16;
+
+/// Begins sessions that then do nothing: so many in all, since a server may allow no more.
+pub(crate) async fn sessions(server: &ServerProcess, all: usize) -> io::Result<Sample> {
+    let warm_up = all / WARM_UP_SHARE;
+    let count = all - warm_up;
+    let target = Target::parse(server.url())
+        .ok_or_else(|| io::Error::other(format!("not a URL: {}", server.url())))?;
+    begin_sessions(&target, CONNECTIONS, warm_up).await?;
+    let before = server.memory();
+    let processor_before = server.processor_time();
+    let began = Instant::now();
+    begin_sessions(&target, CONNECTIONS, count).await?;
+    let seconds = began.elapsed().as_secs_f64();
+    let processor_after = server.processor_time();
+    let after = server.memory();
+    Ok(Sample {
+        per_second: Some(count as f64 / seconds),
+        cpu_us: processor_before
+            .zip(processor_after)
+            .map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6 / count as f64),
+        peak_bytes: after.map(|memory| memory.peak as f64),
+        bytes_each: before.zip(after).map(|(before, after)| {
+            after.resident.saturating_sub(before.resident) as f64 / count as f64
+        }),
+        ..Sample::default()
+    })
+}
+
+/// Opens streams, lets them wait, and tells all of them of one change. Times are those of the delivery.
+pub(crate) async fn streams(server: &ServerProcess, count: usize) -> io::Result<Sample> {
+    let options = streams::Options {
+        streams: count,
+        idle: Duration::from_millis(500),
+        settle: Duration::from_millis(500),
+        ..streams::Options::default()
+    };
+    crate::allow_open_files(options.open_files())?;
+    let report = streams::run(server, &options).await?;
+    let failures = report.failures(u64::MAX);
+    if !failures.is_empty() {
+        return Err(io::Error::other(failures.join("; ")));
+    }
+    let delivery = report.delivery;
+    let cost = report.server;
+    Ok(Sample {
+        per_second: delivery.map(|delivery| report.delivered as f64 * 1e3 / delivery.max_ms),
+        p50_us: delivery.map(|delivery| delivery.p50_ms * 1e3),
+        p99_us: delivery.map(|delivery| delivery.p99_ms * 1e3),
+        peak_bytes: cost.as_ref().map(|cost| cost.resident_peak as f64),
+        bytes_each: cost.as_ref().map(|cost| cost.bytes_per_stream as f64),
+        ..Sample::default()
+    })
+}

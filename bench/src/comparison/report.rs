@@ -1,0 +1,186 @@
+//! What a run has found.
+
+use serde::Serialize;
+
+use super::contestant::Contestant;
+use super::sample::{Figure, Sample, median};
+use super::{goals, table};
+
+/// In the place of figures when a contestant has no program for a case.
+pub(crate) const NOT_TAKING_PART: &str = "does not take part";
+
+/// What a run has found.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// How often everybody had a turn.
+    pub rounds: usize,
+    /// Who is missing altogether.
+    pub absent: Vec<Absence>,
+    /// One for each case that was run.
+    pub cases: Vec<CaseReport>,
+}
+
+/// A contestant that could not be built or started, and why.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Absence {
+    /// Who.
+    pub contestant: Contestant,
+    /// Why.
+    pub reason: String,
+}
+
+/// One case.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct CaseReport {
+    /// What it is called.
+    pub name: &'static str,
+    /// What is done.
+    pub about: &'static str,
+    /// One for each contestant, or several where it was set up in several ways.
+    pub rows: Vec<Row>,
+}
+
+/// One contestant in one case.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// Who.
+    pub contestant: Contestant,
+    /// How many tools the server had, where that is what differs.
+    pub tools: Option<usize>,
+    /// What went wrong.
+    pub trouble: Option<String>,
+    /// One for each round.
+    pub samples: Vec<Sample>,
+    /// The median of the rounds.
+    pub median: Sample,
+    /// Requests in a second, as a multiple of those of the limit.
+    pub speed_of_limit: Option<f64>,
+    /// Processor time of the limit, as a multiple of the own: 1 is as cheap as the limit.
+    pub cpu_of_limit: Option<f64>,
+    /// Processor time of rmcp, as a multiple of the own.
+    pub cpu_of_rmcp: Option<f64>,
+}
+
+impl Row {
+    pub(crate) fn new(contestant: Contestant, tools: Option<usize>) -> Self {
+        Self {
+            contestant,
+            tools,
+            trouble: None,
+            samples: Vec::new(),
+            median: Sample::default(),
+            speed_of_limit: None,
+            cpu_of_limit: None,
+            cpu_of_rmcp: None,
+        }
+    }
+}
+
+impl CaseReport {
+    pub(crate) fn new(name: &'static str, about: &'static str, rows: Vec<Row>) -> Self {
+        let mut case = Self { name, about, rows };
+        let ratios: Vec<_> = case
+            .rows
+            .iter()
+            .map(|row| {
+                let own = (row.contestant, row.tools);
+                let limit = (Contestant::Limit, row.tools);
+                let rmcp = (Contestant::Rmcp, row.tools);
+                (
+                    case.ratio(own, limit, |sample| sample.per_second),
+                    case.ratio(limit, own, |sample| sample.cpu_us),
+                    case.ratio(rmcp, own, |sample| sample.cpu_us),
+                )
+            })
+            .collect();
+        for (row, (speed_of_limit, cpu_of_limit, cpu_of_rmcp)) in case.rows.iter_mut().zip(ratios) {
+            row.speed_of_limit = speed_of_limit;
+            row.cpu_of_limit = cpu_of_limit;
+            row.cpu_of_rmcp = cpu_of_rmcp;
+            row.median = medians(&row.samples);
+        }
+        case
+    }
+
+    /// The median over the rounds of one's figure, divided by that of another in the same round.
+    pub(crate) fn ratio(
+        &self,
+        one: (Contestant, Option<usize>),
+        other: (Contestant, Option<usize>),
+        figure: Figure,
+    ) -> Option<f64> {
+        let row = |(contestant, tools)| {
+            self.rows
+                .iter()
+                .find(|row| row.contestant == contestant && row.tools == tools)
+        };
+        let (one, other) = (row(one)?, row(other)?);
+        let ratios = one.samples.iter().zip(&other.samples);
+        median(
+            ratios
+                .filter_map(|(one, other)| Some(figure(one)? / figure(other)?))
+                .collect(),
+        )
+    }
+}
+
+fn medians(samples: &[Sample]) -> Sample {
+    let of = |figure: Figure| median(samples.iter().filter_map(figure).collect());
+    Sample {
+        per_second: of(|sample| sample.per_second),
+        p50_us: of(|sample| sample.p50_us),
+        p99_us: of(|sample| sample.p99_us),
+        cpu_us: of(|sample| sample.cpu_us),
+        peak_bytes: of(|sample| sample.peak_bytes),
+        growth_bytes: of(|sample| sample.growth_bytes),
+        bytes_each: of(|sample| sample.bytes_each),
+        first_answer_ms: of(|sample| sample.first_answer_ms),
+    }
+}
+
+impl Report {
+    pub(crate) fn new(
+        rounds: usize,
+        absent: &[(Contestant, String)],
+        cases: Vec<CaseReport>,
+    ) -> Self {
+        let absent = absent.iter().map(|(contestant, reason)| Absence {
+            contestant: *contestant,
+            reason: reason.clone(),
+        });
+        Self {
+            rounds,
+            absent: absent.collect(),
+            cases,
+        }
+    }
+
+    pub(crate) fn case(&self, name: &str) -> Option<&CaseReport> {
+        self.cases.iter().find(|case| case.name == name)
+    }
+
+    /// What must not be: wrong answers and errors of toolwire or of the limits. A missed goal is none of these.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let rows = self
+            .cases
+            .iter()
+            .flat_map(|case| case.rows.iter().map(move |row| (case.name, row)));
+        rows.filter(|(_, row)| row.contestant.is_ours())
+            .filter_map(|(case, row)| {
+                let trouble = row.trouble.as_ref()?;
+                Some(format!("{case}: {}: {trouble}", row.contestant.name()))
+            })
+            .collect()
+    }
+
+    /// The figures for people, in Markdown, with the goals at the end.
+    #[must_use]
+    pub fn to_table(&self) -> String {
+        table::of_report(self) + &goals::table(self)
+    }
+}

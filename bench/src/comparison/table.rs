@@ -1,0 +1,177 @@
+//! A report as Markdown that also reads well as it is.
+
+use super::report::{CaseReport, Report, Row};
+
+/// A column: its title, and what stands in it.
+type Column = (&'static str, fn(&Row) -> Option<String>);
+
+/// Columns in which a case has no figure are left out.
+const COLUMNS: [Column; 10] = [
+    ("calls/s", |row| {
+        row.median.per_second.map(|value| thousands(value, 0))
+    }),
+    ("p50 µs", |row| {
+        row.median.p50_us.map(|value| thousands(value, 0))
+    }),
+    ("p99 µs", |row| {
+        row.median.p99_us.map(|value| thousands(value, 0))
+    }),
+    ("CPU ms / 1,000", |row| {
+        row.median.cpu_us.map(|value| thousands(value, 1))
+    }),
+    ("peak MiB", |row| {
+        let mebibytes = row.median.peak_bytes? / (1024.0 * 1024.0);
+        Some(thousands(mebibytes, 1))
+    }),
+    ("bytes each", |row| {
+        row.median.bytes_each.map(|value| thousands(value, 0))
+    }),
+    ("first answer ms", |row| {
+        row.median.first_answer_ms.map(|value| thousands(value, 1))
+    }),
+    ("speed ÷ limit", |row| row.speed_of_limit.map(ratio)),
+    ("limit's CPU ÷ own", |row| row.cpu_of_limit.map(ratio)),
+    ("rmcp's CPU ÷ own", |row| row.cpu_of_rmcp.map(ratio)),
+];
+
+pub(crate) fn of_report(report: &Report) -> String {
+    let mut text = String::new();
+    for absence in &report.absent {
+        let name = absence.contestant.name();
+        text.push_str(&format!("{name} is absent: {}\n\n", absence.reason));
+    }
+    for case in &report.cases {
+        text.push_str(&format!("### {}: {}\n\n", case.name, case.about));
+        text.push_str(&of_case(case));
+        text.push('\n');
+    }
+    text
+}
+
+fn of_case(case: &CaseReport) -> String {
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|(_, value)| case.rows.iter().any(|row| value(row).is_some()))
+        .collect();
+    let mut lines = vec![
+        std::iter::once("who".to_owned())
+            .chain(columns.iter().map(|(title, _)| (*title).to_owned()))
+            .collect(),
+    ];
+    let measured = case.rows.iter().filter(|row| !row.samples.is_empty());
+    lines.extend(measured.map(|row| {
+        let values = columns
+            .iter()
+            .map(|(_, value)| value(row).unwrap_or_else(|| "-".to_owned()));
+        std::iter::once(who(row)).chain(values).collect()
+    }));
+    let mut text = markdown(&lines, 1);
+    for row in &case.rows {
+        if let Some(trouble) = &row.trouble {
+            text.push_str(&format!("\n{}: {trouble}\n", who(row)));
+        }
+    }
+    text
+}
+
+fn who(row: &Row) -> String {
+    let name = row.contestant.name();
+    match row.tools {
+        Some(1) => format!("{name}, 1 tool"),
+        Some(tools) => format!("{name}, {} tools", thousands(tools as f64, 0)),
+        None => name.to_owned(),
+    }
+}
+
+/// The first line is the head; after the first columns, which hold words, numbers stand to the right.
+pub(crate) fn markdown(lines: &[Vec<String>], words: usize) -> String {
+    let columns = lines.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        text.push('|');
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            text.push_str(&if column < words {
+                format!(" {cell:width$} |")
+            } else {
+                format!(" {cell:>width$} |")
+            });
+        }
+        text.push('\n');
+        if number == 0 {
+            text.push('|');
+            for (column, width) in widths.iter().enumerate() {
+                let end = if column < words { '-' } else { ':' };
+                text.push_str(&format!("{}{end}|", "-".repeat(width + 1)));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn ratio(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// `12,345.6`.
+pub(crate) fn thousands(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::new();
+    for (at, character) in text.char_indices() {
+        if at > 0 && at < whole && (whole - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(character);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::Contestant;
+    use crate::comparison::sample::Sample;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(thousands(7.26, 1), "7.3");
+        assert_eq!(thousands(999.0, 0), "999");
+        assert_eq!(thousands(1_000.0, 0), "1,000");
+        assert_eq!(thousands(1_234_567.89, 1), "1,234,567.9");
+    }
+
+    #[test]
+    fn a_case_shows_what_it_has_measured_and_who_failed() {
+        let row = |contestant, cpu_us: &[f64]| {
+            let mut row = Row::new(contestant, None);
+            row.samples.extend(cpu_us.iter().map(|cpu_us| Sample {
+                cpu_us: Some(*cpu_us),
+                ..Sample::default()
+            }));
+            row
+        };
+        let mut failed = row(Contestant::Rmcp, &[]);
+        failed.trouble = Some("hung up".to_owned());
+        let rows = vec![
+            row(Contestant::Toolwire, &[20.0, 10.0, 40.0]),
+            row(Contestant::Limit, &[10.0, 10.0, 30.0]),
+            failed,
+        ];
+        let case = CaseReport::new("case", "what is done", rows);
+        let expected = "\
+| who      | CPU ms / 1,000 | limit's CPU ÷ own |
+|----------|---------------:|------------------:|
+| toolwire |           20.0 |              0.75 |
+| limit    |           10.0 |              1.00 |
+
+rmcp: hung up
+";
+        assert_eq!(of_case(&case), expected);
+    }
+}

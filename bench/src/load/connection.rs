@@ -1,0 +1,102 @@
+//! One connection that stays open, with one request under way at a time.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::workload::{Era, Workload};
+use crate::http1::{ResponseDecoder, Target};
+
+/// How much is read at once: big answers in few pieces.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// The head of an answer as far as it matters, and its body.
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    pub(crate) status: u16,
+    pub(crate) is_event_stream: bool,
+    pub(crate) body: &'a [u8],
+}
+
+/// A connection and the request that is made on it again and again.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: TcpStream,
+    request: Vec<u8>,
+    buffer: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects, and asks for nothing yet.
+    pub(crate) async fn connect(target: &Target) -> io::Result<Self> {
+        let socket = TcpStream::connect(target.address).await?;
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            socket,
+            request: Vec::new(),
+            buffer: vec![0; READ_BUFFER],
+            body: Vec::new(),
+        })
+    }
+
+    /// Connects; in the era of sessions it begins one.
+    pub(crate) async fn open(target: &Target, workload: &Workload) -> io::Result<Self> {
+        let mut connection = Self::connect(target).await?;
+        let session = match workload.era {
+            Era::Modern => None,
+            Era::Legacy => connection.begin_session(target).await?,
+        };
+        connection.request = workload.request(target, session.as_deref());
+        Ok(connection)
+    }
+
+    /// Shakes hands and gives the id of the session, if the server has sessions.
+    pub(crate) async fn begin_session(&mut self, target: &Target) -> io::Result<Option<String>> {
+        self.request = Workload::initialize(target);
+        let response = self.round_trip().await?;
+        if response.status() != Some(200) {
+            let body = String::from_utf8_lossy(&self.body);
+            return Err(io::Error::other(format!("no session: {body:.300}")));
+        }
+        let session = response.session().map(str::to_owned);
+        self.request = Workload::initialized(target, session.as_deref());
+        let response = self.round_trip().await?;
+        match response.status() {
+            Some(200..=299) => Ok(session),
+            status => Err(io::Error::other(format!(
+                "`notifications/initialized` is answered with {status:?}"
+            ))),
+        }
+    }
+
+    /// Makes the request and waits for the whole answer.
+    pub(crate) async fn exchange(&mut self) -> io::Result<Answer<'_>> {
+        let response = self.round_trip().await?;
+        Ok(Answer {
+            status: response.status().unwrap_or_default(),
+            is_event_stream: response.is_event_stream(),
+            body: &self.body,
+        })
+    }
+
+    async fn round_trip(&mut self) -> io::Result<ResponseDecoder> {
+        self.socket.write_all(&self.request).await?;
+        let mut response = ResponseDecoder::default();
+        self.body.clear();
+        while !response.is_finished() {
+            let length = self.socket.read(&mut self.buffer).await?;
+            let Some(bytes @ [_, ..]) = self.buffer.get(..length) else {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection",
+                ));
+            };
+            response
+                .decode(bytes, &mut self.body)
+                .map_err(io::Error::other)?;
+        }
+        Ok(response)
+    }
+}

@@ -1,0 +1,215 @@
+//! The load on a server over HTTP: a fixed number of the same request on connections that stay open.
+//!
+//! It runs in a process of its own (`load-generator`), on one thread, with requests that were built before. The first answer
+//! of every connection is read in full; of all others the status and what must not be missing are looked at.
+
+mod connection;
+mod workload;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+pub(crate) use self::connection::Connection;
+pub use self::workload::{Era, Kind, Workload};
+use crate::figures::percentile;
+use crate::http1::Target;
+
+/// What is done.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Plan {
+    /// What every request asks for.
+    pub workload: Workload,
+    /// How many connections are open, each with one request under way.
+    pub connections: usize,
+    /// How many requests are measured.
+    pub requests: usize,
+    /// How many requests are made before; each connection makes at least one.
+    pub warm_up: usize,
+}
+
+impl Plan {
+    /// One connection, which makes so many requests after a single one that is not measured.
+    #[must_use]
+    pub fn new(workload: Workload, requests: usize) -> Self {
+        Self {
+            workload,
+            connections: 1,
+            requests,
+            warm_up: 1,
+        }
+    }
+
+    /// With so many connections.
+    #[must_use]
+    pub fn with_connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// With so many requests that are not measured.
+    #[must_use]
+    pub fn with_warm_up(mut self, requests: usize) -> Self {
+        self.warm_up = requests;
+        self
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Requests that were answered as they must be.
+    pub requests: usize,
+    /// Requests that were not.
+    pub errors: usize,
+    /// What went wrong first.
+    pub first_error: Option<String>,
+    /// From the first request to the last answer.
+    pub seconds: f64,
+    /// Half of the answers did not take longer, in microseconds.
+    pub p50_us: Option<f64>,
+    /// 99 of 100 answers did not take longer, in microseconds.
+    pub p99_us: Option<f64>,
+}
+
+/// Open connections on which the answers were what they should be, ready for the measured part.
+#[derive(Debug)]
+pub struct WarmLoad {
+    connections: Vec<Connection>,
+    requests: usize,
+    workload: Workload,
+}
+
+/// Connects, reads a first answer on each connection in full, and warms the server up.
+///
+/// # Errors
+/// When the server cannot be reached or does not answer as it must.
+pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
+    let target = Target::parse(url)
+        .ok_or_else(|| io::Error::other(format!("not a URL with an address: `{url}`")))?;
+    let mut connections = Vec::with_capacity(plan.connections);
+    for _ in 0..plan.connections.max(1) {
+        let mut connection = Connection::open(&target, &plan.workload).await?;
+        let answer = connection.exchange().await?;
+        plan.workload.verify(answer).map_err(io::Error::other)?;
+        connections.push(connection);
+    }
+    let mut warm = WarmLoad {
+        requests: plan.warm_up.saturating_sub(connections.len()),
+        connections,
+        workload: plan.workload,
+    };
+    let (outcome, connections) = warm.work().await;
+    if let Some(error) = outcome.first_error {
+        return Err(io::Error::other(error));
+    }
+    warm.connections = connections;
+    warm.requests = plan.requests;
+    Ok(warm)
+}
+
+impl WarmLoad {
+    /// Makes the requests that are measured.
+    pub async fn measure(mut self) -> Outcome {
+        self.work().await.0
+    }
+
+    async fn work(&mut self) -> (Outcome, Vec<Connection>) {
+        let left = Arc::new(AtomicUsize::new(self.requests));
+        let mut tasks = JoinSet::new();
+        let began = Instant::now();
+        for connection in self.connections.drain(..) {
+            tasks.spawn(keep_asking(connection, self.workload, Arc::clone(&left)));
+        }
+        let mut connections = Vec::new();
+        let mut times = Vec::with_capacity(self.requests);
+        let mut errors = Vec::new();
+        while let Some(done) = tasks.join_next().await {
+            match done {
+                Ok((connection, some_times, None)) => {
+                    times.extend(some_times);
+                    connections.push(connection);
+                }
+                Ok((_, some_times, Some(error))) => {
+                    times.extend(some_times);
+                    errors.push(error);
+                }
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        times.sort_unstable();
+        let micros = |percent| percentile(&times, percent).map(microseconds);
+        let outcome = Outcome {
+            requests: times.len(),
+            errors: errors.len(),
+            seconds,
+            p50_us: micros(50),
+            p99_us: micros(99),
+            first_error: errors.into_iter().next(),
+        };
+        (outcome, connections)
+    }
+}
+
+/// Asks until all requests have been made; a connection with an error is given up.
+async fn keep_asking(
+    mut connection: Connection,
+    workload: Workload,
+    left: Arc<AtomicUsize>,
+) -> (Connection, Vec<Duration>, Option<String>) {
+    let mut times = Vec::new();
+    while take_one(&left) {
+        let asked = Instant::now();
+        let outcome = match connection.exchange().await {
+            Ok(answer) => workload.glance(answer),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = outcome {
+            return (connection, times, Some(error));
+        }
+        times.push(asked.elapsed());
+    }
+    (connection, times, None)
+}
+
+fn microseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// Begins so many sessions on so many connections, which are then closed: the sessions go on without them.
+pub(crate) async fn begin_sessions(
+    target: &Target,
+    connections: usize,
+    sessions: usize,
+) -> io::Result<()> {
+    let left = Arc::new(AtomicUsize::new(sessions));
+    let mut tasks = JoinSet::new();
+    for _ in 0..connections {
+        let (target, left) = (target.clone(), Arc::clone(&left));
+        tasks.spawn(async move {
+            let mut connection = Connection::connect(&target).await?;
+            while take_one(&left) {
+                connection.begin_session(&target).await?;
+            }
+            Ok::<(), io::Error>(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.map_err(io::Error::other)??;
+    }
+    Ok(())
+}
+
+/// Whether there was still something to do, which is now this one's.
+fn take_one(left: &AtomicUsize) -> bool {
+    let one_less = |left: usize| left.checked_sub(1);
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+        .is_ok()
+}

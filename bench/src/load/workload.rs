@@ -1,0 +1,298 @@
+//! What is asked for again and again, and what a right answer is.
+
+use memchr::memmem;
+use serde_json::{Value, json};
+use toolwire_proto::features::{self, VersionFeatures as _};
+use toolwire_proto::sse::SseDecoder;
+use toolwire_types::{ProtocolVersion, meta_key};
+
+use super::connection::Answer;
+use crate::http1::Target;
+
+/// The id of every request: real clients send the same one again and again.
+const REQUEST_ID: i64 = 1;
+
+/// The longest event that makes sense here.
+const LONGEST_EVENT: usize = 16 * 1024 * 1024;
+
+/// With or without sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third")]
+pub enum Era {
+    /// Every request stands alone.
+    Modern,
+    /// A handshake begins a session.
+    Legacy,
+}
+
+impl Era {
+    /// The revision that is spoken: the newest of the era.
+    #[must_use]
+    pub fn version(self) -> &'static str {
+        let era = match self {
+            Self::Modern => features::Era::Modern,
+            Self::Legacy => features::Era::Legacy,
+        };
+        let mut newest_first = ProtocolVersion::ALL.into_iter().rev();
+        newest_first
+            .find(|version| version.era() == era)
+            .expect("every era has a revision")
+            .as_str()
+    }
+}
+
+/// What a request is about; [`Workload::amount`] says how much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A call of `echo` with so many bytes.
+    Echo,
+    /// A call of `big`, whose result has so many bytes.
+    Big,
+    /// `tools/list` of a server with so many tools.
+    List,
+    /// A call of `progress`, which sends so many notices.
+    Progress,
+}
+
+/// The same request, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Workload {
+    /// With or without sessions.
+    pub era: Era,
+    /// What is asked for.
+    pub kind: Kind,
+    /// How much of it.
+    pub amount: usize,
+}
+
+impl Workload {
+    /// So much of this.
+    #[must_use]
+    pub const fn new(era: Era, kind: Kind, amount: usize) -> Self {
+        Self { era, kind, amount }
+    }
+
+    /// The JSON-RPC message.
+    #[must_use]
+    pub fn message(&self, id: i64) -> String {
+        let mut params = match self.kind {
+            Kind::Echo => json!({ "name": "echo", "arguments": { "text": self.text() } }),
+            Kind::Big => json!({ "name": "big", "arguments": { "n": self.amount } }),
+            Kind::List => json!({}),
+            Kind::Progress => json!({
+                "name": "progress",
+                "arguments": { "n": self.amount },
+                "_meta": { "progressToken": 1 },
+            }),
+        };
+        if self.era == Era::Modern {
+            params["_meta"][meta_key::PROTOCOL_VERSION] = self.era.version().into();
+            params["_meta"][meta_key::CLIENT_CAPABILITIES] = json!({});
+            params["_meta"][meta_key::CLIENT_INFO] =
+                json!({ "name": "load-generator", "version": "1.0.0" });
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "method": self.method(), "params": params }).to_string()
+    }
+
+    fn method(&self) -> &'static str {
+        match self.kind {
+            Kind::List => "tools/list",
+            Kind::Echo | Kind::Big | Kind::Progress => "tools/call",
+        }
+    }
+
+    fn tool(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Echo => Some("echo"),
+            Kind::Big => Some("big"),
+            Kind::Progress => Some("progress"),
+            Kind::List => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        "x".repeat(self.amount)
+    }
+
+    pub(crate) fn request(&self, target: &Target, session: Option<&str>) -> Vec<u8> {
+        let body = self.message(REQUEST_ID);
+        match self.era {
+            Era::Modern => target.post(self.method(), self.tool(), &body),
+            Era::Legacy => target.post_in_session(self.era.version(), session, &body),
+        }
+    }
+
+    /// The JSON-RPC message that begins a session.
+    #[must_use]
+    pub fn initialize_message() -> String {
+        json!({
+            "jsonrpc": "2.0",
+            "id": 0,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": Era::Legacy.version(),
+                "capabilities": {},
+                "clientInfo": { "name": "load-generator", "version": "1.0.0" },
+            },
+        })
+        .to_string()
+    }
+
+    /// The JSON-RPC message that ends the handshake.
+    #[must_use]
+    pub fn initialized_message() -> String {
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string()
+    }
+
+    pub(crate) fn initialize(target: &Target) -> Vec<u8> {
+        let body = Self::initialize_message();
+        target.post_in_session(Era::Legacy.version(), None, &body)
+    }
+
+    pub(crate) fn initialized(target: &Target, session: Option<&str>) -> Vec<u8> {
+        let body = Self::initialized_message();
+        target.post_in_session(Era::Legacy.version(), session, &body)
+    }
+
+    /// Reads an answer in full.
+    pub(crate) fn verify(&self, answer: Answer<'_>) -> Result<(), String> {
+        if answer.status != 200 {
+            return Err(refused(&answer));
+        }
+        let mut messages = if answer.is_event_stream {
+            events(answer.body)?
+        } else {
+            vec![answer.body.to_vec()]
+        };
+        let last = messages.pop().ok_or("an answer without a message")?;
+        self.verify_result(&last)?;
+        let expected = if self.kind == Kind::Progress {
+            self.amount
+        } else {
+            0
+        };
+        if messages.len() != expected {
+            return Err(format!(
+                "{} notices instead of {expected} before the result",
+                messages.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether this message is the right result.
+    ///
+    /// # Errors
+    /// In words, when it is not.
+    pub fn verify_result(&self, message: &[u8]) -> Result<(), String> {
+        let message: Value =
+            serde_json::from_slice(message).map_err(|error| format!("not JSON: {error}"))?;
+        let is_right = match self.kind {
+            Kind::List => message
+                .pointer("/result/tools")
+                .and_then(Value::as_array)
+                .is_some_and(|tools| tools.len() == self.amount),
+            Kind::Echo | Kind::Big => text_of(&message).is_some_and(|text| text == self.text()),
+            Kind::Progress => text_of(&message) == Some("done"),
+        };
+        if is_right {
+            return Ok(());
+        }
+        Err(format!("not the right result: {message:.300}"))
+    }
+
+    /// A look that costs little: the generator must not be what is measured.
+    pub(crate) fn glance(&self, answer: Answer<'_>) -> Result<(), String> {
+        if answer.status != 200 || memmem::find(answer.body, b"\"result\"").is_none() {
+            return Err(refused(&answer));
+        }
+        if self.kind == Kind::Progress {
+            let notices = memmem::find_iter(answer.body, b"\"notifications/progress\"").count();
+            if notices != self.amount {
+                return Err(format!("{notices} notices instead of {}", self.amount));
+            }
+        }
+        if self.kind == Kind::Big && answer.body.len() < self.amount {
+            return Err(format!("a body of only {} bytes", answer.body.len()));
+        }
+        Ok(())
+    }
+}
+
+fn refused(answer: &Answer<'_>) -> String {
+    let body = String::from_utf8_lossy(answer.body);
+    format!("answered with status {}: {body:.300}", answer.status)
+}
+
+fn text_of(message: &Value) -> Option<&str> {
+    message.pointer("/result/content/0/text")?.as_str()
+}
+
+/// The messages of a stream; events without data only say where the stream can be resumed.
+fn events(mut body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let mut decoder = SseDecoder::new(LONGEST_EVENT);
+    std::iter::from_fn(|| decoder.next_event(&mut body))
+        .map(|event| event.map(|event| event.data.into_bytes()))
+        .filter(|data| !matches!(data, Ok(data) if data.is_empty()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(notices: usize, result: &str) -> String {
+        let notice = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
+        // Some servers begin with an event that only names where the stream can be resumed.
+        format!(
+            "id: 0\ndata:\n\n{}data: {result}\n\n",
+            notice.repeat(notices)
+        )
+    }
+
+    /// Whether this answer passes the full reading and the glance.
+    fn check(kind: Kind, status: u16, body: &str, expected: [bool; 2]) {
+        let workload = Workload::new(Era::Modern, kind, 2);
+        let answer = || Answer {
+            status,
+            is_event_stream: kind == Kind::Progress,
+            body: body.as_bytes(),
+        };
+        let passed = [workload.verify(answer()), workload.glance(answer())];
+        assert_eq!(passed.map(|outcome| outcome.is_ok()), expected, "{body}");
+    }
+
+    #[test]
+    fn lost_notices_are_noticed() {
+        let done = r#"{"id":1,"result":{"content":[{"type":"text","text":"done"}]}}"#;
+        check(Kind::Progress, 200, &stream(2, done), [true, true]);
+        check(Kind::Progress, 200, &stream(1, done), [false, false]);
+        check(Kind::Progress, 200, &stream(3, done), [false, false]);
+        check(Kind::Progress, 200, &stream(2, "{}"), [false, false]);
+    }
+
+    #[test]
+    fn wrong_results_are_noticed() {
+        let said = |text| format!(r#"{{"id":1,"result":{{"content":[{{"text":"{text}"}}]}}}}"#);
+        check(Kind::Echo, 200, &said("xx"), [true, true]);
+        check(Kind::Echo, 500, &said("xx"), [false, false]);
+        check(Kind::Echo, 200, r#"{"id":1,"error":{}}"#, [false, false]);
+        // The glance only looks for a result.
+        check(Kind::Echo, 200, &said("xy"), [false, true]);
+        check(
+            Kind::List,
+            200,
+            r#"{"result":{"tools":[{},{}]}}"#,
+            [true, true],
+        );
+        check(
+            Kind::List,
+            200,
+            r#"{"result":{"tools":[{}]}}"#,
+            [false, true],
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! How often one call of the client allocates: a binary of its own, because it counts everything.
+//!
+//! The figure is that of the day it was written down, and a twentieth more is let pass. Whoever brings it down writes
+//! down the new one. The server is a thread that allocates nothing.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
+use std::alloc::System;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde::Serialize;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use toolwire::Client;
+use toolwire_bench::client_load::TEXT;
+use toolwire_proto::negotiate::Verdict;
+use toolwire_types::ProtocolVersion;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations and reallocations of one `tools/call` with a small text over HTTP, those of hyper among them.
+const CALL: usize = 37;
+
+const BEFORE: usize = 100;
+const MEASURED: usize = 1000;
+
+#[derive(Serialize)]
+struct Arguments {
+    text: &'static str,
+}
+
+#[test]
+fn a_call_allocates_as_often_as_written_down() {
+    let url = start_server();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let change = runtime.block_on(async {
+        let newest = Verdict::Modern {
+            version: ProtocolVersion::LATEST,
+        };
+        let client = Client::builder("bench", "1.0.0").with_verdict(newest);
+        let client = client.connect(url).await.unwrap();
+        calls(&client, BEFORE).await;
+        let region = Region::new(ALLOCATOR);
+        calls(&client, MEASURED).await;
+        region.change()
+    });
+    let each = (change.allocations + change.reallocations).div_ceil(MEASURED);
+    assert!(
+        each * 20 <= CALL * 21,
+        "a call allocates {each} times; {CALL} were written down"
+    );
+}
+
+async fn calls(client: &Client, count: usize) {
+    for _ in 0..count {
+        let result = client.call_tool("echo", Arguments { text: TEXT }).await;
+        assert_eq!(result.unwrap().content[0].as_text(), Some(TEXT));
+    }
+}
+
+fn start_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        serve(stream);
+    });
+    url
+}
+
+/// Answers every request with [`TEXT`], under the id it came with.
+fn serve(mut stream: TcpStream) {
+    let mut request = [0; 4096];
+    let mut answer = [0; 1024];
+    let mut filled = 0;
+    loop {
+        let read = stream.read(&mut request[filled..]).unwrap();
+        if read == 0 {
+            return;
+        }
+        filled += read;
+        // The parameters are an object, and so is the message around them.
+        if !request[..filled].ends_with(b"}}}") {
+            continue;
+        }
+        let id = id_in(&request[..filled]);
+        let length = TEXT.len() + id.len() + ANSWER_BYTES;
+        let mut rest = &mut answer[..];
+        write!(
+            rest,
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n\
+             {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{TEXT}\"}}],\
+             \"resultType\":\"complete\"}}}}"
+        )
+        .unwrap();
+        let unused = rest.len();
+        let written = answer.len() - unused;
+        stream.write_all(&answer[..written]).unwrap();
+        filled = 0;
+    }
+}
+
+/// How long the body of an answer is without its id and its text.
+const ANSWER_BYTES: usize =
+    r#"{"jsonrpc":"2.0","id":,"result":{"content":[{"type":"text","text":""}],"resultType":"complete"}}"#
+        .len();
+
+fn id_in(request: &[u8]) -> &str {
+    let text = std::str::from_utf8(request).unwrap();
+    let (_, rest) = text.split_once("\"id\":").unwrap();
+    rest.split_once(',').unwrap().0
+}

@@ -1,0 +1,111 @@
+//! The comparison, with toolwire and the limits only: peers are built elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use toolwire_bench::ServerProcess;
+use toolwire_bench::comparison::{self, Contestant, Lineup, Options, Report};
+use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
+
+fn generator() -> PathBuf {
+    env!("CARGO_BIN_EXE_load-generator").into()
+}
+
+fn ours() -> Lineup {
+    // All programs of the package lie beside each other.
+    let generator = generator();
+    Lineup::ours(generator.parent().expect("a program lies in a directory"))
+}
+
+/// One round of next to nothing.
+async fn run(lineup: &Lineup, cases: &[&str]) -> Report {
+    let mut options = Options::new(generator());
+    options.rounds = 1;
+    options.share = 100;
+    options.cases = cases.iter().map(|case| (*case).to_owned()).collect();
+    comparison::run(lineup, &options, |_| {})
+        .await
+        .expect("there is such a case")
+}
+
+#[tokio::test]
+async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
+    let report = run(
+        &ours(),
+        &[
+            "modern", "legacy", "argument", "result", "list", "tools", "progress", "stdio", "idle",
+        ],
+    )
+    .await;
+    assert_eq!(report.failures(), Vec::<String>::new());
+    assert_eq!(report.cases.len(), 18);
+    for case in &report.cases {
+        for row in &case.rows {
+            assert_eq!(row.samples.len(), 1, "{}: {:?}", case.name, row.contestant);
+        }
+        let who: Vec<Contestant> = case.rows.iter().map(|row| row.contestant).collect();
+        assert!(who.contains(&Contestant::Toolwire) && who.contains(&Contestant::Limit));
+    }
+    let table = report.to_table();
+    assert!(table.contains("### modern-c32: "), "{table}");
+    assert!(
+        table.contains("| stdio-first-answer | time ÷ limit's"),
+        "{table}"
+    );
+}
+
+#[tokio::test]
+async fn somebody_who_cannot_start_or_is_absent_is_named() {
+    let lineup = ours()
+        .with_rmcp(Path::new("nowhere"))
+        .without(Contestant::Python, "it is a snake");
+    let report = run(&lineup, &["list-1000"]).await;
+    // A peer that fails is no failure of ours.
+    assert_eq!(report.failures(), Vec::<String>::new());
+    let table = report.to_table();
+    assert!(table.contains("python is absent: it is a snake"), "{table}");
+    assert!(table.contains("rmcp: cannot start "), "{table}");
+}
+
+#[tokio::test]
+async fn wrong_answers_are_failures() {
+    // It has neither a second tool nor `big` nor `progress`.
+    let server = start("bench-server", "1").await;
+    let check = async |era, kind| {
+        let plan = Plan::new(Workload::new(era, kind, 2), 1);
+        let error = load::warm_up(server.url(), &plan).await.unwrap_err();
+        assert!(
+            error.to_string().contains("not the right result"),
+            "{error}"
+        );
+    };
+    check(Era::Modern, Kind::List).await;
+    check(Era::Modern, Kind::Big).await;
+    check(Era::Legacy, Kind::Progress).await;
+}
+
+#[tokio::test]
+async fn the_limit_lists_the_same_tools() {
+    for tools in ["1", "5"] {
+        let ours = list(&start("bench-server", tools).await).await;
+        let limit = list(&start("limit-server", tools).await).await;
+        assert_eq!(ours, limit);
+    }
+}
+
+async fn start(program: &str, tools: &str) -> ServerProcess {
+    let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+    let mut command = std::process::Command::new(generator().with_file_name(file));
+    command.args(["http", "0", tools]);
+    ServerProcess::start_command(command)
+        .await
+        .expect("the server starts")
+}
+
+/// The tools as a client reads them.
+async fn list(server: &ServerProcess) -> String {
+    let client = toolwire::Client::connect(server.url())
+        .await
+        .expect("the server answers");
+    let tools = client.list_tools().await.expect("it has tools");
+    serde_json::to_string(&tools).expect("tools are JSON")
+}

@@ -1,0 +1,136 @@
+//! What an idle stream and an idle session keep allocated, to the byte: a binary of its own, because it counts everything.
+//!
+//! The figures are those of the day they were written down, and a twentieth more is let pass. Whoever brings one down
+//! writes down the new one.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
+use std::alloc::System;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{Server, tool};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// A `subscriptions/listen` stream together with its connection. Two buffers of 8 KiB in it are hyper's.
+const STREAM: usize = 21_278;
+
+/// A session of a 2025 client, initialized, between two requests.
+const SESSION: usize = 1_582;
+
+/// How many are opened before anything is measured, and how many then.
+const BEFORE: usize = 24;
+const MEASURED: usize = 1000;
+
+/// Says what it is told.
+#[tool]
+fn echo(text: String) -> String {
+    text
+}
+
+#[test]
+fn idle_streams_and_sessions_are_as_small_as_written_down() {
+    let address = start_server();
+    // Opened files end here first.
+    toolwire_bench::allow_open_files(2 * (BEFORE + MEASURED) as u64 + 100).unwrap();
+
+    let mut streams: Vec<_> = (0..BEFORE).map(|_| open_stream(address)).collect();
+    streams.reserve(MEASURED);
+    let stream = kept_by_each(|| streams.push(open_stream(address)));
+
+    let mut connection = TcpStream::connect(address).unwrap();
+    for _ in 0..BEFORE {
+        open_session(&mut connection, address);
+    }
+    let session = kept_by_each(|| open_session(&mut connection, address));
+
+    let is_as_written_down = |kept: usize, figure: usize| kept <= figure + figure / 20;
+    assert!(
+        is_as_written_down(stream, STREAM) && is_as_written_down(session, SESSION),
+        "an idle stream keeps {stream} bytes, of which {STREAM} are written down; a session {session} of {SESSION}"
+    );
+}
+
+fn kept_by_each(mut open: impl FnMut()) -> usize {
+    let region = Region::new(ALLOCATOR);
+    for _ in 0..MEASURED {
+        open();
+    }
+    let change = region.change();
+    (change.bytes_allocated - change.bytes_deallocated) / MEASURED
+}
+
+/// Serves on a thread of its own, until the process ends.
+fn start_server() -> SocketAddr {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let server = Server::new("memory", "1.0.0").tool(echo);
+    let options = HttpOptions::new().without_signals();
+    let listener = runtime
+        .block_on(HttpListener::bind(server, "127.0.0.1:0", options))
+        .unwrap();
+    let address = listener.local_address();
+    std::thread::spawn(move || runtime.block_on(listener.run()));
+    address
+}
+
+/// A stream whose server has nothing more to say for now.
+fn open_stream(address: SocketAddr) -> TcpStream {
+    let body = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"#,
+        r#""notifications":{"toolsListChanged":true},"_meta":{"#,
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    );
+    let mut stream = TcpStream::connect(address).unwrap();
+    let fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
+    post(&mut stream, address, fields, body);
+    read_until(&mut stream, |answer| answer.contains("acknowledged"));
+    stream
+}
+
+fn open_session(connection: &mut TcpStream, address: SocketAddr) {
+    let body = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+        r#""capabilities":{},"clientInfo":{"name":"memory","version":"1.0.0"}}}"#,
+    );
+    post(connection, address, "", body);
+    let answer = read_until(connection, |answer| answer.contains(r#""result""#));
+    let name = "mcp-session-id: ";
+    let start = answer.find(name).expect("a session") + name.len();
+    let id = &answer[start..start + answer[start..].find('\r').expect("the end of its line")];
+    let fields = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {id}\r\n");
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    post(connection, address, &fields, body);
+    let accepted = read_until(connection, |answer| answer.contains("\r\n\r\n"));
+    assert!(accepted.starts_with("HTTP/1.1 202"), "{accepted}");
+}
+
+fn post(connection: &mut TcpStream, address: SocketAddr, fields: &str, body: &str) {
+    let length = body.len();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\n{fields}Content-Length: {length}\r\n\r\n{body}"
+    );
+    connection.write_all(request.as_bytes()).unwrap();
+}
+
+fn read_until(connection: &mut TcpStream, is_whole: impl Fn(&str) -> bool) -> String {
+    let mut answer = String::new();
+    while !is_whole(&answer) {
+        let mut piece = [0; 4096];
+        let read = connection.read(&mut piece).unwrap();
+        assert_ne!(read, 0, "the server hung up: {answer}");
+        answer.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    answer
+}

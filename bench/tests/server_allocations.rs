@@ -1,0 +1,162 @@
+//! How often the server allocates for one request: a binary of its own, because it counts everything.
+//!
+//! The figures are those of the day they were written down, and a twentieth more is let pass. Whoever brings one down
+//! writes down the new one.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
+use std::alloc::System;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use serde_json::json;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use toolwire::transport::http::{HttpBody, HttpOptions, HttpService};
+use toolwire::{JsonSchema, RequestContext, ServedTool, Server, tool};
+use toolwire_types::{ProtocolVersion, meta_key};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// One `tools/call` of the newest revision with a small text, from bytes to bytes in process.
+const CALL: usize = 8;
+
+/// The same over HTTP without the connection: what hyper allocates is not in it, what makes up the request is.
+const HTTP_CALL: usize = 23;
+
+/// A list of tools, whatever their number.
+const LIST: usize = 12;
+
+const BEFORE: usize = 10;
+const MEASURED: usize = 100;
+
+/// Says what it is told.
+#[tool]
+fn echo(text: String) -> String {
+    text
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Text {
+    text: String,
+}
+
+fn server(tools: usize) -> Server {
+    (1..tools).fold(
+        Server::new("bench", "1.0.0").tool(echo),
+        |server, number| {
+            let handler = |_: RequestContext, given: Text| async move { given.text };
+            server.tool(ServedTool::typed(format!("tool_{number:04}"), handler))
+        },
+    )
+}
+
+fn message(method: &str, mut params: serde_json::Value) -> Vec<u8> {
+    params["_meta"] = json!({
+        meta_key::PROTOCOL_VERSION: ProtocolVersion::LATEST.as_str(),
+        meta_key::CLIENT_CAPABILITIES: {},
+    });
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    message.to_string().into_bytes()
+}
+
+fn call() -> Vec<u8> {
+    let arguments = json!({"text": "x".repeat(100)});
+    message(
+        "tools/call",
+        json!({"name": "echo", "arguments": arguments}),
+    )
+}
+
+/// Everything is measured in one test: what runs beside it would be counted, too.
+#[test]
+fn requests_allocate_as_often_as_written_down() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        for tools in [1, 1000] {
+            let server = server(tools);
+            let (call, list) = (call(), message("tools/list", json!({})));
+            check("a call", CALL, async || {
+                let answer = server.handle(&call).await.unwrap();
+                assert!(answer.ends_with(b"}}"));
+            })
+            .await;
+            check("a list", LIST, async || {
+                let answer = server.handle(&list).await.unwrap();
+                assert!(answer.len() > tools * 50);
+            })
+            .await;
+            let service = HttpService::new(server, HttpOptions::new());
+            let call = Bytes::from(call);
+            check("a call over HTTP", HTTP_CALL, async || {
+                let answer = service.respond(request(call.clone())).await;
+                read(answer).await;
+            })
+            .await;
+        }
+    });
+}
+
+async fn check(what: &str, written_down: usize, work: impl AsyncFn()) {
+    for _ in 0..BEFORE {
+        work().await;
+    }
+    let region = Region::new(ALLOCATOR);
+    for _ in 0..MEASURED {
+        work().await;
+    }
+    let change = region.change();
+    let each = (change.allocations + change.reallocations).div_ceil(MEASURED);
+    assert!(
+        each * 20 <= written_down * 21,
+        "{what} allocates {each} times; {written_down} were written down"
+    );
+}
+
+fn request(message: Bytes) -> Request<Whole> {
+    Request::post("/mcp")
+        .header("host", "127.0.0.1")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .header("mcp-protocol-version", ProtocolVersion::LATEST.as_str())
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "echo")
+        .body(Whole(Some(message)))
+        .unwrap()
+}
+
+async fn read(answer: Response<HttpBody>) {
+    assert_eq!(answer.status(), StatusCode::OK);
+    let mut body = answer.into_body();
+    let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+    assert!(frame.unwrap().unwrap().is_data());
+}
+
+/// A body that is there at once.
+struct Whole(Option<Bytes>);
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
