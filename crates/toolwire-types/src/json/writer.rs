@@ -44,9 +44,10 @@ impl<'o> Writer<'o> {
         serde_json::to_writer(self.out, &number)
     }
 
-    fn integer<I: itoa::Integer>(self, number: I) {
+    fn integer<I: itoa::Integer>(self, number: I) -> Result<()> {
         let mut digits = itoa::Buffer::new();
         self.out.extend_from_slice(digits.format(number).as_bytes());
+        Ok(())
     }
 }
 
@@ -91,6 +92,15 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
+/// The methods for numbers, each written in the same way.
+macro_rules! numbers {
+    ($write:ident: $($method:ident($number:ty)),*) => {$(
+        fn $method(self, value: $number) -> Result<()> {
+            self.$write(value)
+        }
+    )*};
+}
+
 impl<'o> Serializer for Writer<'o> {
     type Ok = ();
     type Error = Error;
@@ -108,61 +118,13 @@ impl<'o> Serializer for Writer<'o> {
         Ok(())
     }
 
-    fn serialize_i8(self, value: i8) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_i64(self, value: i64) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_i128(self, value: i128) -> Result<()> {
-        self.number(value)
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_u64(self, value: u64) -> Result<()> {
-        self.integer(value);
-        Ok(())
-    }
-
-    fn serialize_u128(self, value: u128) -> Result<()> {
-        self.number(value)
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<()> {
-        self.number(value)
-    }
-
-    fn serialize_f64(self, value: f64) -> Result<()> {
-        self.number(value)
-    }
+    numbers!(
+        integer: serialize_i8(i8), serialize_i16(i16), serialize_i32(i32), serialize_i64(i64),
+        serialize_u8(u8), serialize_u16(u16), serialize_u32(u32), serialize_u64(u64)
+    );
+    numbers!(
+        number: serialize_i128(i128), serialize_u128(u128), serialize_f32(f32), serialize_f64(f64)
+    );
 
     fn serialize_char(self, value: char) -> Result<()> {
         text(self.out, value.encode_utf8(&mut [0; 4]));
