@@ -2,11 +2,16 @@
 //!
 //! Nothing here waits, spawns, locks, reads a clock or draws random bytes: time and randomness are passed in. This is the
 //! only crate that compares protocol versions; everything above asks a question and gets an answer.
+//!
+//! The features `auth`, `client` and `input` are on by default; without them modules are missing that a small server does
+//! not need.
 
 pub mod admit;
 pub mod auth;
 pub mod cache;
+#[cfg(feature = "input")]
 pub mod elicit_answer;
+#[cfg(feature = "input")]
 pub mod elicit_url;
 pub mod envelope;
 pub mod event_id;
@@ -14,6 +19,7 @@ pub mod features;
 pub mod framing;
 pub mod header_value;
 pub mod http;
+#[cfg(feature = "input")]
 pub mod journal;
 pub mod lifecycle;
 pub mod logging;
@@ -22,15 +28,18 @@ pub mod methods;
 pub mod mirrored_headers;
 pub mod negotiate;
 pub mod outbox;
+#[cfg(feature = "client")]
 pub mod pages;
 pub mod param_headers;
 pub mod param_members;
 pub mod progress;
 pub mod request_meta;
+#[cfg(feature = "input")]
 pub mod request_state;
 pub mod requests;
 pub mod result_kind;
 pub mod rounds;
+#[cfg(feature = "input")]
 pub mod sampling_rules;
 pub mod sse;
 pub mod stamp;

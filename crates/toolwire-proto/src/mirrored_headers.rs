@@ -12,7 +12,7 @@ use crate::header_value;
 use crate::methods::{self, NameSource};
 
 /// A header on its way out: its name and its encoded value.
-pub type MirroredHeader = (Cow<'static, str>, String);
+pub type MirroredHeader = (Cow<'static, str>, Cow<'static, str>);
 
 /// The tool a request calls, for whoever mirrors its arguments.
 #[derive(Debug, Clone)]
@@ -49,8 +49,11 @@ pub fn routing_headers<'a>(
     params: Option<&'a RawValue>,
 ) -> (Vec<MirroredHeader>, Option<CalledTool<'a>>) {
     let mut headers = Vec::with_capacity(2);
-    headers.push((header_value::METHOD.into(), method.to_owned()));
-    let source = methods::find(method).map_or(NameSource::None, |row| row.name_source);
+    let row = methods::find(method);
+    // Names that are known need no copy.
+    let named = row.map_or_else(|| method.to_owned().into(), |row| Cow::Borrowed(row.name));
+    headers.push((header_value::METHOD.into(), named));
+    let source = row.map_or(NameSource::None, |row| row.name_source);
     let Some(params) = params.filter(|_| source != NameSource::None) else {
         return (headers, None);
     };
@@ -58,7 +61,7 @@ pub fn routing_headers<'a>(
         return (headers, None);
     };
     let encoded = header_value::encode(&name).into_owned();
-    headers.push((header_value::NAME.into(), encoded));
+    headers.push((header_value::NAME.into(), encoded.into()));
     let called = (method == "tools/call").then_some(CalledTool { name, params });
     (headers, called)
 }
@@ -112,7 +115,7 @@ mod tests {
             let (headers, _) = routing_headers(method, Some(params.as_raw_value()));
             let headers: Vec<_> = headers
                 .iter()
-                .map(|(name, value)| (name.as_ref(), value.as_str()))
+                .map(|(name, value)| (name.as_ref(), value.as_ref()))
                 .collect();
             assert_eq!(headers, expected);
         };

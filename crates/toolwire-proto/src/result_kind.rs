@@ -12,7 +12,7 @@ use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{InputRequiredResult, ProtocolVersion, ResultType};
 
 use crate::features::VersionFeatures;
-use crate::methods::Method;
+use crate::methods;
 
 /// What a result is.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,23 +34,21 @@ pub enum ResultKind {
     Malformed(String),
 }
 
-/// Tells what a result is, from the revision it came in and the method it answers (`None` for a custom method).
+/// Tells what a result is, from the revision it came in and the method it answers.
 ///
 /// `declared` says whether the client declared an extension on that request.
 ///
 /// ```
-/// use toolwire_proto::methods;
 /// use toolwire_proto::result_kind::{ResultKind, classify};
 /// use toolwire_types::ProtocolVersion;
 ///
 /// let result = serde_json::from_str(r#"{"resultType":"hologram"}"#).unwrap();
-/// let method = methods::find("tools/call");
-/// let kind = classify(ProtocolVersion::V2026_07_28, method, |_| false, result);
+/// let kind = classify(ProtocolVersion::V2026_07_28, "tools/call", |_| false, result);
 /// assert_eq!(kind, ResultKind::Unknown("hologram".to_owned()));
 /// ```
 pub fn classify(
     version: ProtocolVersion,
-    method: Option<&Method>,
+    method: &str,
     declared: impl Fn(&str) -> bool,
     result: &RawValue,
 ) -> ResultKind {
@@ -64,6 +62,7 @@ pub fn classify(
         Ok(None) => return ResultKind::Complete,
         Err(reason) => return ResultKind::Malformed(reason),
     };
+    let method = methods::find(method);
     match ResultType::from(name.as_ref()) {
         ResultType::Complete => ResultKind::Complete,
         // Spec 2026-07-28, basic/patterns/mrtr: three methods may ask, and no other.
@@ -157,18 +156,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::methods::{self, find};
 
     const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 
     fn kind(version: ProtocolVersion, method: &str, tasks: bool, result: &str) -> ResultKind {
         let result = serde_json::from_str(result).expect("JSON");
-        classify(
-            version,
-            find(method),
-            |id| tasks && id == TASKS_EXTENSION,
-            result,
-        )
+        classify(version, method, |id| tasks && id == TASKS_EXTENSION, result)
     }
 
     /// The kind as one word, with what was wrong behind it.

@@ -4,6 +4,7 @@
 //! A client repeats its request with the answers and the server's state, a bounded number of times.
 //! Spec 2026-07-28, basic/patterns/mrtr.
 
+#[cfg(feature = "input")]
 mod answers;
 mod capabilities;
 
@@ -19,6 +20,7 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::methods::Method;
 
+#[cfg(feature = "input")]
 pub use answers::{UnusableAnswer, accept_answer};
 pub use capabilities::{MissingCapability, missing_capabilities, required_capabilities};
 

@@ -23,7 +23,7 @@ pub use elicitation::{project_elicitation, restore_elicitation};
 pub use errors::{resource_not_found, stamp_error, unreadable_id};
 pub use raw::stamp_raw;
 pub use sampling::{project_sampling, project_sampling_result};
-pub use tool_result::{tool_result_size, write_tool_result};
+pub use tool_result::{text_result_size, tool_result_size, write_text_result, write_tool_result};
 
 use crate::features::VersionFeatures;
 

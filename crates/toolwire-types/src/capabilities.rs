@@ -8,8 +8,9 @@ mod client;
 mod server;
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::object::object;
 use crate::raw::RawJson;
 use crate::result::Extra;
 
@@ -17,22 +18,29 @@ pub use client::{ClientCapabilities, ElicitationCapability, RootsCapability, Sam
 pub use server::{PromptsCapability, ResourcesCapability, ServerCapabilities, ToolsCapability};
 
 /// Which requests of the other side may be run as tasks (2025-11-25 only).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TasksCapability {
     /// `tasks/list` is served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Extra>,
     /// `tasks/cancel` is served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<Extra>,
     /// The requests: the parts of a method name before and after its slash, as in `{"tools": {"call": {}}}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<IndexMap<String, IndexMap<String, RawJson>>>,
     /// Members this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(TasksCapability = TasksCapability::default();
+    "list" => list,
+    "cancel" => cancel,
+    "requests" => requests;
+    others kept
+);
 
 impl TasksCapability {
     /// Tasks, for no request yet.

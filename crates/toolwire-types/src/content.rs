@@ -4,8 +4,9 @@
 //! pass it on. Binary data stays base64 text; nothing here decodes it.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::de::Error as _;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::implementation::{Annotations, Icons};
@@ -107,6 +108,34 @@ impl<'de> Deserialize<'de> for ContentBlock {
         };
         block.map_err(D::Error::custom)
     }
+}
+
+/// Reads a list of blocks. Most have one, and a block is large: room is made for one, and for more when they come.
+pub(crate) fn blocks<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ContentBlock>, D::Error> {
+    struct Blocks;
+
+    impl<'de> Visitor<'de> for Blocks {
+        type Value = Vec<ContentBlock>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a sequence")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+            let Some(first) = elements.next_element()? else {
+                return Ok(Vec::new());
+            };
+            let mut blocks = vec![first];
+            while let Some(block) = elements.next_element()? {
+                blocks.push(block);
+            }
+            Ok(blocks)
+        }
+    }
+
+    deserializer.deserialize_seq(Blocks)
 }
 
 /// The `type` of a content block that begins with it, as most writers do, when it is one this crate knows: reading the

@@ -6,33 +6,44 @@
 use serde::{Deserialize, Serialize};
 
 use crate::number;
+use crate::object::object;
 use crate::result::Extra;
 
 /// The name and version of a client or a server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Implementation {
     /// The name for programs.
     pub name: String,
     /// The name for people (since 2025-06-18).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version of this software, in its own scheme.
     pub version: String,
     /// What it does (since 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its pictures (since 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
     /// Where to read more (since 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
     /// Members this SDK does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(Implementation = Implementation::new("", "");
+    "name" => name required,
+    "title" => title,
+    "version" => version required,
+    "description" => description,
+    "icons" => icons,
+    "websiteUrl" => website_url;
+    others kept
+);
 
 impl Implementation {
     /// An implementation with a name and a version.
@@ -82,25 +93,33 @@ impl Implementation {
 pub type Icons = Vec<Icon>;
 
 /// A picture that stands for a tool, a resource, a prompt or an implementation (since 2025-11-25).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Icon {
     /// An `https:` or `data:` address.
     pub src: String,
     /// The MIME type, when the address does not tell or tells wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Sizes it may be shown in: `"48x48"`, or `"any"` for a scalable format.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<String>>,
     /// The background it was drawn for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
     /// Members this SDK does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(Icon = Icon::new("");
+    "src" => src required,
+    "mimeType" => mime_type,
+    "sizes" => sizes,
+    "theme" => theme;
+    others kept
+);
 
 impl Icon {
     /// An icon at an address.

@@ -21,6 +21,7 @@
 //! # let _ = tool;
 //! ```
 
+#[cfg(feature = "auth")]
 pub mod auth;
 mod capabilities;
 mod completion;
@@ -34,6 +35,7 @@ mod lifecycle;
 mod meta;
 mod notifications;
 mod number;
+mod object;
 mod pagination;
 mod prompts;
 mod raw;

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::capabilities::{ClientCapabilities, ServerCapabilities};
 use crate::implementation::Implementation;
 use crate::meta::Meta;
+use crate::object::object;
 use crate::result::{CacheScope, Extra, ResultType, lenient_optional_integer};
 
 /// The parameters of `initialize` (up to 2025-11-25).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
@@ -22,9 +23,17 @@ pub struct InitializeRequestParams {
     /// Who the client is.
     pub client_info: Implementation,
     /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
+
+object!(InitializeRequestParams = InitializeRequestParams::new("", ClientCapabilities::default(), Implementation::new("", ""));
+    "protocolVersion" => protocol_version required,
+    "capabilities" => capabilities required,
+    "clientInfo" => client_info required,
+    "_meta" => meta;
+    others ignored
+);
 
 impl InitializeRequestParams {
     /// Proposes a version.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::jsonrpc::{ProgressToken, RequestId};
 use crate::meta::Meta;
 use crate::number;
+use crate::object::object;
 use crate::raw::RawJson;
 
 /// The parameters of `notifications/cancelled`.
@@ -190,15 +191,21 @@ impl LoggingMessageNotificationParams {
 }
 
 /// The parameters of `logging/setLevel` (up to 2025-11-25; later each request says it in its `_meta`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
     /// The least severe level the client wants to see.
     pub level: LoggingLevel,
     /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
+
+object!(SetLevelRequestParams = SetLevelRequestParams::new(LoggingLevel::Info);
+    "level" => level required,
+    "_meta" => meta;
+    others ignored
+);
 
 impl SetLevelRequestParams {
     /// Asks for this level and everything more severe.

@@ -1,20 +1,27 @@
 //! Lists that come in pages.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::meta::Meta;
+use crate::object::object;
 
 /// The parameters of every list request.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PaginatedRequestParams {
     /// Where to go on, from the page before; absent for the first page. Only the server knows what it means.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
+
+object!(PaginatedRequestParams = PaginatedRequestParams::default();
+    "cursor" => cursor,
+    "_meta" => meta;
+    others ignored
+);
 
 impl PaginatedRequestParams {
     /// Asks for the first page.

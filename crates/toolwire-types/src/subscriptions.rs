@@ -5,32 +5,42 @@ use serde_json::Value;
 
 use crate::jsonrpc::RequestId;
 use crate::meta::{Meta, meta_key};
+use crate::object::object;
 use crate::result::{Extra, ResultType};
 
 /// A choice of notifications: what a client asks for, or what a server agrees to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
     /// The list of tools changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_list_changed: Option<bool>,
     /// The list of prompts changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts_list_changed: Option<bool>,
     /// The list of resources changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
     /// One of these resources changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_subscriptions: Option<Vec<String>>,
     /// One of these tasks changed (extension `io.modelcontextprotocol/tasks`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_ids: Option<Vec<String>>,
     /// Members this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(SubscriptionFilter = SubscriptionFilter::default();
+    "toolsListChanged" => tools_list_changed,
+    "promptsListChanged" => prompts_list_changed,
+    "resourcesListChanged" => resources_list_changed,
+    "resourceSubscriptions" => resource_subscriptions,
+    "taskIds" => task_ids;
+    others kept
+);
 
 impl SubscriptionFilter {
     /// No notifications.
@@ -78,15 +88,21 @@ impl SubscriptionFilter {
 }
 
 /// The parameters of `subscriptions/listen`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
     /// What the client wants to hear about.
     pub notifications: SubscriptionFilter,
     /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
+
+object!(SubscriptionsListenRequestParams = SubscriptionsListenRequestParams::new(SubscriptionFilter::default());
+    "notifications" => notifications required,
+    "_meta" => meta;
+    others ignored
+);
 
 impl SubscriptionsListenRequestParams {
     /// Asks for notifications.

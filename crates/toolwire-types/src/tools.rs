@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use descriptor::{TaskSupport, Tool, ToolAnnotations, ToolExecution};
 
-use crate::content::ContentBlock;
+use crate::content::{self, ContentBlock};
 use crate::input::{InputRequiredResult, InputResponses};
 use crate::meta::Meta;
 use crate::raw::RawJson;
@@ -132,7 +132,7 @@ pub struct CallToolResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// What the model reads. Servers that send only structured content leave it out, so it may be missing.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "content::blocks")]
     pub content: Vec<ContentBlock>,
     /// The result as data (since 2025-06-18, an object; any value, even `null`, since 2026-07-28).
     #[serde(

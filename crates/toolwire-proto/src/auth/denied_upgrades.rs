@@ -33,7 +33,7 @@ pub fn operation(message: &[u8]) -> String {
         Some(params) => routing_headers(&sent.method, Some(params)).0,
         None => return sent.method,
     };
-    let values: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
+    let values: Vec<_> = values.into_iter().map(|(_, value)| value).collect();
     values.join(" ")
 }
 

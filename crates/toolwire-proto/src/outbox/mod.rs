@@ -63,6 +63,11 @@ pub enum OutgoingKind {
         /// The subscription it belongs to, if any.
         subscription: Option<String>,
     },
+    /// Answers that are lines already, each with its end: always accepted, never lost.
+    Lines {
+        /// How many there are.
+        messages: usize,
+    },
     /// Any other message: always accepted, never lost.
     Other,
 }
@@ -72,7 +77,20 @@ impl OutgoingKind {
     fn is_change(&self) -> bool {
         match self {
             Self::ListChanged { .. } | Self::ResourceUpdated { .. } => true,
-            Self::Response | Self::Request | Self::Progress(_) | Self::Log | Self::Other => false,
+            Self::Response
+            | Self::Request
+            | Self::Progress(_)
+            | Self::Log
+            | Self::Lines { .. }
+            | Self::Other => false,
+        }
+    }
+
+    /// How many messages there are in one of this kind.
+    fn messages(&self) -> usize {
+        match self {
+            Self::Lines { messages } => *messages,
+            _ => 1,
         }
     }
 }
@@ -175,6 +193,7 @@ impl Outbox {
             OutgoingKind::Progress(_)
             | OutgoingKind::Response
             | OutgoingKind::Request
+            | OutgoingKind::Lines { .. }
             | OutgoingKind::Other => self.append(outgoing),
         }
     }
@@ -184,7 +203,7 @@ impl Outbox {
         while let Some(slot) = self.slots.pop_front() {
             self.departed += 1;
             let Some(outgoing) = slot else { continue };
-            self.messages -= 1;
+            self.messages -= outgoing.kind.messages();
             self.bytes -= outgoing.bytes.len();
             if outgoing.kind == OutgoingKind::Log {
                 self.logs.pop_front();
@@ -196,23 +215,44 @@ impl Outbox {
         None
     }
 
-    /// Takes all messages and appends them, framed by `encode`; says how many there were.
+    /// Takes all messages and appends them, framed by `encode` unless they are lines already; says how many there were.
     pub fn pop_all_into(
         &mut self,
         out: &mut Vec<u8>,
         mut encode: impl FnMut(&mut Vec<u8>, &[u8]),
     ) -> usize {
         let count = self.messages;
-        out.reserve(self.bytes + count * FRAME);
+        if !self.is_only_lines() {
+            out.reserve(self.bytes + count * FRAME);
+        }
         self.departed += self.slots.len() as u64;
         for outgoing in self.slots.drain(..).flatten() {
-            encode(out, &outgoing.bytes);
+            match outgoing.kind {
+                OutgoingKind::Lines { .. } if out.is_empty() => *out = outgoing.bytes,
+                OutgoingKind::Lines { .. } => out.extend_from_slice(&outgoing.bytes),
+                _ => encode(out, &outgoing.bytes),
+            }
         }
         self.changes.clear();
         self.logs.clear();
         self.messages = 0;
         self.bytes = 0;
         count
+    }
+
+    /// Whether nothing has to be framed any more, nor put together.
+    fn is_only_lines(&self) -> bool {
+        let only = match self.slots.front() {
+            Some(Some(outgoing)) => matches!(outgoing.kind, OutgoingKind::Lines { .. }),
+            _ => false,
+        };
+        only && self.slots.len() == 1
+    }
+
+    /// How much may wait.
+    #[must_use]
+    pub fn limits(&self) -> OutboxLimits {
+        self.limits
     }
 
     /// True when a producer that can wait should wait.
@@ -283,7 +323,7 @@ impl Outbox {
 
     fn append(&mut self, outgoing: Outgoing) {
         let number = self.departed + self.slots.len() as u64;
-        self.messages += 1;
+        self.messages += outgoing.kind.messages();
         self.bytes += outgoing.bytes.len();
         if outgoing.kind == OutgoingKind::Log {
             self.logs.push_back(number);

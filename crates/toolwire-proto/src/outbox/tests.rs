@@ -54,6 +54,38 @@ fn check(pushed: &[(&OutgoingKind, &str)], expected: &str, dropped: (u64, u64, u
 }
 
 #[test]
+fn lines_count_as_the_messages_they_are_and_are_not_framed_again() {
+    let lines = OutgoingKind::Lines { messages: 2 };
+    for others_before in [0, 1] {
+        let mut outbox = limited(4, 100);
+        for _ in 0..others_before {
+            outbox.push(message(&Other, "other"));
+        }
+        outbox.push(message(&lines, "a\nb\n"));
+        outbox.push(message(&Response, "c"));
+        assert_eq!(outbox.len(), 3 + others_before);
+        assert_eq!(outbox.is_full(), others_before == 1);
+        let mut out = Vec::new();
+        let count = outbox.pop_all_into(&mut out, |out, bytes| {
+            out.extend_from_slice(bytes);
+            out.push(b'.');
+        });
+        assert_eq!(count, 3 + others_before);
+        assert!(out.ends_with(b"a\nb\nc."));
+        assert_eq!(out.starts_with(b"other."), others_before == 1);
+        assert_eq!((outbox.len(), outbox.bytes()), (0, 0));
+    }
+    let mut outbox = limited(4, 100);
+    outbox.push(message(&lines, "a\nb\n"));
+    let mut out = b"before ".to_vec();
+    outbox.pop_all_into(&mut out, |_, _| unreachable!("nothing is left to frame"));
+    assert_eq!(out, b"before a\nb\n");
+    outbox.push(message(&lines, "a\nb\n"));
+    assert_eq!(outbox.pop().unwrap().kind, lines);
+    assert!(outbox.is_empty());
+}
+
+#[test]
 fn responses_requests_and_others_are_never_dropped() {
     check(
         &[

@@ -3,15 +3,20 @@
 //! Exchanges are told apart by a number of our own, because real clients use one id for everything: two requests in
 //! flight with the same id both run and both answer, and a cancellation of that id means all of them.
 
-use std::collections::BTreeMap;
-
 use toolwire_types::RequestId;
 
 use super::{DEFAULT_IN_FLIGHT, Overloaded};
 
 /// Which inbound request an exchange is about; never used twice by one ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExchangeKey(u64);
+pub struct ExchangeKey {
+    number: u64,
+    /// Where the ledger has it.
+    place: usize,
+}
+
+/// A ledger that is empty gives back the memory of more places than this.
+const SPARE_PLACES: usize = 64;
 
 /// Whether the peer may cancel a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,31 +52,36 @@ pub enum MaySend {
     Nothing,
 }
 
-/// The requests of the peer that are being worked on.
+/// The requests of the peer that are being worked on, each with a note of whoever works on it.
 #[derive(Debug, Clone)]
-pub struct InboundLedger {
+pub struct InboundLedger<T = ()> {
     limit: usize,
     next: u64,
-    /// In the order they came. Ids are only looked for when something is cancelled, which is rare, so there is no index of
-    /// them that every request would have to enter and leave.
-    exchanges: BTreeMap<ExchangeKey, Exchange>,
+    /// Ids are only looked for when something is cancelled, which is rare, so there is no index of them that every request
+    /// would have to enter and leave.
+    places: Vec<Option<Exchange<T>>>,
+    /// Which places are empty.
+    free: Vec<usize>,
 }
 
 #[derive(Debug, Clone)]
-struct Exchange {
+struct Exchange<T> {
+    number: u64,
     id: RequestId,
     cancellation: Cancellation,
     cancelled: bool,
+    note: T,
 }
 
-impl InboundLedger {
+impl<T> InboundLedger<T> {
     /// A ledger for at most `limit` requests at a time.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
             next: 0,
-            exchanges: BTreeMap::new(),
+            places: Vec::new(),
+            free: Vec::new(),
         }
     }
 
@@ -83,75 +93,111 @@ impl InboundLedger {
         &mut self,
         id: RequestId,
         cancellation: Cancellation,
+        note: T,
     ) -> Result<ExchangeKey, Overloaded> {
-        if self.exchanges.len() >= self.limit {
+        if self.len() >= self.limit {
             return Err(Overloaded);
         }
-        let key = ExchangeKey(self.next);
+        let number = self.next;
         self.next += 1;
-        self.exchanges.insert(
-            key,
-            Exchange {
-                id,
-                cancellation,
-                cancelled: false,
-            },
-        );
-        Ok(key)
+        let exchange = Some(Exchange {
+            number,
+            id,
+            cancellation,
+            cancelled: false,
+            note,
+        });
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[place] = exchange;
+                place
+            }
+            None => {
+                self.places.push(exchange);
+                self.places.len() - 1
+            }
+        };
+        Ok(ExchangeKey { number, place })
     }
 
     /// Marks every request with this id as cancelled and returns those for which this is news.
     pub fn cancel(&mut self, id: &RequestId) -> Vec<ExchangeKey> {
         let mut news = Vec::new();
-        for (key, exchange) in &mut self.exchanges {
+        for (place, exchange) in self.places.iter_mut().enumerate() {
+            let Some(exchange) = exchange else { continue };
             let is_news = exchange.id == *id && !exchange.cancelled;
             if is_news && exchange.cancellation == Cancellation::Allowed {
                 exchange.cancelled = true;
-                news.push(*key);
+                let number = exchange.number;
+                news.push(ExchangeKey { number, place });
             }
         }
         news
     }
 
+    /// What was noted about a request in flight.
+    #[must_use]
+    pub fn note(&self, key: ExchangeKey) -> Option<&T> {
+        self.find(key).map(|exchange| &exchange.note)
+    }
+
+    /// What was noted about each request in flight.
+    pub fn notes(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten().map(|exchange| &exchange.note)
+    }
+
     /// Whether a notification may go out for this request now.
     #[must_use]
     pub fn may_send(&self, key: ExchangeKey) -> MaySend {
-        match self.exchanges.get(&key) {
+        match self.find(key) {
             Some(exchange) if !exchange.cancelled => MaySend::Waiting,
             _ => MaySend::Nothing,
         }
     }
 
-    /// Removes a request that has its outcome and says whether the outcome may be sent.
-    pub fn finish(&mut self, key: ExchangeKey) -> MaySend {
-        match self.exchanges.remove(&key) {
-            Some(exchange) if !exchange.cancelled => MaySend::Waiting,
-            _ => MaySend::Nothing,
+    /// Removes a request that has its outcome. Says whether the outcome may be sent, and what was noted.
+    pub fn finish(&mut self, key: ExchangeKey) -> (MaySend, Option<T>) {
+        if self.find(key).is_none() {
+            return (MaySend::Nothing, None);
+        }
+        let finished = self.places[key.place].take();
+        self.free.push(key.place);
+        if self.is_empty() && self.places.len() > SPARE_PLACES {
+            self.places = Vec::new();
+            self.free = Vec::new();
+        }
+        match finished {
+            Some(exchange) if !exchange.cancelled => (MaySend::Waiting, Some(exchange.note)),
+            cancelled => (MaySend::Nothing, cancelled.map(|exchange| exchange.note)),
         }
     }
 
     /// True when a request with this id is in flight and not cancelled.
     #[must_use]
     pub fn is_waiting(&self, id: &RequestId) -> bool {
-        self.exchanges
-            .values()
-            .any(|exchange| exchange.id == *id && !exchange.cancelled)
+        let mut exchanges = self.places.iter().flatten();
+        exchanges.any(|exchange| exchange.id == *id && !exchange.cancelled)
     }
 
     /// How many requests are in flight.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.exchanges.len()
+        self.places.len() - self.free.len()
     }
 
     /// True when nothing is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.exchanges.is_empty()
+        self.len() == 0
+    }
+
+    fn find(&self, key: ExchangeKey) -> Option<&Exchange<T>> {
+        let exchange = self.places.get(key.place)?.as_ref()?;
+        (exchange.number == key.number).then_some(exchange)
     }
 }
 
-impl Default for InboundLedger {
+impl<T> Default for InboundLedger<T> {
     fn default() -> Self {
         Self::new(DEFAULT_IN_FLIGHT)
     }
@@ -166,7 +212,7 @@ mod tests {
 
     fn begin(ledger: &mut InboundLedger, id: impl Into<RequestId>) -> ExchangeKey {
         ledger
-            .begin(id.into(), Cancellation::Allowed)
+            .begin(id.into(), Cancellation::Allowed, ())
             .expect("the ledger has room")
     }
 
@@ -175,9 +221,9 @@ mod tests {
         let mut ledger = InboundLedger::default();
         let key = begin(&mut ledger, 1);
         assert_eq!(ledger.may_send(key), MaySend::Waiting);
-        assert_eq!(ledger.finish(key), MaySend::Waiting);
+        assert_eq!(ledger.finish(key).0, MaySend::Waiting);
         assert_eq!(ledger.may_send(key), MaySend::Nothing);
-        assert_eq!(ledger.finish(key), MaySend::Nothing);
+        assert_eq!(ledger.finish(key).0, MaySend::Nothing);
         assert!(ledger.is_empty());
     }
 
@@ -186,8 +232,8 @@ mod tests {
         let mut ledger = InboundLedger::default();
         let (first, second) = (begin(&mut ledger, 1), begin(&mut ledger, 1));
         assert_ne!(first, second);
-        assert_eq!(ledger.finish(first), MaySend::Waiting);
-        assert_eq!(ledger.finish(second), MaySend::Waiting);
+        assert_eq!(ledger.finish(first).0, MaySend::Waiting);
+        assert_eq!(ledger.finish(second).0, MaySend::Waiting);
     }
 
     #[test]
@@ -200,8 +246,8 @@ mod tests {
         assert_eq!(ledger.may_send(first), MaySend::Nothing);
         assert!(!ledger.is_waiting(&1.into()));
         assert!(ledger.is_waiting(&"1".into()));
-        assert_eq!(ledger.finish(second), MaySend::Nothing);
-        assert_eq!(ledger.finish(text), MaySend::Waiting);
+        assert_eq!(ledger.finish(second).0, MaySend::Nothing);
+        assert_eq!(ledger.finish(text).0, MaySend::Waiting);
     }
 
     #[test]
@@ -217,11 +263,11 @@ mod tests {
     fn initialize_is_never_cancelled() {
         let mut ledger = InboundLedger::default();
         let key = ledger
-            .begin(1.into(), Cancellation::of("initialize"))
+            .begin(1.into(), Cancellation::of("initialize"), ())
             .expect("the ledger has room");
         assert_eq!(Cancellation::of("tools/call"), Cancellation::Allowed);
         assert_eq!(ledger.cancel(&1.into()), []);
-        assert_eq!(ledger.finish(key), MaySend::Waiting);
+        assert_eq!(ledger.finish(key).0, MaySend::Waiting);
     }
 
     #[test]
@@ -229,7 +275,7 @@ mod tests {
         let mut ledger = InboundLedger::new(2);
         let first = begin(&mut ledger, 1);
         begin(&mut ledger, 2);
-        let refused = ledger.begin(3.into(), Cancellation::Allowed);
+        let refused = ledger.begin(3.into(), Cancellation::Allowed, ());
         assert_eq!(refused, Err(Overloaded));
         let error = ErrorObject::from(Overloaded);
         assert_eq!(error.code, -32603);
@@ -242,6 +288,28 @@ mod tests {
         assert_eq!(ledger.len(), 2);
     }
 
+    #[test]
+    fn an_old_key_does_not_reach_who_has_its_place_now() {
+        let mut ledger = InboundLedger::default();
+        let old = begin(&mut ledger, 1);
+        ledger.finish(old);
+        let new = begin(&mut ledger, 2);
+        assert_eq!(ledger.finish(old), (MaySend::Nothing, None));
+        assert_eq!(ledger.note(old), None);
+        assert_eq!(ledger.finish(new), (MaySend::Waiting, Some(())));
+    }
+
+    #[test]
+    fn an_empty_ledger_holds_no_memory_of_a_crowd() {
+        let mut ledger = InboundLedger::new(1000);
+        let keys: Vec<_> = (0..1000).map(|id| begin(&mut ledger, id)).collect();
+        for key in keys {
+            ledger.finish(key);
+        }
+        assert_eq!(ledger.places.capacity(), 0);
+        assert_eq!(ledger.len(), 0);
+    }
+
     proptest! {
         #[test]
         fn after_everything_is_finished_nothing_is_left(
@@ -251,7 +319,7 @@ mod tests {
             let mut open = Vec::new();
             for (id, step) in steps {
                 match step {
-                    0 => open.extend(ledger.begin(id.into(), Cancellation::Allowed)),
+                    0 => open.extend(ledger.begin(id.into(), Cancellation::Allowed, ())),
                     1 => { ledger.cancel(&id.into()); }
                     _ => if let Some(key) = open.pop() { ledger.finish(key); },
                 }

@@ -28,15 +28,28 @@ pub fn write_tool_result(
         }
     }
     if let Some(server_info) = only_server_info {
-        // In place of the brace that ends the result, which is never empty: `content` is always there.
-        out.pop();
-        out.extend_from_slice(b",\"_meta\":{");
-        json::write_text(out, meta_key::SERVER_INFO);
-        out.push(b':');
-        out.extend_from_slice(server_info.get().as_bytes());
-        out.extend_from_slice(b"}}");
+        write_server_info(out, server_info);
     }
     Ok(())
+}
+
+/// Appends a result that is nothing but this text: the same as [`write_tool_result`], without the result.
+pub fn write_text_result(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
+    write_only_text(out, text, target);
+    if let Some(server_info) = target.server_info_in_meta() {
+        write_server_info(out, server_info);
+    }
+}
+
+/// Adds the metadata to a result that has none.
+fn write_server_info(out: &mut Vec<u8>, server_info: &RawJson) {
+    // In place of the brace that ends the result, which is never empty: `content` is always there.
+    out.pop();
+    out.extend_from_slice(b",\"_meta\":{");
+    json::write_text(out, meta_key::SERVER_INFO);
+    out.push(b':');
+    out.extend_from_slice(server_info.get().as_bytes());
+    out.extend_from_slice(b"}}");
 }
 
 /// The text of a result that is nothing but one: what most tools return.
@@ -69,16 +82,23 @@ fn write_only_text(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
 /// The name of the server, when there is no other metadata.
 fn only_server_info<'t>(result: &CallToolResult, target: &Target<'t>) -> Option<&'t RawJson> {
     target
-        .server_info
-        .filter(|_| result.meta.is_none() && target.version.has_server_info_in_meta())
+        .server_info_in_meta()
+        .filter(|_| result.meta.is_none())
 }
+
+impl<'t> Target<'t> {
+    fn server_info_in_meta(&self) -> Option<&'t RawJson> {
+        self.server_info
+            .filter(|_| self.version.has_server_info_in_meta())
+    }
+}
+
+/// The members of a result, or of a text, with their names.
+const AROUND: usize = 64;
 
 /// About how long the result will be: enough for most, too little for text that is full of escapes.
 #[must_use]
 pub fn tool_result_size(result: &CallToolResult, target: &Target<'_>) -> usize {
-    /// The members of a result, or of a text, with their names.
-    const AROUND: usize = 64;
-
     let texts = result.content.iter().map(|block| {
         let text = block.as_text().unwrap_or_default();
         AROUND + text.len()
@@ -89,6 +109,13 @@ pub fn tool_result_size(result: &CallToolResult, target: &Target<'_>) -> usize {
         + texts.sum::<usize>()
         + structured.map_or(0, |json| AROUND + json.get().len())
         + server_info.map_or(0, |json| AROUND + json.get().len())
+}
+
+/// [`tool_result_size`] of a result that is nothing but this text.
+#[must_use]
+pub fn text_result_size(text: &str, target: &Target<'_>) -> usize {
+    let server_info = target.server_info_in_meta();
+    2 * AROUND + text.len() + server_info.map_or(0, |json| AROUND + json.get().len())
 }
 
 #[cfg(test)]
@@ -138,6 +165,17 @@ mod tests {
                 Target::new(version),
                 Target::new(version).with_server_info(&info),
             ] {
+                for text in ["", "hello", "\"escapes\"\n\u{2028}"] {
+                    let result = CallToolResult::text(text);
+                    assert_eq!(
+                        text_result_size(text, &target),
+                        tool_result_size(&result, &target)
+                    );
+                    let (mut out, mut expected) = (Vec::new(), Vec::new());
+                    write_text_result(&mut out, text, &target);
+                    write_tool_result(&mut expected, result, &target).unwrap();
+                    assert_eq!(out, expected);
+                }
                 for result in &results {
                     let mut stamped = result.clone();
                     stamped.stamp(&target);

@@ -92,8 +92,17 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn skip_whitespace(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.at += 1;
+        self.token();
+    }
+
+    /// Skips white space; returns the byte behind it.
+    #[inline]
+    pub(super) fn token(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                other => return other,
+            }
         }
     }
 
@@ -119,9 +128,21 @@ impl<'a> Cursor<'a> {
     pub(super) fn string(&mut self) -> Result<StringToken<'a>, Malformed> {
         self.expect(b'"')?;
         let start = self.at;
+        self.at += plain_run(&self.text.as_bytes()[start..]);
+        if self.peek() != Some(b'"') {
+            return self.string_with_escapes(start);
+        }
+        let text = self.since(start);
+        self.at += 1;
+        let escaped = false;
+        Ok(StringToken { text, escaped })
+    }
+
+    /// The rest of a string that starts there.
+    #[cold]
+    fn string_with_escapes(&mut self, start: usize) -> Result<StringToken<'a>, Malformed> {
         let mut escaped = false;
         loop {
-            self.at += plain_run(&self.text.as_bytes()[self.at..]);
             match self.peek() {
                 Some(b'"') => {
                     let text = self.since(start);
@@ -135,6 +156,7 @@ impl<'a> Cursor<'a> {
                 }
                 _ => return Err(Malformed),
             }
+            self.at += plain_run(&self.text.as_bytes()[self.at..]);
         }
     }
 

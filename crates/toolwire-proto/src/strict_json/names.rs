@@ -10,7 +10,7 @@ use super::text::characters;
 const SMALL_OBJECT: usize = 16;
 
 /// How many names fit without allocating.
-const INLINE: usize = 32;
+const INLINE: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct OpenNames<'a> {

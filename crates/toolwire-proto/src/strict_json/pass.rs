@@ -44,7 +44,7 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -
     let mut pass = Pass {
         parsed,
         cursor: Cursor::new(text),
-        frames: [Frame::Array; MAX_DEPTH],
+        frames: [Frame::ARRAY; MAX_DEPTH],
         depth: 0,
         max_depth: limits.depth.min(MAX_DEPTH),
         max_elements: limits.batch_messages,
@@ -65,11 +65,23 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -
 /// How deep parts are cut out: the members of the message, of `params`, of `_meta`.
 const KEPT: usize = 3;
 
-/// A container that is open.
-#[derive(Debug, Clone, Copy)]
-enum Frame {
-    Array,
-    Object { names: usize },
+/// A container that is open. There is room for many of them in every pass, so each is one word: where the names of an
+/// object begin, and one more; or zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame(usize);
+
+impl Frame {
+    const ARRAY: Self = Self(0);
+
+    fn object(names: usize) -> Self {
+        Self(names + 1)
+    }
+
+    /// Where the names of an object begin; `None` for an array.
+    #[inline]
+    fn names(self) -> Option<usize> {
+        self.0.checked_sub(1)
+    }
 }
 
 /// A value that will be cut out.
@@ -109,22 +121,27 @@ struct Pass<'p, 'a> {
 
 impl Pass<'_, '_> {
     fn walk(&mut self) -> Result<(), Interruption> {
+        // Where the names of an object begin, when a member of it comes next.
+        let mut member = None;
         'value: loop {
-            self.cursor.skip_whitespace();
+            if let Some(names) = member.take() {
+                self.name(names)?;
+            }
+            let first = self.cursor.token();
             if self.is_kept() {
                 self.parts[self.depth - 1].start = self.cursor.position();
             }
-            match self.cursor.peek() {
+            match first {
                 Some(b'{') => {
                     let names = self.names.mark();
-                    self.open(Frame::Object { names })?;
+                    self.open(Frame::object(names))?;
                     if self.cursor.peek() != Some(b'}') {
-                        self.name(names)?;
+                        member = Some(names);
                         continue 'value;
                     }
                 }
                 Some(b'[') => {
-                    self.open(Frame::Array)?;
+                    self.open(Frame::ARRAY)?;
                     if self.cursor.peek() != Some(b']') {
                         continue 'value;
                     }
@@ -135,20 +152,17 @@ impl Pass<'_, '_> {
                 }
             }
             while let Some(frame) = self.innermost() {
-                self.cursor.skip_whitespace();
-                let comma = self.cursor.eat(b',');
-                match frame {
-                    Frame::Object { names } if comma => {
-                        self.cursor.skip_whitespace();
-                        self.name(names)?;
-                        continue 'value;
-                    }
-                    Frame::Array if comma => continue 'value,
-                    Frame::Object { names } => {
+                if self.cursor.token() == Some(b',') {
+                    self.cursor.step();
+                    member = frame.names();
+                    continue 'value;
+                }
+                match frame.names() {
+                    Some(names) => {
                         self.cursor.expect(b'}')?;
                         self.parsed.has_repeated_names |= self.names.close(names);
                     }
-                    Frame::Array => self.cursor.expect(b']')?,
+                    None => self.cursor.expect(b']')?,
                 }
                 self.depth -= 1;
                 self.kept = self.kept.min(self.depth.max(1));
@@ -173,11 +187,11 @@ impl Pass<'_, '_> {
         }
         if self.depth == 0 {
             self.parsed.document = match frame {
-                Frame::Object { .. } => Document::Object,
-                Frame::Array => Document::Array,
+                Frame::ARRAY => Document::Array,
+                _ => Document::Object,
             };
         }
-        if self.is_kept() && matches!(frame, Frame::Object { .. }) && self.has_known_members() {
+        if self.is_kept() && frame != Frame::ARRAY && self.has_known_members() {
             self.kept += 1;
         }
         self.frames[self.depth] = frame;
@@ -188,15 +202,19 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    #[inline]
+    /// Takes in the name of a member and the colon behind it.
+    #[inline(always)]
     fn name(&mut self, names: usize) -> Result<(), Interruption> {
+        self.cursor.skip_whitespace();
         let name = self.cursor.string()?;
         self.parsed.has_repeated_names |= self.names.push(name, names);
         if self.is_kept() {
             self.parts[self.depth - 1].name = name;
         }
-        self.cursor.skip_whitespace();
-        self.cursor.expect(b':')?;
+        if self.cursor.token() != Some(b':') {
+            return Err(Interruption::Grammar);
+        }
+        self.cursor.step();
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! What a client can do for a server.
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::TasksCapability;
+use crate::object::object;
 use crate::raw::RawJson;
 use crate::result::Extra;
 
@@ -19,31 +20,41 @@ use crate::result::Extra;
 ///     r#"{"elicitation":{"form":{},"url":{}}}"#
 /// );
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
     /// It can list its roots. Deprecated in 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
     /// It can ask a model. Deprecated in 2026-07-28.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
     /// It can ask the user (since 2025-06-18).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
     /// It can run requests of the server as tasks (2025-11-25 only).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
     /// Extensions it supports, by id, each with its settings object (since 2026-07-28).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<IndexMap<String, RawJson>>,
     /// Things outside the specification.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<IndexMap<String, RawJson>>,
     /// Members this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(ClientCapabilities = ClientCapabilities::default();
+    "roots" => roots,
+    "sampling" => sampling,
+    "elicitation" => elicitation,
+    "tasks" => tasks,
+    "extensions" => extensions,
+    "experimental" => experimental;
+    others kept
+);
 
 impl ClientCapabilities {
     /// No capabilities.
@@ -97,17 +108,22 @@ impl ClientCapabilities {
 }
 
 /// How a client serves `roots/list`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RootsCapability {
     /// It says when they change (up to 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
     /// Members this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(RootsCapability = RootsCapability::default();
+    "listChanged" => list_changed;
+    others kept
+);
 
 impl RootsCapability {
     /// Roots, without notice of changes.
@@ -125,19 +141,25 @@ impl RootsCapability {
 }
 
 /// How a client serves `sampling/createMessage`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SamplingCapability {
     /// It honours `includeContext` (since 2025-11-25; deprecated in 2026-07-28).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Extra>,
     /// It honours `tools` and `toolChoice` (since 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Extra>,
     /// Members this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(SamplingCapability = SamplingCapability::default();
+    "context" => context,
+    "tools" => tools;
+    others kept
+);
 
 impl SamplingCapability {
     /// Plain sampling: no tools, no context.
@@ -165,19 +187,25 @@ impl SamplingCapability {
 ///
 /// The empty object means forms only: that is how 2025-06-18, which knew nothing else, declared it. Ask
 /// [`supports_form`](Self::supports_form) and [`supports_url`](Self::supports_url) rather than the fields.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
     /// It shows forms (since 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Extra>,
     /// It sends the user to addresses (since 2025-11-25).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Extra>,
     /// Members this crate does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
+
+object!(ElicitationCapability = ElicitationCapability::default();
+    "form" => form,
+    "url" => url;
+    others kept
+);
 
 impl ElicitationCapability {
     /// The empty object: forms only.

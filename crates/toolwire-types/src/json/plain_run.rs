@@ -1,20 +1,33 @@
 //! How far a JSON string goes on without anything special.
 
-/// Long runs are looked at in blocks of this many bytes, all of them at once.
-const BLOCK: usize = 64;
+/// Runs that are not short are looked at in blocks of this many bytes, all of them at once.
+const BLOCK: usize = 32;
+
+/// Up to here a run is short: it is looked at in words.
+const SHORT: usize = 16;
 
 /// How many leading bytes are neither a quote, nor a backslash, nor a control character.
 #[doc(hidden)]
 #[must_use]
 #[inline]
 pub fn plain_run(bytes: &[u8]) -> usize {
-    let mut run = 0;
+    // Most names are shorter than a word.
+    match bytes.first_chunk().map(|word| first_special(*word)) {
+        Some(Some(at)) => at,
+        Some(None) => longer_run(bytes, 8),
+        None => plain_end(bytes, 0),
+    }
+}
+
+/// As [`plain_run`], when this many are known to be plain.
+fn longer_run(bytes: &[u8], known: usize) -> usize {
+    let mut run = known;
     while let Some(word) = bytes[run..].first_chunk() {
         if let Some(at) = first_special(*word) {
             return run + at;
         }
         run += 8;
-        if run == BLOCK {
+        if run == SHORT {
             run += plain_blocks(&bytes[run..]);
         }
     }
@@ -22,6 +35,7 @@ pub fn plain_run(bytes: &[u8]) -> usize {
 }
 
 /// How many leading bytes are plain, in whole blocks.
+#[inline]
 fn plain_blocks(bytes: &[u8]) -> usize {
     let blocks = bytes.as_chunks().0.iter();
     blocks.take_while(|block| !has_special(block)).count() * BLOCK
