@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -64,6 +64,35 @@ impl HttpBody {
         self
     }
 
+    /// Whether it is known to its end.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self.content, Content::Stream(_))
+    }
+
+    /// How much is left of a body that is known to its end.
+    pub(super) fn whole_length(&self) -> usize {
+        match &self.content {
+            Content::Empty | Content::Stream(_) => 0,
+            Content::Full(bytes) => bytes.len(),
+            Content::Pieces(pieces) => pieces.iter().map(Bytes::len).sum(),
+        }
+    }
+
+    /// The next piece of a body that is known to its end.
+    pub(super) fn next_piece(&mut self) -> Option<Bytes> {
+        if let Content::Pieces(pieces) = &mut self.content {
+            let piece = pieces.pop();
+            if pieces.is_empty() {
+                self.content = Content::Empty;
+            }
+            return piece;
+        }
+        match std::mem::replace(&mut self.content, Content::Empty) {
+            Content::Full(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     fn of(content: Content) -> Self {
         Self {
             content,
@@ -81,21 +110,8 @@ impl Body for HttpBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = match &mut self.content {
-            Content::Stream(stream) => match stream.poll_chunk(cx) {
-                Poll::Ready(chunk) => chunk,
-                Poll::Pending => return Poll::Pending,
-            },
-            Content::Pieces(pieces) => {
-                let piece = pieces.pop();
-                if pieces.is_empty() {
-                    self.content = Content::Empty;
-                }
-                piece
-            }
-            content => match std::mem::replace(content, Content::Empty) {
-                Content::Full(bytes) => Some(bytes),
-                _ => None,
-            },
+            Content::Stream(stream) => ready!(stream.poll_chunk(cx)),
+            _ => self.next_piece(),
         };
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
     }
@@ -105,13 +121,9 @@ impl Body for HttpBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Empty => SizeHint::with_exact(0),
-            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Pieces(pieces) => {
-                SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
-            }
-            Content::Stream(_) => SizeHint::default(),
+        match self.is_whole() {
+            true => SizeHint::with_exact(self.whole_length() as u64),
+            false => SizeHint::default(),
         }
     }
 }

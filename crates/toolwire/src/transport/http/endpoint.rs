@@ -47,7 +47,7 @@ impl Endpoint {
             stalls: Stalls::new(limits.write_stall),
             live: Arc::default(),
             http_with_sse: Arc::default(),
-            node: Node::new(options.bus.clone()),
+            node: Node::new(options.bus.clone().zip(options.join_bus)),
             server,
             options,
         }
@@ -121,6 +121,7 @@ impl Endpoint {
         if let Some(live) = self.live.find(id) {
             live.end();
         }
+        self.live.give_up(id);
         self.signal(id, SessionSignal::Ended).await?;
         self.options.events.forget_session(principal, id).await?;
         Ok(true)

@@ -16,7 +16,7 @@ use crate::transport::http::post::Post;
 
 /// Answers the message of a POST.
 pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
-    // A connection keeps room for this future as long as it lives: only requests that describe themselves are not boxed.
+    // A connection keeps room for this future as long as it lives: only what is asked often is not boxed.
     let read = strict_json::read(message, &strict_json::Limits::default());
     match &read {
         Ok(Envelope::Request(request)) => on_request(post, request).await,
@@ -45,7 +45,7 @@ async fn on_request(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Answer {
         Ok(admitted) if admitted.era == Era::Modern => modern::serve(post, admitted).await,
         Ok(admitted) => match (post.endpoint.options.legacy, standing) {
             (LegacyMode::Sessions, Standing::Session(session)) => {
-                Box::pin(requests::serve_in_session(post, session, admitted)).await
+                requests::serve_in_session(post, session, admitted).await
             }
             (LegacyMode::Sessions, _) if request.method == "initialize" => {
                 Box::pin(requests::open_session(post, admitted)).await

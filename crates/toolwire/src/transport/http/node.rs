@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::ResponseId;
 
+use crate::engine::BoxFuture;
 use crate::server::hub::Neighbours;
 use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
 use crate::transport::http::endpoint::{Endpoint, random_name};
@@ -22,8 +23,7 @@ const MAX_WAITING_CHANGES: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Node {
     name: String,
-    bus: Option<Arc<dyn Bus>>,
-    outgoing: Arc<OutgoingChanges>,
+    bus: Option<(Arc<dyn Bus>, JoinBus)>,
     started: Once,
 }
 
@@ -46,12 +46,11 @@ impl Neighbours for OutgoingChanges {
 }
 
 impl Node {
-    pub(super) fn new(bus: Option<Arc<dyn Bus>>) -> Self {
+    pub(super) fn new(bus: Option<(Arc<dyn Bus>, JoinBus)>) -> Self {
         Self {
             // Only the node itself compares it, so that without randomness nothing worse happens than hearing an echo.
             name: random_name("", 12).unwrap_or_default(),
             bus,
-            outgoing: Arc::default(),
             started: Once::new(),
         }
     }
@@ -62,18 +61,30 @@ impl Node {
 
     /// Joins the others, once.
     pub(super) fn join(&self, endpoint: &Arc<Endpoint>) {
-        let Some(bus) = &self.bus else { return };
-        self.started.call_once(|| {
-            let neighbours = Arc::clone(&self.outgoing) as Arc<dyn Neighbours>;
-            endpoint.server.hub().set_neighbours(neighbours);
-            tokio::spawn(hear(Arc::downgrade(endpoint), Arc::clone(bus)));
-            tokio::spawn(tell(
-                self.name.clone(),
-                Arc::clone(bus),
-                Arc::downgrade(&self.outgoing),
-            ));
-        });
+        let Some((bus, join)) = &self.bus else {
+            return;
+        };
+        self.started.call_once(|| join(self, endpoint, bus));
     }
+}
+
+/// How a node joins the others: [`join`]. Only the option that names a bus names it, so that a program without one does
+/// not contain it.
+pub(super) type JoinBus = fn(&Node, &Arc<Endpoint>, &Arc<dyn Bus>);
+
+/// Tells the others, and hears from them, from now on.
+pub(super) fn join(node: &Node, endpoint: &Arc<Endpoint>, bus: &Arc<dyn Bus>) {
+    let outgoing = Arc::<OutgoingChanges>::default();
+    let tell = tell(
+        node.name.clone(),
+        Arc::clone(bus),
+        Arc::downgrade(&outgoing),
+    );
+    endpoint.server.hub().set_neighbours(outgoing);
+    let hear: BoxFuture<'_, ()> = Box::pin(hear(Arc::downgrade(endpoint), Arc::clone(bus)));
+    let tell: BoxFuture<'_, ()> = Box::pin(tell);
+    tokio::spawn(hear);
+    tokio::spawn(tell);
 }
 
 /// Tells the others of changes, several equal ones once.
@@ -157,7 +168,10 @@ impl Endpoint {
                     }
                     SessionSignal::Cancelled { id } => live.state.cancel(&id),
                     SessionSignal::Moved { stream } => live.hand_over(&stream),
-                    SessionSignal::Ended => live.end(),
+                    SessionSignal::Ended => {
+                        live.end();
+                        self.live.give_up(&session);
+                    }
                     // Handled above: streams of that transport are no sessions of this kind.
                     SessionSignal::Message { .. } => {}
                 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
+use crate::transport::http::legacy::http_with_sse::{HTTP_WITH_SSE_ENDPOINTS, HttpWithSse};
+use crate::transport::http::node::{self, JoinBus};
 use crate::transport::http::{Authorizer, HttpLimits};
 
 /// How a server is put on HTTP. The defaults are safe on a machine of one's own: only local names are answered.
@@ -22,13 +24,14 @@ pub struct HttpOptions {
     pub(crate) public_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) any_host: bool,
-    pub(crate) http_with_sse: bool,
+    pub(crate) http_with_sse: Option<HttpWithSse>,
     pub(crate) signals: bool,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) bus: Option<Arc<dyn Bus>>,
+    pub(super) join_bus: Option<JoinBus>,
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
@@ -111,7 +114,7 @@ impl HttpOptions {
     /// Also serves the two endpoints of the deprecated 2024-11-05 transport: `GET /sse` and `POST /message`.
     #[must_use]
     pub fn with_http_with_sse(mut self) -> Self {
-        self.http_with_sse = true;
+        self.http_with_sse = Some(HTTP_WITH_SSE_ENDPOINTS);
         self
     }
 
@@ -154,6 +157,7 @@ impl HttpOptions {
     #[must_use]
     pub fn with_bus(mut self, bus: Arc<dyn Bus>) -> Self {
         self.bus = Some(bus);
+        self.join_bus = Some(node::join);
         self
     }
 
@@ -174,13 +178,14 @@ impl Default for HttpOptions {
             public_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             any_host: false,
-            http_with_sse: false,
+            http_with_sse: None,
             signals: true,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),
             sessions: Arc::new(MemorySessionStore::default()),
             events: Arc::new(MemoryEventLog::default()),
             bus: None,
+            join_bus: None,
             authorizer: None,
             #[cfg(feature = "tls")]
             tls: None,

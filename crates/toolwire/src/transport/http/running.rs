@@ -140,7 +140,9 @@ impl Drop for Running {
                     on_disconnect: OnDisconnect::Cancel,
                     slot: self.slot.take(),
                 };
-                runtime.spawn(async move { drop(poll_fn(|cx| rest.poll(cx)).await) });
+                let rest: BoxFuture<'_, ()> =
+                    Box::pin(async move { drop(poll_fn(|cx| rest.poll(cx)).await) });
+                runtime.spawn(rest);
             }
             _ => self.context.set_gone(),
         }

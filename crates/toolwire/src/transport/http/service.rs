@@ -23,7 +23,8 @@ use crate::transport::http::body::HttpBody;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
 use crate::transport::http::incoming::{self, Unread};
-use crate::transport::http::legacy::{http_with_sse, streams};
+use crate::transport::http::legacy::http_with_sse::{self, HttpWithSse};
+use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
 use crate::transport::http::{authorizer, cors, guard, message, public};
@@ -60,6 +61,7 @@ impl HttpService {
     /// When the options name a host or an origin that is none.
     #[must_use]
     pub fn new(server: Server, options: HttpOptions) -> Self {
+        #[cfg(feature = "input")]
         server.snapshot().options.seal.announce();
         let endpoint = Arc::new(Endpoint::new(server, options));
         if Handle::try_current().is_ok() {
@@ -163,14 +165,14 @@ impl HttpService {
             }
             Route::Get => Ok(Box::pin(streams::get(&post)).await),
             Route::Delete => Ok(Box::pin(streams::delete(&post)).await),
-            Route::OpenStream => {
+            Route::OpenStream(endpoints) => {
                 let token = post.auth.clone().unwrap_or_default();
-                Box::pin(http_with_sse::open(&self.endpoint, head, token)).await
+                (endpoints.open)(&self.endpoint, head, token).await
             }
-            Route::StreamMessage => {
+            Route::StreamMessage(endpoints) => {
                 guard::check_content(head)?;
                 let message = self.read(body).await?;
-                Box::pin(http_with_sse::take(&post, &message)).await
+                (endpoints.take)(&post, &message).await
             }
         }
     }
@@ -239,10 +241,10 @@ impl HttpService {
                     _ => refuse("POST"),
                 }
             }
-            (Path::Stream, &Method::GET) => Ok(Route::OpenStream),
-            (Path::Stream, _) => refuse("GET"),
-            (Path::Messages, &Method::POST) => Ok(Route::StreamMessage),
-            (Path::Messages, _) => refuse("POST"),
+            (Path::Stream(endpoints), &Method::GET) => Ok(Route::OpenStream(endpoints)),
+            (Path::Stream(_), _) => refuse("GET"),
+            (Path::Messages(endpoints), &Method::POST) => Ok(Route::StreamMessage(endpoints)),
+            (Path::Messages(_), _) => refuse("POST"),
         }
     }
 
@@ -263,24 +265,24 @@ enum Route {
     Get,
     Delete,
     /// The two of the 2024-11-05 transport.
-    OpenStream,
-    StreamMessage,
+    OpenStream(HttpWithSse),
+    StreamMessage(HttpWithSse),
 }
 
 /// Where something is served.
 enum Path {
     Endpoint,
     /// The two of the 2024-11-05 transport.
-    Stream,
-    Messages,
+    Stream(HttpWithSse),
+    Messages(HttpWithSse),
 }
 
 impl Path {
     fn of(path: &str, options: &HttpOptions) -> Option<Self> {
         match path {
             path if path == options.path => Some(Self::Endpoint),
-            http_with_sse::STREAM_PATH if options.http_with_sse => Some(Self::Stream),
-            http_with_sse::MESSAGE_PATH if options.http_with_sse => Some(Self::Messages),
+            http_with_sse::STREAM_PATH => options.http_with_sse.map(Self::Stream),
+            http_with_sse::MESSAGE_PATH => options.http_with_sse.map(Self::Messages),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::engine::BoxFuture;
 use crate::transport::http::event_source::EventSource;
 
 /// The streams of an endpoint that somebody has to look after.
@@ -58,7 +59,9 @@ impl Stalls {
         watched.next_key += 1;
         watched.by_key.insert(key, Arc::clone(&stream));
         if !std::mem::replace(&mut watched.attended, true) {
-            tokio::spawn(attend(Arc::downgrade(self), self.patience / 4));
+            let attending: BoxFuture<'_, ()> =
+                Box::pin(attend(Arc::downgrade(self), self.patience / 4));
+            tokio::spawn(attending);
         }
         drop(watched);
         Watch {

@@ -21,6 +21,7 @@ mod legacy_streams;
 mod limits;
 mod listen;
 mod modern;
+mod plain;
 mod principals;
 pub(crate) mod request;
 mod rounds;

@@ -38,6 +38,11 @@ impl Wire {
     /// The next answer with its whole body.
     pub(crate) async fn answer(&mut self) -> Answer {
         let head = self.head().await;
+        self.rest_of(head).await
+    }
+
+    /// The answer that begins with this head.
+    pub(crate) async fn rest_of(&mut self, head: Head) -> Answer {
         let mut body = Vec::new();
         match head.framing() {
             Framing::Length(length) => body = self.take(length).await,
@@ -161,6 +166,13 @@ impl Head {
     pub(crate) fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h str> {
         let values = self.headers.iter().filter(move |(own, _)| own == name);
         values.map(|(_, value)| value.as_str())
+    }
+
+    /// All headers except those of that name, which is written in lower case.
+    pub(crate) fn without(&self, name: &str) -> Vec<(String, String)> {
+        let mut headers = self.headers.clone();
+        headers.retain(|(own, _)| own != name);
+        headers
     }
 
     pub(crate) fn is_event_stream(&self) -> bool {

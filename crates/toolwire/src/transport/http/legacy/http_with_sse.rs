@@ -7,6 +7,7 @@
 //! The token of the stream and those of the messages may differ, as long as they speak for the same principal. A handler
 //! sees that of its message. The stream lasts until the last of them ends.
 
+use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -43,8 +44,32 @@ pub(crate) const MESSAGE_PATH: &str = "/message";
 /// Where a chunk of the answer ends, so that a burst does not become one huge piece of memory.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// What serves the two paths. Only the option that turns them on names it, so that a program that does not turn them on
+/// does not contain them.
+#[derive(Clone, Copy)]
+pub(crate) struct HttpWithSse {
+    /// Opens a stream.
+    pub(in crate::transport::http) open:
+        for<'a> fn(&'a Arc<Endpoint>, &'a Head<'a>, Arc<TokenInfo>) -> Answering<'a>,
+    /// Takes a message for a stream.
+    pub(in crate::transport::http) take: for<'a> fn(&'a Post<'a>, &'a [u8]) -> Answering<'a>,
+}
+
+type Answering<'a> = BoxFuture<'a, Result<Answer, Answer>>;
+
+pub(crate) const HTTP_WITH_SSE_ENDPOINTS: HttpWithSse = HttpWithSse {
+    open: |endpoint, head, token| Box::pin(open(endpoint, head, token)),
+    take: |post, message| Box::pin(take(post, message)),
+};
+
+impl fmt::Debug for HttpWithSse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpWithSse").finish_non_exhaustive()
+    }
+}
+
 /// Opens a stream.
-pub(crate) async fn open(
+async fn open(
     endpoint: &Arc<Endpoint>,
     head: &Head<'_>,
     token: Arc<TokenInfo>,
@@ -91,7 +116,7 @@ pub(crate) async fn open(
 }
 
 /// Takes a message for a stream.
-pub(crate) async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
+async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
     let endpoint = post.endpoint;
     let key = match session_of(post.parts.uri.query()) {
         Named::Session(id) => store_key(id),

@@ -1,9 +1,10 @@
 //! A session this node works for: it has a running request or an open stream here.
 //!
 //! The record of a session is in the store, where every node finds it. This is what cannot be there: running requests,
-//! questions that wait for the client, connections. It lives as long as somebody here needs it, and no longer.
+//! questions that wait for the client, connections. It lives as long as somebody here needs it. The last ones that came
+//! are kept a little longer, because a session that has just asked something will most likely ask again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -28,10 +29,20 @@ pub(crate) struct LiveSession {
     registry: Weak<LiveSessions>,
 }
 
-/// All sessions this node works for.
+/// How many sessions are kept although nobody needs them at the moment. One takes two or three kilobytes.
+const KEPT: usize = 512;
+
+/// All sessions this node works for, and the last ones it worked for.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSessions {
-    by_id: Mutex<HashMap<String, Weak<LiveSession>>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_id: HashMap<String, Weak<LiveSession>>,
+    /// In the order in which they came.
+    kept: VecDeque<Arc<LiveSession>>,
 }
 
 impl LiveSessions {
@@ -43,15 +54,12 @@ impl LiveSessions {
         stored: &StoredSession,
         answer_timeout: Duration,
     ) -> Arc<LiveSession> {
-        let mut by_id = self.lock();
-        let live = by_id.get(id).and_then(Weak::upgrade);
         // Ids are never used twice, so the principal is the one the store has just checked.
-        if let Some(live) = live {
-            drop(by_id);
+        if let Some(live) = self.find(id) {
             live.refresh(stored);
             return live;
         }
-        let live = Arc::new(LiveSession {
+        let entering = Arc::new(LiveSession {
             id: id.to_owned(),
             principal: principal.clone(),
             state: Arc::new(ConnectionState::of_session(&stored.record)),
@@ -62,21 +70,58 @@ impl LiveSessions {
             push: Mutex::default(),
             registry: Arc::downgrade(self),
         });
-        by_id.insert(id.to_owned(), Arc::downgrade(&live));
+        let (live, given_up) = self.lock().enter(entering);
+        // Not before the lock is free, because it takes the session from the list.
+        drop(given_up);
         live
     }
 
     /// The live part of a session, if there is one.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
-        self.lock().get(id).and_then(Weak::upgrade)
+        self.lock().find(id)
     }
 
+    /// Does not keep a session that is over.
+    pub(crate) fn give_up(&self, id: &str) {
+        let mut known = self.lock();
+        let at = known.kept.iter().position(|live| live.id == id);
+        let given_up = at.and_then(|at| known.kept.remove(at));
+        drop(known);
+        drop(given_up);
+    }
+
+    /// How many sessions somebody needs.
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+        let known = self.lock();
+        let resting = known
+            .kept
+            .iter()
+            .filter(|live| Arc::strong_count(live) == 1);
+        known.by_id.len() - resting.count()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Weak<LiveSession>>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
+        self.by_id.get(id).and_then(Weak::upgrade)
+    }
+
+    /// Lists and keeps a session, unless it is listed already. Returns it, and what must be dropped for it.
+    fn enter(&mut self, live: Arc<LiveSession>) -> (Arc<LiveSession>, Option<Arc<LiveSession>>) {
+        if let Some(listed) = self.find(&live.id) {
+            return (listed, Some(live));
+        }
+        self.by_id.insert(live.id.clone(), Arc::downgrade(&live));
+        self.kept.push_back(Arc::clone(&live));
+        let given_up = match self.kept.len() > KEPT {
+            true => self.kept.pop_front(),
+            false => None,
+        };
+        (live, given_up)
     }
 }
 
@@ -158,7 +203,7 @@ impl Drop for LiveSession {
         let Some(registry) = self.registry.upgrade() else {
             return;
         };
-        let mut by_id = registry.lock();
+        let by_id = &mut registry.lock().by_id;
         // Somebody may have entered the session again since the last user left.
         if by_id
             .get(&self.id)
@@ -166,5 +211,74 @@ impl Drop for LiveSession {
         {
             by_id.remove(&self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire_types::{ClientCapabilities, ProtocolVersion};
+
+    use super::*;
+    use crate::store::SessionRecord;
+
+    fn enter(sessions: &Arc<LiveSessions>, id: &str, revision: u64) -> Arc<LiveSession> {
+        let mut record =
+            SessionRecord::new(ProtocolVersion::LATEST, ClientCapabilities::new(), None);
+        record.initialized = revision > 1;
+        let stored = StoredSession::new(Arc::new(record), revision);
+        sessions.enter(id, &Principal::anonymous(), &stored, Duration::ZERO)
+    }
+
+    #[test]
+    fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
+        let sessions = Arc::new(LiveSessions::default());
+        let first = enter(&sessions, "a", 1);
+        assert!(!first.state.is_initialized());
+        assert_eq!(sessions.len(), 1);
+        let first = {
+            let weak = Arc::downgrade(&first);
+            drop(first);
+            weak
+        };
+        assert_eq!(sessions.len(), 0, "nobody needs it");
+        let second = enter(&sessions, "a", 2);
+        assert!(Weak::ptr_eq(&first, &Arc::downgrade(&second)));
+        assert!(second.state.is_initialized());
+        assert_eq!(sessions.len(), 1);
+    }
+
+    #[test]
+    fn only_the_last_ones_are_kept() {
+        let sessions = Arc::new(LiveSessions::default());
+        let needed = enter(&sessions, "needed", 1);
+        enter(&sessions, "forgotten", 1);
+        for id in 0..KEPT - 2 {
+            enter(&sessions, &id.to_string(), 1);
+        }
+        assert!(sessions.find("forgotten").is_some());
+        enter(&sessions, "one more", 1);
+        enter(&sessions, "and another", 1);
+        assert!(sessions.find("forgotten").is_none());
+        assert!(sessions.find("0").is_some());
+        // Not kept any more, it lives as long as it is needed.
+        assert!(sessions.find("needed").is_some());
+        assert_eq!(sessions.len(), 1);
+        drop(needed);
+        assert!(sessions.find("needed").is_none());
+        assert_eq!(sessions.lock().by_id.len(), KEPT);
+    }
+
+    #[test]
+    fn one_that_is_over_is_not_kept() {
+        let sessions = Arc::new(LiveSessions::default());
+        let running = enter(&sessions, "a", 1);
+        enter(&sessions, "b", 1);
+        for id in ["a", "b", "never seen"] {
+            sessions.give_up(id);
+        }
+        assert!(sessions.find("b").is_none());
+        assert!(sessions.find("a").is_some());
+        drop(running);
+        assert!(sessions.find("a").is_none());
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use toolwire_proto::outbox::OutboxLimits;
 
+use crate::engine::BoxFuture;
 use crate::server::hub::Listening;
 use crate::store::LogEntry;
 use crate::transport::http::endpoint::Endpoint;
@@ -48,12 +49,13 @@ impl Push {
         let outlet = Arc::clone(&push.queue) as Arc<dyn Outlet>;
         let listener = LegacyListener::new(outlet, Arc::clone(&session.state));
         let listening = endpoint.server.hub().listen(Arc::new(listener));
-        tokio::spawn(run(
+        let running: BoxFuture<'_, ()> = Box::pin(run(
             Arc::clone(endpoint),
             Arc::clone(session),
             Arc::clone(&push),
             listening,
         ));
+        tokio::spawn(running);
         push
     }
 

@@ -17,7 +17,9 @@ use toolwire_proto::requests::{self, ExchangeKey};
 use toolwire_proto::sse::SseEvent;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
-use crate::engine::{Cancellation, ConnectionState, MessageSize, Outcome, TransportContext};
+use crate::engine::{
+    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
+};
 use crate::server::dispatch::Dispatch;
 use crate::store::{LogEntry, StreamKey};
 use crate::transport::http::answer::{self, Answer, Finished, SESSION_ID};
@@ -175,11 +177,7 @@ pub(crate) fn start_in_session(
         key: Some(key),
     };
     Ok(Started::Running(Work::Other(Box::pin(async move {
-        let outcome = tokio::select! {
-            biased;
-            () = cancellation.cancelled() => None,
-            outcome = future => Some(outcome),
-        };
+        let outcome = cancellation.unless_cancelled(future).await;
         let may_send = place.leave();
         outcome
             .filter(|_| may_send)
@@ -224,12 +222,13 @@ async fn stream(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>, running: Ru
     running.context.set_control(Arc::clone(&control));
     let reading = endpoint.reading(&session, &control, None, None);
     let preface = preface(endpoint, &session, &control);
-    tokio::spawn(pump(
+    let pumping: BoxFuture<'_, ()> = Box::pin(pump(
         Arc::clone(endpoint),
         Arc::clone(&session),
         control,
         running,
     ));
+    tokio::spawn(pumping);
     let source = LogEvents::new(reading, 0, None, preface);
     endpoint.stream(Box::new(source), None)
 }

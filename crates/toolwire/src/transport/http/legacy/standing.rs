@@ -49,7 +49,7 @@ impl Post<'_> {
             Ok(Some(id)) if is_session_id(id) => id,
             Ok(Some(_)) | Err(()) => return Ok(Standing::Unknown),
         };
-        match Box::pin(self.endpoint.session(id, &self.principal())).await {
+        match self.endpoint.session(id, &self.principal()).await {
             Ok(Some(session)) => Ok(Standing::Session(session)),
             Ok(None) => Ok(Standing::Unknown),
             Err(error) => Err(answer::store_failed(&error)),

@@ -2,46 +2,47 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hyper::server::conn::{http1, http2};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
+use crate::engine::BoxFuture;
+use crate::transport::http::HttpBody;
 use crate::transport::http::limits::HttpLimits;
-use crate::transport::http::listener::head_deadline::{HeadDeadline, Patience, Requests};
+use crate::transport::http::listener::head_deadline::{
+    HeadDeadline, Patience, RequestInProgress, Requests,
+};
+#[cfg(feature = "http2")]
+use crate::transport::http::listener::http2;
+use crate::transport::http::listener::plain;
 use crate::transport::http::listener::preface::{Prefaced, Spoken};
+use crate::transport::http::listener::request_body::RequestBody;
 use crate::transport::http::listener::stall::StallGuard;
 use crate::transport::http::service::HttpService;
-
-/// How many requests one HTTP/2 connection may have open.
-const STREAMS_PER_CONNECTION: u32 = 256;
-
-/// How often an HTTP/2 client must show that it is still there.
-const PING: Duration = Duration::from_secs(20);
-
-/// How much of one request body an HTTP/2 client may send ahead of what is read, and of all bodies together.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
 /// How many header fields hyper parses without allocating, and refuses beyond unless told otherwise.
 const FIELDS_ON_THE_STACK: usize = 100;
 
 /// The least that one connection may buffer in each direction.
-const BUFFER: usize = 64 * 1024;
+pub(super) const BUFFER: usize = 64 * 1024;
 
 /// How much longer than its header fields a head may be: method, path and version.
-const REQUEST_LINE: usize = 8 * 1024;
+pub(super) const REQUEST_LINE: usize = 8 * 1024;
 
 /// What all connections of a listener have in common.
 pub(super) struct Setup {
     http1: http1::Builder,
-    http2: http2::Builder<TokioExecutor>,
+    #[cfg(feature = "http2")]
+    http2: http2::Builder,
     header_deadline: Duration,
     idle_connection: Duration,
     write_stall: Duration,
@@ -53,7 +54,8 @@ impl Setup {
     pub(super) fn new(limits: &HttpLimits) -> Self {
         Self {
             http1: http1(limits),
-            http2: http2(limits),
+            #[cfg(feature = "http2")]
+            http2: http2::builder(limits),
             header_deadline: limits.header_deadline,
             idle_connection: limits.idle_connection,
             write_stall: limits.write_stall,
@@ -112,33 +114,49 @@ impl Setup {
             head: self.header_deadline,
             rest: self.idle_connection,
         };
-        let stream = HeadDeadline::new(stream, patience, Arc::clone(&requests));
-        let mut stream = Prefaced::new(stream);
+        let mut stream = HeadDeadline::new(stream, patience, Arc::clone(&requests));
+        // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
+        let plain = Box::pin(plain::serve(&mut stream, &service, &requests, &mut leave));
+        let handover = match plain.await {
+            Ok(Some(handover)) => handover,
+            Ok(None) => return drop(stream.shutdown().await),
+            Err(error) => return tracing::debug!(%error, "a connection ended early"),
+        };
+        let mut stream = Prefaced::new(stream, handover.unread);
         let spoken = tokio::select! {
             spoken = stream.spoken() => spoken,
             // Nothing was asked yet.
             _ = &mut leave => return,
         };
         let stream = TokioIo::new(stream);
-        let respond = service_fn(move |request| {
+        let answered = Mutex::new(handover.answer);
+        let respond = service_fn(move |request: Request<Incoming>| {
             let service = service.clone();
+            let answered = answered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            let request = request.map(RequestBody::Incoming);
             let in_progress = requests.begin();
-            // hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins.
-            Box::pin(async move {
-                let answer = service.respond(request).await;
-                Ok::<_, Infallible>(answer.map(|body| body.during(in_progress)))
-            })
+            responding(service, request, answered, in_progress)
         });
         let outcome = match spoken {
             Ok(Spoken::Http1) => {
-                let connection = self.http1.serve_connection(stream, respond);
+                let connection = pin!(self.http1.serve_connection(stream, respond));
                 let stop = http1::Connection::graceful_shutdown;
                 drive(connection, stop, leave).await
             }
+            #[cfg(feature = "http2")]
             Ok(Spoken::Http2) => {
                 let connection = self.http2.serve_connection(stream, respond);
                 let stop = http2::Connection::graceful_shutdown;
-                Box::pin(drive(connection, stop, leave)).await
+                driven(connection, stop, leave).await
+            }
+            #[cfg(not(feature = "http2"))]
+            Ok(Spoken::Http2) => {
+                return tracing::debug!(
+                    "a client speaks HTTP/2, which needs the feature `http2` of toolwire"
+                );
             }
             Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
         };
@@ -148,13 +166,30 @@ impl Setup {
     }
 }
 
+/// hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins. Its type is
+/// forgotten, so that hyper is not compiled anew for all that an answer holds.
+fn responding(
+    service: HttpService,
+    request: Request<RequestBody>,
+    answered: Option<Response<HttpBody>>,
+    in_progress: RequestInProgress,
+) -> BoxFuture<'static, Result<Response<HttpBody>, Infallible>> {
+    Box::pin(async move {
+        if let Some(answer) = answered {
+            request.into_body().skip().await;
+            return Ok(answer);
+        }
+        let answer = service.respond(request).await;
+        Ok(answer.map(|body| body.during(in_progress)))
+    })
+}
+
 /// Runs a connection to its end; told to leave, it is stopped and finishes what it has begun.
 async fn drive<C: Future>(
-    connection: C,
+    mut connection: Pin<&mut C>,
     stop: impl FnOnce(Pin<&mut C>),
     leave: oneshot::Receiver<()>,
 ) -> C::Output {
-    tokio::pin!(connection);
     tokio::select! {
         outcome = connection.as_mut() => outcome,
         _ = leave => {
@@ -162,6 +197,19 @@ async fn drive<C: Future>(
             connection.await
         }
     }
+}
+
+/// As [`drive`], with room of its own, which few connections need.
+#[cfg(feature = "http2")]
+fn driven<C>(
+    connection: C,
+    stop: impl FnOnce(Pin<&mut C>) + Send + 'static,
+    leave: oneshot::Receiver<()>,
+) -> BoxFuture<'static, C::Output>
+where
+    C: Future<Output: Send> + Send + 'static,
+{
+    Box::pin(async move { drive(pin!(connection), stop, leave).await })
 }
 
 /// The bounds of hyper lie just beyond ours, which the service checks: it can say what was wrong.
@@ -182,23 +230,4 @@ fn http1(limits: &HttpLimits) -> http1::Builder {
         http1.max_headers(limits.header_fields.saturating_add(1));
     }
     http1
-}
-
-fn http2(limits: &HttpLimits) -> http2::Builder<TokioExecutor> {
-    // HTTP/2 counts 32 bytes for each field besides its name and value, and four fields for the request line.
-    let list = limits
-        .header_bytes
-        .saturating_add(limits.header_fields.saturating_add(4).saturating_mul(32))
-        .saturating_add(REQUEST_LINE);
-    let mut http2 = http2::Builder::new(TokioExecutor::new());
-    http2
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_PER_CONNECTION)
-        .keep_alive_interval(PING)
-        .keep_alive_timeout(PING)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buf_size(BUFFER)
-        .max_header_list_size(u32::try_from(list).unwrap_or(u32::MAX));
-    http2
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet};
 
+use crate::engine::BoxFuture;
+
 /// How long connections that were cut off may take to clean up behind themselves.
 const CLEANING_UP: Duration = Duration::from_secs(1);
 
@@ -25,7 +27,9 @@ impl Connections {
         F: Future<Output = ()> + Send + 'static,
     {
         let (leave, told_to_leave) = oneshot::channel();
-        let task = self.tasks.spawn(connection(told_to_leave));
+        // In a box, so that what runs tasks is not compiled anew for all that a connection holds.
+        let connection: BoxFuture<'_, ()> = Box::pin(connection(told_to_leave));
+        let task = self.tasks.spawn(connection);
         self.leave.insert(task.id(), leave);
     }
 

@@ -40,7 +40,7 @@ impl Requests {
         self.begun.load(Ordering::Acquire)
     }
 
-    fn is_resting(&self) -> bool {
+    pub(super) fn is_resting(&self) -> bool {
         self.begun() == self.ended.load(Ordering::Acquire)
     }
 }

@@ -4,7 +4,11 @@ mod accept;
 mod connection;
 mod connections;
 pub(super) mod head_deadline;
+#[cfg(feature = "http2")]
+mod http2;
+mod plain;
 mod preface;
+mod request_body;
 mod signals;
 mod stall;
 #[cfg(feature = "tls")]
@@ -18,6 +22,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, ToSocketAddrs};
 
+use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::server::Server;
 use crate::transport::http::listener::accept::{Backoff, accept};
@@ -135,6 +140,10 @@ impl HttpListener {
     /// # Cancellation
     /// Dropping the future cuts off every connection.
     pub async fn run(self) -> Result<(), Error> {
+        running(self).await
+    }
+
+    async fn run_to_the_end(self) -> Result<(), Error> {
         let mut signals = match self.signals {
             true => {
                 Signals::heard().map_err(|error| Error::io("signals cannot be heard", error))?
@@ -174,6 +183,22 @@ impl HttpListener {
         connections.cut_off().await;
         Ok(())
     }
+}
+
+fn serving(
+    server: Server,
+    listener: TcpListener,
+    options: HttpOptions,
+) -> BoxFuture<'static, Result<(), Error>> {
+    match HttpListener::from_listener(server, listener, options) {
+        Ok(listener) => running(listener),
+        Err(error) => Box::pin(std::future::ready(Err(error))),
+    }
+}
+
+/// In a box, so that all of it is compiled here, and not anew in each program that serves.
+fn running(listener: HttpListener) -> BoxFuture<'static, Result<(), Error>> {
+    Box::pin(listener.run_to_the_end())
 }
 
 impl fmt::Debug for HttpListener {
@@ -216,10 +241,8 @@ impl Server {
         address: impl ToSocketAddrs,
         options: HttpOptions,
     ) -> Result<(), Error> {
-        HttpListener::bind(self, address, options)
-            .await?
-            .run()
-            .await
+        let listener = bind(address).await?;
+        serving(self, listener, options).await
     }
 }
 
@@ -296,5 +319,26 @@ mod tests {
         check(io::ErrorKind::PermissionDenied, "above 1023");
         check(io::ErrorKind::AddrNotAvailable, "0.0.0.0");
         check(io::ErrorKind::OutOfMemory, "out of memory");
+    }
+
+    #[cfg(not(feature = "http2"))]
+    #[tokio::test]
+    async fn a_connection_that_begins_with_http2_is_closed() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let server = Server::new("minimal", "1");
+        let options = HttpOptions::new();
+        let listener = HttpListener::bind(server, "127.0.0.1:0", options)
+            .await
+            .unwrap();
+        let address = listener.local_address();
+        let serving = tokio::spawn(listener.run());
+        let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        socket.write_all(preface).await.unwrap();
+        let mut said = Vec::new();
+        socket.read_to_end(&mut said).await.unwrap();
+        assert!(said.is_empty(), "{said:?}");
+        serving.abort();
     }
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
 /// How an HTTP/2 connection begins. RFC 9113, section 3.4.
@@ -23,20 +24,14 @@ pub(super) enum Spoken {
 #[derive(Debug)]
 pub(super) struct Prefaced<S> {
     stream: S,
-    first: [u8; PREFACE.len()],
-    /// How many of the first bytes are known, and how many of those were given to the reader.
-    known: u8,
-    given: u8,
+    /// What was read of it and not given to the reader yet.
+    first: Bytes,
 }
 
 impl<S: AsyncRead + Unpin> Prefaced<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self {
-            stream,
-            first: [0; PREFACE.len()],
-            known: 0,
-            given: 0,
-        }
+    /// `first` is what was read already.
+    pub(super) fn new(stream: S, first: Bytes) -> Self {
+        Self { stream, first }
     }
 
     /// Waits until the first bytes decide. A stream that ends before is HTTP/1.1, which has the words for it.
@@ -45,16 +40,16 @@ impl<S: AsyncRead + Unpin> Prefaced<S> {
     /// Dropping the future loses no byte.
     pub(super) async fn spoken(&mut self) -> io::Result<Spoken> {
         loop {
-            let known = usize::from(self.known);
-            if self.first[..known] != PREFACE[..known] {
-                return Ok(Spoken::Http1);
-            }
-            if known == PREFACE.len() {
+            if self.first.starts_with(&PREFACE) {
                 return Ok(Spoken::Http2);
             }
-            match self.stream.read(&mut self.first[known..]).await? {
+            if !PREFACE.starts_with(&self.first) {
+                return Ok(Spoken::Http1);
+            }
+            let mut more = [0; PREFACE.len()];
+            match self.stream.read(&mut more).await? {
                 0 => return Ok(Spoken::Http1),
-                read => self.known += read as u8,
+                read => self.first = [&self.first[..], &more[..read]].concat().into(),
             }
         }
     }
@@ -67,13 +62,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Prefaced<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let left = &this.first[usize::from(this.given)..usize::from(this.known)];
-        if left.is_empty() {
+        if this.first.is_empty() {
             return Pin::new(&mut this.stream).poll_read(context, buffer);
         }
-        let taken = left.len().min(buffer.remaining());
-        buffer.put_slice(&left[..taken]);
-        this.given += taken as u8;
+        let taken = this.first.len().min(buffer.remaining());
+        buffer.put_slice(&this.first[..taken]);
+        // The last of it goes with its memory.
+        this.first = this.first.slice(taken..);
         if buffer.remaining() > 0
             && let Poll::Ready(outcome) = Pin::new(&mut this.stream).poll_read(context, buffer)
         {
@@ -121,7 +116,7 @@ mod tests {
 
     fn pair() -> (Prefaced<DuplexStream>, DuplexStream) {
         let (near, far) = tokio::io::duplex(1024);
-        (Prefaced::new(near), far)
+        (Prefaced::new(near, Bytes::new()), far)
     }
 
     #[tokio::test]

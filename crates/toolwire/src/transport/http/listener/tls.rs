@@ -13,7 +13,10 @@ use tokio_rustls::TlsAcceptor;
 use crate::error::Error;
 
 /// What clients may choose from when the configuration does not say: HTTP/2 first.
+#[cfg(feature = "http2")]
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+#[cfg(not(feature = "http2"))]
+const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
 
 /// A configuration from the two files that certificate authorities hand out: the chain, own certificate first, and the
 /// private key. Clients are not asked for certificates.

@@ -1,0 +1,109 @@
+//! Writing an answer that is known to its end.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+
+use bytes::{Buf, Bytes};
+use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::response::Parts;
+use http::{HeaderValue, StatusCode};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+
+use crate::transport::http::answer::Answer;
+use crate::transport::http::listener::plain::date;
+
+/// Up to this length a body is copied behind its head, which is cheaper than telling the system of two places.
+const COPIED: usize = 16 * 1024;
+
+/// What the head of an answer usually needs.
+const HEAD: usize = 256;
+
+/// Whether the connection can go on after an answer.
+pub(super) fn keeps_open(answer: &Answer) -> bool {
+    answer
+        .headers()
+        .get(CONNECTION)
+        .is_none_or(|value| value != HeaderValue::from_static("close"))
+}
+
+/// Writes an answer whose body is whole. `keep_open` is what the client is told about the connection.
+pub(super) async fn write<S>(stream: &mut S, answer: Answer, keep_open: bool) -> io::Result<()>
+where
+    S: AsyncWrite + Unpin,
+{
+    let (parts, mut body) = answer.into_parts();
+    let length = body.whole_length();
+    let copied = if length <= COPIED { length } else { 0 };
+    let mut out = Vec::with_capacity(HEAD + copied);
+    write_head(&mut out, &parts, length, keep_open);
+    if length <= COPIED {
+        while let Some(piece) = body.next_piece() {
+            out.extend_from_slice(&piece);
+        }
+        stream.write_all(&out).await?;
+    } else {
+        let mut pieces = VecDeque::from([Bytes::from(out)]);
+        pieces.extend(std::iter::from_fn(|| body.next_piece()));
+        stream.write_all_buf(&mut Pieces(pieces)).await?;
+    }
+    stream.flush().await
+}
+
+fn write_head(out: &mut Vec<u8>, parts: &Parts, length: usize, keep_open: bool) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(parts.status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(parts.status.canonical_reason().unwrap_or("").as_bytes());
+    for (name, value) in &parts.headers {
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+    }
+    // RFC 9110, section 8.6.
+    let has_length = !parts.status.is_informational() && parts.status != StatusCode::NO_CONTENT;
+    if has_length && !parts.headers.contains_key(CONTENT_LENGTH) {
+        out.extend_from_slice(b"\r\ncontent-length: ");
+        out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    }
+    if !keep_open && !parts.headers.contains_key(CONNECTION) {
+        out.extend_from_slice(b"\r\nconnection: close");
+    }
+    out.extend_from_slice(b"\r\ndate: ");
+    date::write(out);
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
+/// Bytes in several places, none of them empty.
+struct Pieces(VecDeque<Bytes>);
+
+impl Buf for Pieces {
+    fn remaining(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.0.front().map_or(&[], |piece| piece)
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let filled = slices.iter_mut().zip(&self.0);
+        filled
+            .map(|(slice, piece)| *slice = IoSlice::new(piece))
+            .count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        while count > 0 {
+            let Some(front) = self.0.front_mut() else {
+                return;
+            };
+            let taken = count.min(front.len());
+            front.advance(taken);
+            count -= taken;
+            if front.is_empty() {
+                self.0.pop_front();
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Plain requests of HTTP/1.1, served without hyper.
+//!
+//! Most requests of MCP are one small POST that comes in one piece and whose answer is one small message. For those, a
+//! general HTTP machine is half of the cost. So a connection begins here, and stays as long as nothing but such requests
+//! come; with the first that is anything else, or whose answer is a stream, hyper takes over for the rest of the
+//! connection. It gets the bytes of that request, and where there is an answer already, gives that.
+
+mod answer;
+mod date;
+mod request;
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::oneshot;
+
+use crate::transport::http::answer::Answer;
+use crate::transport::http::listener::head_deadline::Requests;
+use crate::transport::http::service::HttpService;
+
+/// How long a request may be to be served here. Read on the stack: a connection that rests needs no buffer.
+const READ: usize = 8 * 1024;
+
+/// How much a client may send ahead while it waits for an answer.
+const AHEAD: usize = 64 * 1024;
+
+/// What hyper goes on with.
+#[derive(Debug)]
+pub(super) struct Handover {
+    /// What has come and is not answered.
+    pub(super) unread: Bytes,
+    /// The answer to the request the bytes begin with, if it was served already.
+    pub(super) answer: Option<Answer>,
+}
+
+/// Serves plain requests, until the connection is over (`None`), or something else comes. Ends after the request at hand
+/// when `leave` is sent or dropped.
+pub(super) async fn serve<S>(
+    stream: &mut S,
+    service: &HttpService,
+    requests: &Arc<Requests>,
+    leave: &mut oneshot::Receiver<()>,
+) -> io::Result<Option<Handover>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut unread = Bytes::new();
+    loop {
+        if unread.is_empty() {
+            unread = match next(stream, leave).await? {
+                Some(bytes) => bytes,
+                None => return Ok(None),
+            };
+        }
+        let Some((request, length)) = request::read(&unread) else {
+            let answer = None;
+            return Ok(Some(Handover { unread, answer }));
+        };
+        let in_progress = requests.begin();
+        let answer = {
+            // Pinned where it is made: handed on, it would have room twice.
+            let mut answer = pin!(service.respond(request));
+            poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut unread, cx)).await
+        };
+        let Some(answer) = answer else {
+            return Ok(None);
+        };
+        if !answer.body().is_whole() {
+            let answer = Some(answer.map(|body| body.during(in_progress)));
+            return Ok(Some(Handover { unread, answer }));
+        }
+        let told_to_leave = leave.try_recv() != Err(oneshot::error::TryRecvError::Empty);
+        let keep_open = !told_to_leave && answer::keeps_open(&answer);
+        answer::write(stream, answer, keep_open).await?;
+        if !keep_open {
+            return Ok(None);
+        }
+        unread.advance(length);
+        if unread.is_empty() {
+            // A connection that rests holds no memory of its last request.
+            unread = Bytes::new();
+        }
+    }
+}
+
+/// The next bytes; `None` when none will come, or none are wanted any more.
+async fn next<S>(stream: &mut S, leave: &mut oneshot::Receiver<()>) -> io::Result<Option<Bytes>>
+where
+    S: AsyncRead + Unpin,
+{
+    poll_fn(|cx| match poll_read(stream, cx) {
+        Poll::Ready(bytes) => {
+            Poll::Ready(bytes.map(|bytes| Some(bytes).filter(|bytes| !bytes.is_empty())))
+        }
+        Poll::Pending => Pin::new(&mut *leave).poll(cx).map(|_| Ok(None)),
+    })
+    .await
+}
+
+/// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is added to
+/// what is unread.
+fn poll_attended<S>(
+    stream: &mut S,
+    answer: Pin<&mut impl Future<Output = Answer>>,
+    unread: &mut Bytes,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Answer>>
+where
+    S: AsyncRead + Unpin,
+{
+    if let Poll::Ready(answer) = answer.poll(cx) {
+        return Poll::Ready(Some(answer));
+    }
+    while unread.len() < AHEAD {
+        match ready!(poll_read(stream, cx)) {
+            Ok(bytes) if !bytes.is_empty() => {
+                *unread = [&unread[..], &bytes[..]].concat().into();
+            }
+            _ => return Poll::Ready(None),
+        }
+    }
+    Poll::Pending
+}
+
+/// Whatever has come; nothing when the client has closed its end.
+fn poll_read<S>(stream: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<Bytes>>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut space = [const { MaybeUninit::uninit() }; READ];
+    let mut buffer = ReadBuf::uninit(&mut space);
+    Pin::new(stream)
+        .poll_read(cx, &mut buffer)
+        .map_ok(|()| Bytes::copy_from_slice(buffer.filled()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::*;
+    use crate::transport::http::options::HttpOptions;
+    use crate::{JsonSchema, RequestContext, ServedTool, Server};
+
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    const LISTEN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    const GET: &str = "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    fn post(method: &str, message: &str) -> String {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n\
+             Content-Length: {}\r\n\r\n{message}",
+            message.len()
+        )
+    }
+
+    fn ping() -> String {
+        post("server/discover", PING)
+    }
+
+    /// One connection after the client has said something, and what the server has said to it.
+    struct Served {
+        outcome: Option<Handover>,
+        said: String,
+        requests: Arc<Requests>,
+    }
+
+    async fn served(said: &str) -> Served {
+        let (mut near, mut far): (DuplexStream, DuplexStream) = tokio::io::duplex(64 * 1024);
+        far.write_all(said.as_bytes()).await.unwrap();
+        far.shutdown().await.unwrap();
+        let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
+        let requests = Arc::new(Requests::default());
+        let (_stay, mut leave) = oneshot::channel();
+        let outcome = serve(&mut near, &service, &requests, &mut leave).await;
+        drop(near);
+        let mut said = String::new();
+        far.read_to_string(&mut said).await.unwrap();
+        Served {
+            outcome: outcome.unwrap(),
+            said,
+            requests,
+        }
+    }
+
+    #[tokio::test]
+    async fn plain_requests_are_served_here_until_something_else_comes() {
+        let after = served(&(ping() + &ping() + GET)).await;
+        assert_eq!(after.said.matches("HTTP/1.1 200 OK\r\n").count(), 2);
+        assert_eq!(after.said.matches("\"supportedVersions\"").count(), 2);
+        let handover = after.outcome.unwrap();
+        assert_eq!(handover.unread, GET);
+        assert!(handover.answer.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_closed_between_requests_is_over() {
+        let after = served(&ping()).await;
+        assert!(after.said.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(after.outcome.is_none());
+        assert!(after.requests.is_resting());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_a_stream_goes_to_hyper_with_its_request() {
+        let listen = post("subscriptions/listen", LISTEN) + GET;
+        let after = served(&listen).await;
+        assert_eq!(after.said, "");
+        let handover = after.outcome.unwrap();
+        assert_eq!(handover.unread, listen);
+        let answer = handover.answer.unwrap();
+        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        // Its body is the request in progress.
+        assert!(!after.requests.is_resting());
+        drop(answer);
+        assert!(after.requests.is_resting());
+    }
+
+    #[tokio::test]
+    async fn an_answer_after_which_nothing_is_wanted_ends_the_connection() {
+        let foreign = ping().replace("Host: localhost\r\n", "");
+        let after = served(&(foreign + &ping())).await;
+        assert!(after.said.starts_with("HTTP/1.1 400 Bad Request\r\n"));
+        assert!(after.said.contains("\r\nconnection: close\r\n"));
+        assert_eq!(after.said.matches("HTTP/1.1 ").count(), 1);
+        assert!(after.outcome.is_none());
+    }
+
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_much_is_read_ahead() {
+        let wait = ServedTool::typed("wait", |_: RequestContext, _: Nothing| {
+            std::future::pending::<&'static str>()
+        });
+        let server = Server::new("demo", "1.0.0").tool(wait);
+        let service = HttpService::new(server, HttpOptions::new());
+        let requests = Arc::new(Requests::default());
+        let (_stay, mut leave) = oneshot::channel();
+        const PIPE: usize = 1024;
+        let (mut near, mut far) = tokio::io::duplex(PIPE);
+        let message = PING
+            .replace("server/discover", "tools/call")
+            .replace(r#""_meta""#, r#""name":"wait","_meta""#);
+        let call = post("tools/call\r\nMcp-Name: wait", &message);
+        let sending = async {
+            far.write_all(call.as_bytes()).await.unwrap();
+            let mut ahead = 0;
+            let piece = [b' '; 1000];
+            let patience = std::time::Duration::from_secs(1);
+            while let Ok(sent) = tokio::time::timeout(patience, far.write(&piece)).await {
+                ahead += sent.unwrap();
+            }
+            ahead
+        };
+        tokio::select! {
+            outcome = serve(&mut near, &service, &requests, &mut leave) => panic!("{outcome:?}"),
+            ahead = sending => {
+                let read = call.len() + ahead - PIPE;
+                assert!((AHEAD..AHEAD + READ).contains(&read), "{read}");
+            }
+        }
+    }
+}

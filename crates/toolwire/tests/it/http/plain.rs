@@ -1,0 +1,200 @@
+//! Plain requests are served by a path of their own. No client may tell it from the other one.
+//!
+//! A connection begins on the short path, and leaves it for good with its first GET.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolwire::transport::http::{HttpLimits, HttpOptions};
+
+use crate::http::endpoint::Endpoint;
+use crate::http::request::Request;
+use crate::http::socket::{Answer, Wire};
+use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::http_listener::Running;
+use crate::peer::{call, legacy, modern};
+
+/// A connection that has left the short path.
+async fn on_the_long_path(endpoint: &Endpoint) -> Wire {
+    let mut wire = endpoint.connect().await;
+    let get = Request::new("GET").with_target("/nowhere");
+    wire.send(get.bytes()).await;
+    assert_eq!(wire.answer().await.status(), 404);
+    wire
+}
+
+/// Everything a client sees of an answer, except what is never the same.
+async fn seen(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
+    let head = wire.head_unless_closed().await?;
+    let Answer { head, body } = wire.rest_of(head).await;
+    let mut headers = head.without("date");
+    headers.sort();
+    for (name, value) in &mut headers {
+        if name == "mcp-session-id" {
+            value.clear();
+        }
+    }
+    Some((head.status, headers, body))
+}
+
+/// Requests of every kind, good and bad.
+fn requests() -> Vec<Request> {
+    let good = Request::modern(&count_call(1));
+    let initialize = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "peer", "version": "1"},
+    });
+    vec![
+        good.clone(),
+        Request::modern(&call("text", "count", json!({"n": "wrong"}))),
+        Request::modern(&modern(2, "tools/list", json!({}))),
+        Request::modern(&modern(2, "no/such/method", json!({}))),
+        Request::modern(&with_token(3, "steps", "t")),
+        Request::post(&legacy(4, "tools/list", json!({}))),
+        Request::post(&legacy(4, "initialize", initialize)),
+        Request::post(&json!({"jsonrpc": "2.0", "method": "notifications/x"})),
+        good.clone().with_body("{"),
+        good.clone().with_body(""),
+        good.clone().with_body(vec![b' '; 1000]),
+        good.clone().without("Host"),
+        good.clone().with("Host", "localhost"),
+        good.clone().replacing("Host", "evil.test"),
+        good.clone().with("Origin", "http://evil.test"),
+        good.clone().with("Origin", "http://localhost"),
+        good.clone().replacing("Mcp-Name", "other"),
+        good.clone().with("mcp-name", "count"),
+        good.clone().replacing("Content-Type", "text/plain"),
+        good.clone().replacing("Accept", "text/html"),
+        good.clone().with("Content-Encoding", "gzip"),
+        good.clone().with("X-Latin", "caf\u{e9}"),
+        good.clone().with("Connection", "keep-alive"),
+        good.clone().with("Connection", "close"),
+        good.clone().with("Expect", "100-continue"),
+        good.clone().with("Upgrade", "h2c"),
+        good.clone().with("Content-Length", "1"),
+        good.clone().with("Transfer-Encoding", "chunked"),
+        good.clone().with("X-Filler", "x".repeat(7000)),
+        good.clone().with("X-Filler", "x".repeat(17_000)),
+        (0..70).fold(good.clone(), |request, _| request.with("X-Filler", "x")),
+        good.clone().with_target("/nowhere"),
+        good.clone().with_target("/mcp?query"),
+        good.with_target("http://localhost/mcp"),
+    ]
+}
+
+#[tokio::test]
+async fn both_paths_say_the_same() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    for request in requests() {
+        let mut short = endpoint.connect().await;
+        let mut long = on_the_long_path(&endpoint).await;
+        for wire in [&mut short, &mut long] {
+            wire.send(request.bytes()).await;
+        }
+        let (on_short, on_long) = (seen(&mut short).await, seen(&mut long).await);
+        assert_eq!(on_short, on_long, "{}", request.head());
+        // They also agree on whether the connection goes on.
+        let again = Request::modern(&count_call(2)).bytes();
+        for wire in [&mut short, &mut long] {
+            wire.send_if_possible(&again).await;
+        }
+        let (on_short, on_long) = (seen(&mut short).await, seen(&mut long).await);
+        assert_eq!(on_short, on_long, "after {}", request.head());
+    }
+}
+
+#[tokio::test]
+async fn requests_may_come_together_and_in_pieces() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    let [first, second, third] = [1, 2, 3].map(|id| Request::modern(&count_call(id)).bytes());
+    let (begun, rest) = third.split_at(third.len() - 5);
+    wire.send([&first[..], &second, begun].concat()).await;
+    for id in [1, 2] {
+        assert_eq!(wire.answer().await.message()["id"], id);
+    }
+    wire.send(rest).await;
+    assert_eq!(wire.answer().await.message()["id"], 3);
+    assert_eq!(stage.runs(), 3);
+}
+
+#[tokio::test]
+async fn what_is_sent_ahead_waits_for_its_turn() {
+    let mut stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    let wait = Request::modern(&call(1, "wait", json!({}))).bytes();
+    wire.send(wait).await;
+    stage.expect(Happening::Started).await;
+    wire.send(Request::modern(&count_call(2)).bytes()).await;
+    wire.send(Request::modern(&count_call(3)).bytes()).await;
+    stage.step();
+    stage.step();
+    stage.expect(Happening::Finished).await;
+    for id in [1, 2, 3] {
+        assert_eq!(wire.answer().await.message()["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn a_request_ends_with_its_client_also_behind_what_was_sent_ahead() {
+    let mut stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    let wait = Request::modern(&call(1, "wait", json!({}))).bytes();
+    wire.send(wait).await;
+    stage.expect(Happening::Started).await;
+    wire.send(Request::modern(&count_call(2)).bytes()).await;
+    drop(wire);
+    stage.expect(Happening::Dropped).await;
+    assert_eq!(stage.runs(), 0);
+}
+
+#[tokio::test]
+async fn a_connection_goes_on_after_a_stream() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    let steps = Request::modern(&with_token(1, "steps", "t"));
+    wire.send(steps.bytes()).await;
+    let streamed = wire.answer().await;
+    assert!(streamed.head.is_event_stream());
+    assert_eq!(streamed.text().matches("notifications/progress").count(), 2);
+    assert_eq!(streamed.text().matches("stepped").count(), 1);
+    wire.send(Request::modern(&count_call(2)).bytes()).await;
+    assert_eq!(wire.answer().await.message()["id"], 2);
+}
+
+#[tokio::test]
+async fn shutting_down_lets_a_plain_request_end_and_says_so() {
+    let mut stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    wire.send(Request::modern(&call(1, "wait", json!({}))).bytes())
+        .await;
+    stage.expect(Happening::Started).await;
+    stage.server.shut_down();
+    stage.step();
+    stage.step();
+    let answer = wire.answer().await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.header("connection"), Some("close"));
+    wire.expect_close().await;
+}
+
+#[tokio::test]
+async fn shutting_down_closes_a_connection_that_rests() {
+    let mut limits = HttpLimits::default();
+    limits.drain = Duration::from_secs(3600);
+    let options = HttpOptions::new().with_limits(limits);
+    let running = Running::start(options).await;
+    let mut wire = Wire::connect(running.address).await;
+    let request = Request::modern(&modern(1, "server/discover", json!({})));
+    wire.send(request.bytes()).await;
+    assert_eq!(wire.answer().await.status(), 200);
+    running.end().await;
+    wire.expect_close().await;
+}
