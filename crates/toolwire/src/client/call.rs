@@ -61,9 +61,9 @@ pub(crate) struct CallOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) longest_timeout: Option<Duration>,
     pub(crate) on_progress: Option<OnProgress>,
-    pub(crate) meta: Meta,
+    pub(crate) meta: Option<Box<Meta>>,
     pub(crate) log_level: Option<LoggingLevel>,
-    pub(crate) trace: Option<TraceContext>,
+    pub(crate) trace: Option<Box<TraceContext>>,
     pub(crate) cache: CacheMode,
     /// Whether an `input_required` result is handed to the caller instead of being answered.
     pub(crate) leaves_questions: bool,
@@ -122,7 +122,8 @@ impl<T> Call<T> {
 
     /// Adds a member to the request's `_meta`. The protocol's own members cannot be replaced.
     pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<RawJson>) -> Self {
-        self.options.meta.insert(key, value);
+        let meta = self.options.meta.get_or_insert_default();
+        meta.insert(key, value);
         self
     }
 
@@ -135,7 +136,7 @@ impl<T> Call<T> {
 
     /// Says which trace the request belongs to (W3C trace context, in `_meta`).
     pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
-        self.options.trace = Some(trace);
+        self.options.trace = Some(Box::new(trace));
         self
     }
 

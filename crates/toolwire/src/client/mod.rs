@@ -141,7 +141,8 @@ impl Client {
     /// The revision that is spoken.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
-        self.session().version()
+        let session = self.shared.session.lock();
+        session.unwrap_or_else(PoisonError::into_inner).version()
     }
 
     /// What was found out about the server's era; keep it for [`ClientBuilder::with_verdict`].

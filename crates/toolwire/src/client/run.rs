@@ -1,6 +1,7 @@
 //! A call from its parameters to its result: deadlines, rounds of questions, second attempts.
 
 use std::borrow::Cow;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::methods;
 use toolwire_proto::requests::Patience;
 use toolwire_proto::result_kind::{ResultKind, classify};
 use toolwire_proto::rounds::{RoundCounter, retry_params};
@@ -23,11 +23,15 @@ use crate::client::link::{Answer, OutgoingRequest};
 use crate::client::session::Session;
 use crate::error::Error;
 
+#[expect(
+    clippy::ptr_arg,
+    reason = "a method whose name is known here is cloned without a copy"
+)]
 impl Client {
     /// Makes a call: asks the cache, answers the server's questions, and yields the complete result.
     pub(crate) async fn run(
         &self,
-        method: &str,
+        method: &Cow<'static, str>,
         params: Option<RawJson>,
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
@@ -47,14 +51,12 @@ impl Client {
         let result = round.inspect_err(|error| {
             cache.refused(method, params.as_ref(), error);
         })?;
-        let asked = match self.kind(method, &result)? {
-            ResultKind::InputRequired(asked) if !options.leaves_questions => asked,
-            _ => {
-                if let Some(ticket) = ticket {
-                    Box::pin(cache.keep(ticket, &result)).await;
-                }
-                return Ok(result);
+        let asked = self.questions(method, &result)?;
+        let Some(asked) = asked.filter(|_| !options.leaves_questions) else {
+            if let Some(ticket) = ticket {
+                Box::pin(cache.keep(*ticket, &result)).await;
             }
+            return Ok(result);
         };
         Box::pin(self.answer_questions(method, params, options, asked)).await
     }
@@ -62,10 +64,10 @@ impl Client {
     /// Repeats a request with answers until the server asks no more. What comes of it is never kept.
     async fn answer_questions(
         &self,
-        method: &str,
+        method: &Cow<'static, str>,
         params: Option<RawJson>,
         options: &CallOptions,
-        mut asked: InputRequiredResult,
+        mut asked: Box<InputRequiredResult>,
     ) -> Result<RawJson, Error> {
         let original = params.unwrap_or_else(RawJson::empty_object);
         let mut rounds = RoundCounter::new(self.shared.config.limits.rounds);
@@ -80,9 +82,9 @@ impl Client {
             let params = retry_params(&original, &asked, &answers)
                 .map_err(|error| Error::refused(format!("{method}: {error}")))?;
             let result = self.round(method, Some(&params), options).await?;
-            match self.kind(method, &result)? {
-                ResultKind::InputRequired(next) => asked = next,
-                _ => return Ok(result),
+            match self.questions(method, &result)? {
+                Some(next) => asked = next,
+                None => return Ok(result),
             }
         }
     }
@@ -111,11 +113,19 @@ impl Client {
         Ok(answers)
     }
 
-    fn kind(&self, method: &str, result: &RawJson) -> Result<ResultKind, Error> {
+    /// What a server asks in place of an answer.
+    ///
+    /// # Errors
+    /// When a result is neither that nor an answer.
+    fn questions(
+        &self,
+        method: &str,
+        result: &RawJson,
+    ) -> Result<Option<Box<InputRequiredResult>>, Error> {
         let declared = &self.shared.config.handlers.declared;
         let kind = classify(
             self.version(),
-            methods::find(method),
+            method,
             |extension| declared.extension(extension).is_some(),
             result.as_raw_value(),
         );
@@ -126,14 +136,15 @@ impl Client {
             ResultKind::Malformed(what) => Err(Error::protocol(format!(
                 "the server's answer to {method} is malformed: {what}"
             ))),
-            known => Ok(known),
+            ResultKind::InputRequired(asked) => Ok(Some(Box::new(asked))),
+            _ => Ok(None),
         }
     }
 
     /// One request and its answer, tried again where the first attempt could not have had an effect.
     async fn round(
         &self,
-        method: &str,
+        method: &Cow<'static, str>,
         params: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
@@ -160,7 +171,7 @@ impl Client {
     async fn exchange(
         &self,
         session: &Session,
-        method: &str,
+        method: &Cow<'static, str>,
         given: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
@@ -195,7 +206,7 @@ impl Client {
         };
         let request = OutgoingRequest {
             id: id.into(),
-            method: Cow::Owned(method.to_owned()),
+            method: method.clone(),
             params: Some(params),
             version,
             mirrored,
@@ -205,11 +216,16 @@ impl Client {
             idle: options.timeout.unwrap_or(limits.timeout),
             maximum: options.longest_timeout.unwrap_or(limits.longest_timeout),
         };
-        let exchange = async {
+        let exchange = pin!(async {
             // Whoever comes when everything is taken waits for a turn; the deadline covers that, too.
-            let _turn = shared.turns.acquire().await.map_err(|_| Error::closed())?;
+            let _turn = match shared.turns.try_acquire() {
+                Ok(turn) => turn,
+                Err(_) => Box::pin(shared.turns.acquire())
+                    .await
+                    .map_err(|_| Error::closed())?,
+            };
             session.link.exchange(&request).await
-        };
+        });
         // Who waits for an answer of this side, perhaps of a person, cannot go on alone.
         let waits_for_us =
             || session.inbox.is_answering() || shared.config.login_wait.is_going_on();
@@ -220,14 +236,12 @@ impl Client {
     fn call_meta(&self, options: &CallOptions) -> Meta {
         let mut meta = Meta::new();
         let source = self.shared.config.trace.as_ref();
-        let trace = options
-            .trace
-            .clone()
-            .or_else(|| source.and_then(|source| source()));
-        if let Some(trace) = trace {
+        if let Some(trace) = &options.trace {
+            trace.to_meta(&mut meta);
+        } else if let Some(trace) = source.and_then(|source| source()) {
             trace.to_meta(&mut meta);
         }
-        for (key, value) in options.meta.iter() {
+        for (key, value) in options.meta.iter().flat_map(|meta| meta.iter()) {
             meta.insert(key, value.clone());
         }
         meta
@@ -235,26 +249,28 @@ impl Client {
 }
 
 /// Waits for an answer as long as there are signs of life, but no longer than the maximum.
-async fn before_deadline(
+fn before_deadline(
     patience: Patience,
     alive: Option<&Notify>,
     waits_for_us: impl Fn() -> bool,
-    exchange: impl Future<Output = Result<Answer, Error>>,
-) -> Result<Answer, Error> {
-    tokio::pin!(exchange);
+    mut exchange: Pin<&mut impl Future<Output = Result<Answer, Error>>>,
+) -> impl Future<Output = Result<Answer, Error>> {
     let start = Instant::now();
     let latest = after(start, patience.maximum);
     let mut deadline = after(start, patience.idle).min(latest);
-    loop {
-        tokio::select! {
-            biased;
-            answer = &mut exchange => return answer,
-            () = sign_of_life(alive) => deadline = after(Instant::now(), patience.idle).min(latest),
-            () = tokio::time::sleep_until(deadline) => {
-                if deadline >= latest || !waits_for_us() {
-                    return Err(Error::timeout());
+    let idle = patience.idle;
+    async move {
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut exchange => return answer,
+                () = sign_of_life(alive) => deadline = after(Instant::now(), idle).min(latest),
+                () = tokio::time::sleep_until(deadline) => {
+                    if deadline >= latest || !waits_for_us() {
+                        return Err(Error::timeout());
+                    }
+                    deadline = after(Instant::now(), idle).min(latest);
                 }
-                deadline = after(Instant::now(), patience.idle).min(latest);
             }
         }
     }
@@ -263,7 +279,7 @@ async fn before_deadline(
 /// Waits for ever when there will be none.
 async fn sign_of_life(alive: Option<&Notify>) {
     match alive {
-        Some(alive) => alive.notified().await,
+        Some(alive) => Box::pin(alive.notified()).await,
         None => std::future::pending().await,
     }
 }
@@ -272,4 +288,24 @@ async fn sign_of_life(alive: Option<&Notify>) {
 fn after(start: Instant, duration: Duration) -> Instant {
     const FAR_AWAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     start + duration.min(FAR_AWAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::fake_link::FakeServer;
+
+    /// What is longer than a kilobyte is no longer quick to allocate.
+    #[tokio::test]
+    async fn a_call_fits_into_a_kilobyte() {
+        let server = FakeServer::new("server", |_, _| Ok(json!({})));
+        let client = server.connect(Client::builder("test", "1.0.0")).await;
+        let call = client.call_tool("echo", json!({}));
+        let (method, options) = (Cow::Borrowed("tools/call"), CallOptions::default());
+        let running = client.run(&method, None, &options);
+        let whole = size_of_val(&call) + size_of_val(&running);
+        assert!(whole <= 1000, "{whole} bytes");
+    }
 }

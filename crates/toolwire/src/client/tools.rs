@@ -132,7 +132,7 @@ impl Client {
             let mirrored = param_headers::mirror(&tool.headers, &arguments)
                 .map_err(|error| Error::refused(format!("{}: {error}", called.name())))?;
             let mirrored = mirrored.into_iter();
-            headers.extend(mirrored.map(|(name, value)| (name.into(), value)));
+            headers.extend(mirrored.map(|(name, value)| (name.into(), value.into())));
         }
         Ok(headers)
     }

@@ -57,7 +57,7 @@ pub(crate) enum Lookup {
     /// This is the answer.
     Hit(RawJson),
     /// Ask; with the ticket the answer may be kept.
-    Miss(Ticket),
+    Miss(Box<Ticket>),
     /// Ask; the answer is not to be kept.
     Uncached,
 }
@@ -140,13 +140,13 @@ impl Cache {
         let replaces = mode == CacheMode::Refresh;
         let ticket = self.ticket(key, replaces);
         if replaces {
-            return Lookup::Miss(ticket);
+            return Lookup::Miss(Box::new(ticket));
         }
         match self.fresh(&ticket.key).await {
             // What changed while the store was asked may be what it gave.
             Some(result) if ticket.is_valid() => Lookup::Hit(result),
-            _ if ticket.is_valid() => Lookup::Miss(ticket),
-            _ => Lookup::Miss(self.ticket(ticket.key.clone(), replaces)),
+            _ if ticket.is_valid() => Lookup::Miss(Box::new(ticket)),
+            _ => Lookup::Miss(Box::new(self.ticket(ticket.key.clone(), replaces))),
         }
     }
 

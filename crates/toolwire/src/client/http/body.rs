@@ -7,21 +7,28 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
 
 use super::{HttpFailure, HttpStep};
 
 /// The body of an answer: bytes that come in pieces, perhaps for hours.
 ///
 /// Dropping it before its end closes the stream, which tells the server that nobody waits any more.
-pub struct HttpBody(UnsyncBoxBody<Bytes, HttpFailure>);
+pub struct HttpBody(Source);
+
+enum Source {
+    /// It is there already; nothing once it was taken.
+    Whole(Option<Bytes>),
+    Stream(UnsyncBoxBody<Bytes, HttpFailure>),
+}
 
 impl HttpBody {
     /// A body that is there already.
     #[must_use]
     pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self::new(Full::new(bytes.into()))
+        let bytes = bytes.into();
+        Self(Source::Whole((!bytes.is_empty()).then_some(bytes)))
     }
 
     /// A body that comes from somewhere else.
@@ -33,14 +40,21 @@ impl HttpBody {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        Self(UnsyncBoxBody::new(body.map_err(
-            |error| match error.into().downcast::<HttpFailure>() {
-                Ok(failure) => *failure,
-                Err(source) => {
-                    HttpFailure::new(HttpStep::Receive, "the answer broke off").with_source(source)
-                }
-            },
-        )))
+        let body = body.map_err(|error| match error.into().downcast::<HttpFailure>() {
+            Ok(failure) => *failure,
+            Err(source) => {
+                HttpFailure::new(HttpStep::Receive, "the answer broke off").with_source(source)
+            }
+        });
+        Self(Source::Stream(UnsyncBoxBody::new(body)))
+    }
+
+    /// All of it, when it is there already.
+    pub(crate) fn take_whole(&mut self) -> Option<Bytes> {
+        match &mut self.0 {
+            Source::Whole(bytes) => Some(bytes.take().unwrap_or_default()),
+            Source::Stream(_) => None,
+        }
     }
 
     /// The next piece, or nothing when the body is complete. Trailers are passed over.
@@ -54,7 +68,7 @@ impl HttpBody {
     /// A dropped call loses nothing; the next one goes on where it waited.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpFailure>> {
         loop {
-            match self.0.frame().await? {
+            match self.frame().await? {
                 Ok(frame) => {
                     if let Ok(bytes) = frame.into_data()
                         && !bytes.is_empty()
@@ -111,15 +125,26 @@ impl Body for HttpBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
-        Pin::new(&mut self.0).poll_frame(context)
+        match &mut self.0 {
+            Source::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Source::Stream(body) => Pin::new(body).poll_frame(context),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        match &self.0 {
+            Source::Whole(bytes) => bytes.is_none(),
+            Source::Stream(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        match &self.0 {
+            Source::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
+            }
+            Source::Stream(body) => body.size_hint(),
+        }
     }
 }
 

@@ -43,7 +43,7 @@ fn parameters(sent: &[Sent]) -> Vec<Vec<MirroredHeader>> {
 }
 
 fn header(name: &'static str, value: &str) -> MirroredHeader {
-    (name.into(), value.to_owned())
+    (name.into(), value.to_owned().into())
 }
 
 #[tokio::test]

@@ -19,23 +19,24 @@ const REFUSAL_BYTES: usize = 64 * 1024;
 /// How much of a refusal that is no message is repeated in the error.
 const SHOWN_BYTES: usize = 200;
 
-/// A success, by its content type.
+/// An answer to a request, by its status and its content type.
 pub(super) enum Body {
     /// One message, unread.
     Json(HttpBody),
     /// A stream of messages.
     Events(HttpBody),
+    /// No success; [`refusal`] tells what it says.
+    Refused(Response<HttpBody>),
 }
 
 /// Sorts an answer to a request.
 ///
 /// # Errors
-/// When the status is no success, or the body is neither JSON nor a stream.
-pub(super) async fn sort(response: Response<HttpBody>) -> Result<Body, Error> {
+/// When a success is neither JSON nor a stream.
+pub(super) fn sort(response: Response<HttpBody>) -> Result<Body, Error> {
     let status = response.status();
     if !status.is_success() {
-        // Boxed, so that answers to read do not carry it around.
-        return Err(Box::pin(refusal(response)).await);
+        return Ok(Body::Refused(response));
     }
     // 202 and 204 accept something that wants no answer; a request does.
     if status.as_u16() == 200 {
@@ -73,12 +74,19 @@ pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
 
 /// Reads the one message of a JSON answer.
 pub(super) async fn read_json(
-    body: HttpBody,
+    mut body: HttpBody,
     limit: usize,
     intake: &Intake,
     id: &RequestId,
 ) -> Result<Answer, Error> {
-    let bytes = read_whole(body, limit).await?;
+    let bytes = match body.take_whole() {
+        Some(bytes) => {
+            within(bytes.len(), limit)?;
+            bytes
+        }
+        // Boxed, so that answers which are there already do not carry it around.
+        None => Box::pin(read_pieces(body, limit)).await?,
+    };
     // A server that could not read the request does not know its id; here it can mean no other.
     let is_meant = |response: &ResponseEnvelope<'_>| match &response.id {
         ResponseId::Id(theirs) => is_id_of(theirs, id),
@@ -92,17 +100,13 @@ pub(super) async fn read_json(
     }
 }
 
-async fn read_whole(mut body: HttpBody, limit: usize) -> Result<Bytes, Error> {
-    // Most answers are one piece, which needs no copy.
+/// Puts the pieces of a body together. Most answers are one piece, which needs no copy.
+async fn read_pieces(mut body: HttpBody, limit: usize) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
         let chunk = chunk.map_err(|error| broken_off().with_source(error))?;
-        if first.len().max(whole.len()) + chunk.len() > limit {
-            return Err(Error::limit(
-                "the server's answer is over the limit of this client; raise ClientLimits::message_bytes",
-            ));
-        }
+        within(first.len().max(whole.len()) + chunk.len(), limit)?;
         if first.is_empty() {
             first = chunk;
             continue;
@@ -116,6 +120,15 @@ async fn read_whole(mut body: HttpBody, limit: usize) -> Result<Bytes, Error> {
         true => first,
         false => whole.freeze(),
     })
+}
+
+fn within(length: usize, limit: usize) -> Result<(), Error> {
+    match length <= limit {
+        true => Ok(()),
+        false => Err(Error::limit(
+            "the server's answer is over the limit of this client; raise ClientLimits::message_bytes",
+        )),
+    }
 }
 
 /// The error of an answer that ended too early.

@@ -1,5 +1,6 @@
 //! One HTTP endpoint and how requests to it look.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -46,28 +47,23 @@ impl fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// Posts a message. The protocol's own headers win over the user's.
-    pub(super) async fn post(
-        &self,
-        message: Vec<u8>,
-        own: HeaderMap,
-    ) -> Result<Response<HttpBody>, Error> {
+    pub(super) fn post(&self, message: Vec<u8>, own: HeaderMap) -> impl Sending<'_> {
         let mut request = self.request(Method::POST, own, Bytes::from(message));
         request.headers_mut().insert(ACCEPT, BOTH);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
-        self.send(request).await
+        self.send(request)
     }
 
     /// Opens a stream of events.
-    pub(super) async fn events(&self, own: HeaderMap) -> Result<Response<HttpBody>, Error> {
+    pub(super) fn events(&self, own: HeaderMap) -> impl Sending<'_> {
         let mut request = self.request(Method::GET, own, Bytes::new());
         request.headers_mut().insert(ACCEPT, EVENTS);
-        self.send(request).await
+        self.send(request)
     }
 
     /// Ends a session.
-    pub(super) async fn delete(&self, own: HeaderMap) -> Result<Response<HttpBody>, Error> {
+    pub(super) fn delete(&self, own: HeaderMap) -> impl Sending<'_> {
         self.send(self.request(Method::DELETE, own, Bytes::new()))
-            .await
     }
 
     fn request(&self, method: Method, own: HeaderMap, body: Bytes) -> Request<Bytes> {
@@ -90,10 +86,21 @@ impl Endpoint {
         headers
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>, Error> {
-        self.client.send(request).await.map_err(Error::caused_by)
+    /// Whoever waits for the answer keeps no copy of the request.
+    fn send(&self, request: Request<Bytes>) -> impl Sending<'_> {
+        let sending = self.client.send(request);
+        async move { sending.await.map_err(Error::caused_by) }
     }
 }
+
+/// A request on its way; nothing happens until it is awaited.
+pub(super) trait Sending<'a>:
+    Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
+{
+}
+
+impl<'a, F> Sending<'a> for F where F: Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
+{}
 
 /// The headers of a request that says which revision it is written in, with room for what every request has.
 pub(super) fn headers_of(version: ProtocolVersion) -> HeaderMap {
@@ -106,9 +113,21 @@ pub(super) fn headers_of(version: ProtocolVersion) -> HeaderMap {
 ///
 /// # Errors
 /// When HTTP cannot carry it.
-pub(super) fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {
+#[expect(
+    clippy::ptr_arg,
+    reason = "a value that is known here is sent without a copy"
+)]
+pub(super) fn put(
+    headers: &mut HeaderMap,
+    name: &str,
+    value: &Cow<'static, str>,
+) -> Result<(), Error> {
     let refuse = || Error::refused(format!("{name} cannot be sent as an HTTP header"));
-    let value = HeaderValue::from_str(value).map_err(|_| refuse())?;
+    let value = match value {
+        Cow::Borrowed(text) => HeaderValue::from_maybe_shared(Bytes::from_static(text.as_bytes()))
+            .map_err(|_| refuse())?,
+        Cow::Owned(text) => HeaderValue::from_str(text).map_err(|_| refuse())?,
+    };
     let name = match name {
         // These go with every modern request, and need not be read each time.
         header_value::METHOD => METHOD,

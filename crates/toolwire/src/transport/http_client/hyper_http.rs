@@ -1,4 +1,4 @@
-//! HTTP over sockets: hyper's connections, with a pool and a connector of our own.
+//! HTTP over sockets: HTTP/1.1 as this crate speaks it, HTTP/2 as hyper does, with a pool and a connector for both.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, Uri, Version};
-use http_body_util::Full;
+use http::{HeaderName, HeaderValue, Request, Response, Uri, Version, request};
 
 use crate::engine::BoxFuture;
 
@@ -16,7 +15,6 @@ use super::connector::{Connector, Plan};
 use super::explain;
 use super::origin::IdleLimits;
 use super::pool::Pool;
-use super::pooled_body::PooledBody;
 use super::proxy::HttpProxies;
 use super::redirect::{self, MAX_REDIRECTS};
 use super::tls::Trust;
@@ -27,8 +25,8 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 const IDLE_CONNECTIONS: usize = 64;
 const HEAD_LIMIT: u32 = 64 * 1024;
 
-/// What a head may have beside the names and values of its headers: its first line, and the bytes between them. Hyper
-/// reads no more than all of it together; it counts in whole reads, so the exact limit is checked here.
+/// What a head may have beside the names and values of its headers: its first line, and the bytes between them. No more
+/// than all of it together is read, in whole reads, so the exact limit is checked here.
 const HEAD_FRAMING: u32 = 8 * 1024;
 
 /// The HTTP client that comes with toolwire: pooled connections, HTTP/1.1 and HTTP/2, TLS, proxies.
@@ -199,16 +197,17 @@ impl HyperHttp {
 
     async fn send_once(
         &self,
-        request: Request<Full<Bytes>>,
+        head: &request::Parts,
+        body: &Bytes,
     ) -> Result<Response<HttpBody>, HttpFailure> {
-        let origin = self.pool.origin(request.uri())?;
-        let (answer, connection) = self.pool.send(request, &origin).await?;
+        let origin = self.pool.origin(&head.uri)?;
+        let answer = self.pool.send(head, body, &origin).await?;
         let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
-        if answer.headers().iter().map(bytes).sum::<usize>() > self.settings.head_limit as usize {
-            return Err(explain::long_head(origin.place(), self.settings.head_limit));
+        match answer.headers().iter().map(bytes).sum::<usize>() <= self.settings.head_limit as usize
+        {
+            true => Ok(answer),
+            false => Err(explain::long_head(origin.place(), self.settings.head_limit)),
         }
-        let connection = connection.into_exclusive();
-        Ok(answer.map(|body| HttpBody::new(PooledBody::new(body, connection, origin))))
     }
 }
 
@@ -230,8 +229,7 @@ impl HttpClient for HyperHttp {
             head.version = Version::HTTP_11;
             let mut followed = 0;
             loop {
-                let request = Request::from_parts(head.clone(), Full::new(body.clone()));
-                let answer = self.send_once(request).await?;
+                let answer = self.send_once(&head, &body).await?;
                 match redirect::target(&head.uri, answer.status(), answer.headers())? {
                     None => return Ok(answer),
                     Some(target) if followed == MAX_REDIRECTS => {

@@ -3,6 +3,7 @@
 //! A modern request is its POST and nothing else: closing the stream takes it back. A legacy one belongs to a session:
 //! its stream can be resumed, taking it back is a message, and a session the server has forgotten is opened anew.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use toolwire_proto::features::VersionFeatures;
@@ -45,12 +46,16 @@ impl HttpLink {
     /// Waits for an answer unless this side closes the connection.
     async fn until_closed(
         &self,
-        exchange: impl Future<Output = Result<Answer, Error>>,
+        exchange: Pin<&mut impl Future<Output = Result<Answer, Error>>>,
     ) -> Result<Answer, Error> {
+        let closed = || Error::closed_because(Closure::by_this_side());
+        if self.session.is_closed() {
+            return Err(closed());
+        }
         tokio::select! {
             biased;
-            () = self.session.closed() => Err(Error::closed_because(Closure::by_this_side())),
             answer = exchange => answer,
+            () = self.session.closed() => Err(closed()),
         }
     }
 
@@ -61,10 +66,11 @@ impl HttpLink {
         }
         let response = self.endpoint.post(request.encode(), headers).await?;
         let limit = self.endpoint.message_bytes;
-        match answer::sort(response).await? {
+        match answer::sort(response)? {
             Body::Json(body) => answer::read_json(body, limit, &self.intake, &request.id).await,
             // Boxed, so that answers in one piece do not carry it around.
             Body::Events(body) => Box::pin(self.answer_among(body, request)).await,
+            Body::Refused(response) => Err(Box::pin(answer::refusal(response)).await),
         }
     }
 
@@ -92,8 +98,14 @@ impl Link for HttpLink {
         request: &'a OutgoingRequest,
     ) -> BoxFuture<'a, Result<Answer, Error>> {
         match request.version.disconnect_cancels() {
-            true => Box::pin(self.until_closed(self.modern(request))),
-            false => Box::pin(self.until_closed(self.session.exchange(request, &self.intake))),
+            true => Box::pin(async move {
+                let exchange = pin!(self.modern(request));
+                self.until_closed(exchange).await
+            }),
+            false => Box::pin(async move {
+                let exchange = pin!(self.session.exchange(request, &self.intake));
+                self.until_closed(exchange).await
+            }),
         }
     }
 

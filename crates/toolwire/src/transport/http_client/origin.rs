@@ -1,17 +1,25 @@
 //! One server as the pool sees it: what every request to it needs, and its connections that wait for the next one.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Poll, Waker, ready};
 use std::time::Duration;
 
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::connection::{Connection, Http1, Http2};
+use super::connection::{Connection, Http2};
 use super::connector::Connector;
+use super::http1::Http1;
 use super::place::Place;
 use super::{HttpFailure, HttpStep};
+
+/// A time after which nobody looks any more.
+const FAR_AWAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How long a connection waits, and how many of them do.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +44,13 @@ pub(super) struct Origin {
 #[derive(Default)]
 struct Idle {
     /// The one that waits longest comes first.
-    http1: Vec<(Http1, Instant)>,
+    http1: Vec<(Box<Http1>, Instant)>,
     /// One is enough, because requests share it; with the time of its last request.
     http2: Option<(Http2, Instant)>,
-    /// Whether somebody looks after those that have waited too long.
-    watched: bool,
+    /// The task that looks after those that wait. It is gone with its runtime, though not all who share the pool may be.
+    watching: Option<AbortHandle>,
+    /// How to wake it, once it has come round to say so.
+    watcher: Option<Waker>,
 }
 
 impl Origin {
@@ -100,27 +110,26 @@ impl Origin {
     pub(super) fn take(&self) -> Option<Connection> {
         let mut idle = self.idle();
         if let Some(shared) = idle.shared() {
-            return Some(Connection::reused_http2(shared));
+            return Some(Connection::Http2(shared));
         }
         if idle.http1.is_empty() {
             return None;
         }
         let now = Instant::now();
-        while let Some((connection, since)) = idle.http1.pop() {
-            if !self.has_expired(since, now) && connection.is_ready() {
-                return Some(Connection::reused_http1(connection));
+        while let Some((mut connection, since)) = idle.http1.pop() {
+            // From here on what happens to it is the business of the request.
+            if !self.has_expired(since, now) && connection.is_idle(Waker::noop()) {
+                return Some(Connection::Http1(connection));
             }
         }
         None
     }
 
-    /// Takes a connection back that is ready for the next request.
-    pub(super) fn give_back(self: &Arc<Self>, connection: Http1) {
-        if !connection.is_ready() {
-            return;
-        }
+    /// Takes a connection back after its answer, if the next request can use it.
+    pub(super) fn give_back(self: &Arc<Self>, mut connection: Box<Http1>) {
         let mut idle = self.idle();
-        if idle.http1.len() < self.limits.connections {
+        let watcher = idle.watcher.as_ref().unwrap_or(Waker::noop());
+        if connection.is_idle(watcher) && idle.http1.len() < self.limits.connections {
             idle.http1.push((connection, Instant::now()));
             self.watch(&mut idle);
         }
@@ -139,26 +148,31 @@ impl Origin {
         connection
     }
 
-    /// Makes sure that somebody looks after connections that have waited too long.
+    /// Makes sure that somebody looks after connections that wait.
     fn watch(self: &Arc<Self>, idle: &mut Idle) {
-        if !idle.watched
-            && let Some(next) = self.next_expiry(idle)
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            idle.watched = true;
-            runtime.spawn(close_expired(Arc::downgrade(self), next));
+        let is_watched = idle
+            .watching
+            .as_ref()
+            .is_some_and(|task| !task.is_finished());
+        if !is_watched && let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let task = runtime.spawn(look_after(Arc::downgrade(self)));
+            idle.watching = Some(task.abort_handle());
         }
     }
 
-    /// Closes what has waited too long; says when to look again.
-    fn expire(&self, now: Instant) -> Option<Instant> {
+    /// Closes what has waited too long or was closed by the server; says when to look again, though nothing happens.
+    fn tidy(&self, waker: &Waker, now: Instant) -> Option<Instant> {
         let mut idle = self.idle();
-        idle.http1
-            .retain(|(_, since)| !self.has_expired(*since, now));
+        idle.http1.retain_mut(|(connection, since)| {
+            !self.has_expired(*since, now) && connection.is_idle(waker)
+        });
         let unused = |(_, since): &mut (Http2, Instant)| self.has_expired(*since, now);
         drop(idle.http2.take_if(unused));
         let next = self.next_expiry(&idle);
-        idle.watched = next.is_some();
+        if next.is_none() {
+            idle.watching = None;
+        }
+        idle.watcher = next.map(|_| waker.clone());
         next
     }
 
@@ -166,12 +180,12 @@ impl Origin {
         now.saturating_duration_since(since) >= self.limits.time
     }
 
-    /// When the next connection has waited too long; `None` when nothing waits, or for ever.
+    /// When the next connection has waited too long; `None` when nothing waits.
     fn next_expiry(&self, idle: &Idle) -> Option<Instant> {
         let oldest = idle.http1.first().map(|(_, since)| *since);
         let shared = idle.http2.as_ref().map(|(_, since)| *since);
         let since = oldest.into_iter().chain(shared).min()?;
-        since.checked_add(self.limits.time)
+        Some(since + self.limits.time.min(FAR_AWAY))
     }
 
     fn idle(&self) -> MutexGuard<'_, Idle> {
@@ -196,19 +210,22 @@ impl Idle {
     }
 }
 
-/// Runs for as long as connections wait.
-async fn close_expired(origin: Weak<Origin>, first: Instant) {
-    let mut next = first;
-    loop {
-        tokio::time::sleep_until(next).await;
-        let again = origin
-            .upgrade()
-            .and_then(|origin| origin.expire(Instant::now()));
-        match again {
-            Some(again) => next = again,
-            None => return,
+/// Runs for as long as connections wait: woken when something happens to one of them, or when one has waited too long.
+async fn look_after(origin: Weak<Origin>) {
+    let mut expiry = pin!(tokio::time::sleep(Duration::ZERO));
+    poll_fn(|context| {
+        loop {
+            let next = origin
+                .upgrade()
+                .and_then(|origin| origin.tidy(context.waker(), Instant::now()));
+            let Some(next) = next else {
+                return Poll::Ready(());
+            };
+            expiry.as_mut().reset(next);
+            ready!(expiry.as_mut().poll(context));
         }
-    }
+    })
+    .await;
 }
 
 /// What `Host` says: the host, and the port unless it is the usual one.

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http::{Response, Uri, request};
 
-use super::HttpFailure;
-use super::connection::Connection;
+use super::connection::{Connection, send_over_http2};
 use super::connector::Connector;
 use super::explain;
+use super::http1::Broken;
+use super::http2_body::Http2Body;
 use super::origin::{IdleLimits, Origin};
+use super::{HttpBody, HttpFailure};
 
 /// All connections of one client.
 pub(super) struct Pool {
@@ -53,30 +53,44 @@ impl Pool {
 
     /// Sends a request and waits for the head of the answer. The connection is for whoever reads the body.
     ///
-    /// A request that meets a connection which was closed while it waited goes over another one: hyper hands back what
-    /// it has written nothing of.
+    /// A request that meets a connection which was closed while it waited goes over another one, if nothing of it was
+    /// written.
     pub(super) async fn send(
         &self,
-        mut request: Request<Full<Bytes>>,
+        head: &request::Parts,
+        body: &Bytes,
         origin: &Arc<Origin>,
-    ) -> Result<(Response<Incoming>, Connection), HttpFailure> {
-        let uri = request.uri().clone();
+    ) -> Result<Response<HttpBody>, HttpFailure> {
         loop {
-            let mut connection = match origin.take() {
+            let waiting = origin.take();
+            let reused = waiting.is_some();
+            let connection = match waiting {
                 Some(connection) => connection,
                 // Boxed, so that requests over a connection that is there do not carry all of this around.
-                None => Box::pin(self.open(&uri, origin)).await?,
+                None => Box::pin(self.open(&head.uri, origin)).await?,
             };
-            let mut error = match connection.send(request, origin).await {
-                Ok(answer) => return Ok((answer, connection)),
-                Err(error) => error,
-            };
-            match error.take_message() {
-                Some(unsent) if connection.is_reused() => {
-                    request = unsent;
-                    *request.uri_mut() = uri.clone();
+            match connection {
+                Connection::Http1(connection) => match connection.send(head, body, origin).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(Broken::Unsent(_)) if reused => {}
+                    Err(broken) => return Err(explain::no_answer(origin.place(), broken)),
+                },
+                Connection::Http2(connection) => {
+                    let sending = Box::pin(send_over_http2(connection, head, body, origin));
+                    let mut error = match sending.await {
+                        Ok(answer) => {
+                            let origin = Arc::clone(origin);
+                            return Ok(
+                                answer.map(|body| HttpBody::new(Http2Body::new(body, origin)))
+                            );
+                        }
+                        Err(error) => error,
+                    };
+                    if !reused || error.take_message().is_none() {
+                        let error = error.into_error();
+                        return Err(explain::no_answer_over_http2(origin.place(), error));
+                    }
                 }
-                _ => return Err(explain::no_answer(origin.place(), error.into_error())),
             }
         }
     }

@@ -170,7 +170,8 @@ impl LegacySession {
             self.begin(&response, request)?;
         }
         let limit = self.endpoint.message_bytes;
-        match answer::sort(response).await? {
+        match answer::sort(response)? {
+            Body::Refused(response) => Err(Box::pin(answer::refusal(response)).await),
             Body::Json(body) => answer::read_json(body, limit, intake, &request.id).await,
             Body::Events(body) => {
                 let mut stream = Resuming::new(self, body);

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -53,6 +53,15 @@ impl Wire {
         match &self.layer {
             Layer::Plain(_) => false,
             Layer::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+        }
+    }
+
+    /// Tells the other end of a TLS connection that its end is no accident, if that can be done without waiting. TCP
+    /// does so by itself.
+    pub(super) fn say_goodbye(&mut self) {
+        if let Layer::Tls(stream) = &mut self.layer {
+            let mut context = Context::from_waker(Waker::noop());
+            let _ = Pin::new(stream).poll_shutdown(&mut context);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Connections that are kept, given up, and found dead.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Builder;
 use toolwire::transport::http_client::{HttpClient, HyperHttp};
 
 use super::raw::{FINE, RawServer, client, get, news_arrives, post};
@@ -16,8 +18,6 @@ async fn ask(http: &HyperHttp, server: &RawServer) {
         .await
         .expect("the body is whole");
     assert_eq!(body, "fine");
-    // The connection goes back into the pool in a task of its own.
-    news_arrives().await;
 }
 
 #[tokio::test]
@@ -91,6 +91,32 @@ async fn unused_connections_are_kept_for_a_minute() {
     connection.closed().await;
 }
 
+/// One client may outlive the runtime that used it first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_runtime_looks_after_its_connections() {
+    let server = Arc::new(RawServer::bind().await);
+    let http = Arc::new(client().with_idle_time(Duration::from_millis(300)));
+    let mut connections = Vec::new();
+    let mut runtimes = Vec::new();
+    for _ in 0..2 {
+        tokio::task::block_in_place(|| runtimes.clear());
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("there are threads");
+        let asking = runtime.spawn({
+            let (http, server) = (Arc::clone(&http), Arc::clone(&server));
+            async move { ask(&http, &server).await }
+        });
+        runtimes.push(runtime);
+        connections.push(server.answer_once(FINE).await.1);
+        within(asking).await.expect("it is answered");
+    }
+    connections[1].closed().await;
+    tokio::task::block_in_place(|| drop(runtimes));
+}
+
 #[tokio::test]
 async fn connections_that_the_server_closed_cost_no_request() {
     let server = RawServer::bind().await;
@@ -140,6 +166,5 @@ async fn a_body_read_to_its_end_gives_the_connection_back() {
     connection.write("0\r\n\r\n").await;
     assert!(within(body.chunk()).await.is_none());
     drop(body);
-    news_arrives().await;
     tokio::join!(ask(&http, &server), connection.answer(FINE));
 }
