@@ -33,6 +33,10 @@ struct Inner {
     not(feature = "client"),
     expect(dead_code, reason = "some things go wrong only in a client")
 )]
+#[cfg_attr(
+    all(feature = "client", not(feature = "input")),
+    expect(dead_code, reason = "nobody asks for input")
+)]
 enum Kind {
     /// A JSON-RPC error, from the peer or meant for it.
     Rpc(ErrorObject),
@@ -85,6 +89,7 @@ pub struct ServerExit {
 }
 
 impl Error {
+    #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn timeout() -> Self {
         Self::new(Kind::Timeout)
     }
@@ -98,6 +103,7 @@ impl Error {
         Self::new(Kind::Closed(Some(closure)))
     }
 
+    #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn protocol(what: impl Into<String>) -> Self {
         Self::new(Kind::Protocol(what.into()))
     }
@@ -124,14 +130,17 @@ impl Error {
         self
     }
 
+    #[cfg(feature = "input")]
     pub(crate) fn input_required(key: &str) -> Self {
         Self::new(Kind::InputRequired(key.to_owned()))
     }
 
+    #[cfg(feature = "input")]
     pub(crate) fn not_accepted(key: &str, action: ElicitAction) -> Self {
         Self::new(Kind::NotAccepted(key.to_owned(), action))
     }
 
+    #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
         Self::new(Kind::Decode(what.into())).with_source(source)
     }

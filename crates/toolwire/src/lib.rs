@@ -30,6 +30,7 @@ mod engine;
 mod error;
 pub mod guide;
 mod server;
+#[cfg(any(feature = "http-server", feature = "input"))]
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -52,9 +53,12 @@ pub use toolwire_types as types;
 /// ```
 pub use schemars;
 pub use schemars::JsonSchema;
+#[cfg(all(feature = "input", feature = "macros"))]
+pub use toolwire_macros::Elicit;
 #[cfg(feature = "macros")]
-pub use toolwire_macros::{Elicit, prompt, resource, resource_template, server, tool};
+pub use toolwire_macros::{prompt, resource, resource_template, server, tool};
 pub use toolwire_proto::cache::CacheHint;
+#[cfg(feature = "input")]
 pub use toolwire_proto::request_state::{KeyRing, StateKey};
 pub use toolwire_types::{
     CacheScope, CallToolResult, ClientCapabilities, ContentBlock, ErrorObject, GetPromptResult,
@@ -74,14 +78,17 @@ pub use engine::{
     TokenInfo, TransportContext,
 };
 pub use error::{Error, ServerExit};
+#[cfg(feature = "input")]
 pub use server::ask;
 pub use server::{
-    Completion, CompletionRequest, Contents, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,
-    IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
-    IntoToolError, IntoToolResponse, PromptArguments, PromptResponse, RegistrationError,
-    RequestContext, ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate,
-    ServedTool, Server, TemplateArguments, ToolError, ToolResponse, via,
+    Completion, CompletionRequest, Contents, Fallible, Handlers, IntoPrompt, IntoPromptResponse,
+    IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolError,
+    IntoToolResponse, PromptArguments, PromptResponse, RegistrationError, RequestContext,
+    ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
+    TemplateArguments, ToolError, ToolResponse, via,
 };
+#[cfg(feature = "input")]
+pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
 pub use transport::child::ServerCommand;
 
@@ -92,7 +99,9 @@ pub mod __private {
     pub use serde;
     pub use serde_json;
 
+    #[cfg(feature = "input")]
     pub use crate::ask::{ElicitChoice, FieldKind};
+    #[cfg(feature = "input")]
     pub use crate::server::{FormField, form_checks, one_of};
     pub use crate::types::{
         Annotations, ClientCapabilities, ElicitSchema, ElicitationCapability, Icon,
@@ -100,10 +109,11 @@ pub mod __private {
         ToolAnnotations,
     };
     pub use crate::{
-        Completion, CompletionRequest, Elicit, ElicitField, Fallible, Handlers, IntoPrompt,
-        IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
-        IntoToolResponse, PromptArguments, PromptResponse, RequestContext, ResourceResponse,
-        ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
-        TemplateArguments, ToolError,
+        Completion, CompletionRequest, Fallible, Handlers, IntoPrompt, IntoPromptResponse,
+        IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolResponse,
+        PromptArguments, PromptResponse, RequestContext, ResourceResponse, ServedPrompt,
+        ServedResource, ServedResourceTemplate, ServedTool, Server, TemplateArguments, ToolError,
     };
+    #[cfg(feature = "input")]
+    pub use crate::{Elicit, ElicitField};
 }

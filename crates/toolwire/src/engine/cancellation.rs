@@ -1,7 +1,10 @@
 //! The flag that says a request was cancelled, and the wait for it.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use tokio::sync::Notify;
 
@@ -39,6 +42,11 @@ impl Cancellation {
         self.shared.flag.load(Ordering::Acquire)
     }
 
+    /// Whether it can serve another request: nobody else has it, and it was never raised.
+    pub(crate) fn is_as_new(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1 && !self.is_cancelled()
+    }
+
     /// Waits until the flag is raised.
     ///
     /// # Cancellation
@@ -54,6 +62,24 @@ impl Cancellation {
             }
             raised.await;
         }
+    }
+
+    /// The outcome of a future, or `None` when the flag is raised before.
+    ///
+    /// A future that is done at its first turn never waits for the flag, which only has to be read then.
+    pub(crate) async fn unless_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut cancelled = pin!(self.cancelled());
+        poll_fn(|cx| {
+            if self.is_cancelled() {
+                return Poll::Ready(None);
+            }
+            if let Poll::Ready(outcome) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(outcome));
+            }
+            cancelled.as_mut().poll(cx).map(|()| None)
+        })
+        .await
     }
 }
 

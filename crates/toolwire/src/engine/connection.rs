@@ -3,7 +3,7 @@
 //! A stdio process and a legacy HTTP session have one of these; a 2026-07-28 request gets a fresh one, or none, because
 //! it says everything itself. Nothing mutable about a peer lives anywhere else, so peers cannot see each other.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwire_proto::features::SupportedVersions;
@@ -38,8 +38,7 @@ struct Peer {
 
 #[derive(Debug, Default)]
 struct InFlight {
-    ledger: InboundLedger,
-    running: HashMap<ExchangeKey, Running>,
+    ledger: InboundLedger<Running>,
     bytes: usize,
 }
 
@@ -216,13 +215,12 @@ impl ConnectionState {
         if total > size.limit && in_flight.bytes > 0 {
             return Err(Overloaded::new().into());
         }
-        let key = in_flight.ledger.begin(id.clone(), cancellable)?;
-        in_flight.bytes = total;
         let running = Running {
             cancellation: cancellation.clone(),
             bytes: size.bytes,
         };
-        in_flight.running.insert(key, running);
+        let key = in_flight.ledger.begin(id.clone(), cancellable, running)?;
+        in_flight.bytes = total;
         Ok(key)
     }
 
@@ -230,7 +228,7 @@ impl ConnectionState {
     pub(crate) fn cancel(&self, id: &RequestId) {
         let mut in_flight = self.in_flight();
         for key in in_flight.ledger.cancel(id) {
-            if let Some(running) = in_flight.running.get(&key) {
+            if let Some(running) = in_flight.ledger.note(key) {
                 running.cancellation.cancel();
             }
         }
@@ -239,15 +237,14 @@ impl ConnectionState {
     /// Takes a request out of the ledger; says whether its answer may still be sent.
     pub(crate) fn finish(&self, key: ExchangeKey) -> bool {
         let mut in_flight = self.in_flight();
-        if let Some(running) = in_flight.running.remove(&key) {
-            in_flight.bytes -= running.bytes;
-        }
-        in_flight.ledger.finish(key) == MaySend::Waiting
+        let (may_send, running) = in_flight.ledger.finish(key);
+        in_flight.bytes -= running.map_or(0, |running| running.bytes);
+        may_send == MaySend::Waiting
     }
 
     /// Raises every flag: the peer is gone.
     pub(crate) fn cancel_all(&self) {
-        for running in self.in_flight().running.values() {
+        for running in self.in_flight().ledger.notes() {
             running.cancellation.cancel();
         }
     }

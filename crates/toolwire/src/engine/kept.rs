@@ -19,13 +19,18 @@ pub(crate) struct KeptParams {
 impl KeptParams {
     pub(crate) fn of(request: &Admitted<'_>) -> Self {
         let name = request.name.as_deref();
-        let text = [
+        let parts = [
             name.unwrap_or_default(),
             request.raw_meta.map_or("", RawValue::get),
             request.arguments.map_or("", RawValue::get),
         ];
+        let [first, second, third] = parts;
+        let mut text = String::with_capacity(first.len() + second.len() + third.len());
+        for part in parts {
+            text.push_str(part);
+        }
         Self {
-            text: text.concat().into_boxed_str(),
+            text: text.into_boxed_str(),
             name: name.map(str::len),
             meta: request.raw_meta.map(|meta| meta.get().len()),
             arguments: request.arguments.is_some(),

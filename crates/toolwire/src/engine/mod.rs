@@ -3,14 +3,17 @@
 //! The engine knows connections and running requests but no bytes. A transport gives it a [`TransportContext`] and gets
 //! back outcomes; the server floor beside it supplies the handlers.
 
+#[cfg_attr(not(feature = "input"), path = "no_caller.rs")]
 mod caller;
 mod cancellation;
 mod catch;
+#[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 mod clock;
 mod connection;
 pub(crate) mod exchange;
 mod kept;
 mod progress;
+#[cfg_attr(not(feature = "input"), path = "no_round.rs")]
 mod round;
 mod scope;
 mod token;
@@ -19,12 +22,15 @@ pub(crate) mod transport;
 pub(crate) use caller::Caller;
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
+#[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 pub(crate) use clock::since_epoch;
 pub use connection::ConnectionState;
 pub(crate) use connection::MessageSize;
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
 pub(crate) use kept::KeptParams;
-pub(crate) use round::{Round, Spending};
+pub(crate) use round::Round;
+#[cfg(feature = "input")]
+pub(crate) use round::Spending;
 pub use scope::RequestScope;
 pub use token::{Principal, TokenInfo};
 pub use transport::{BoxFuture, Notice, NullContext, TransportContext};

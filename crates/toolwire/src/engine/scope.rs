@@ -3,6 +3,9 @@
 //! It wraps the transport's context and is installed before the handler runs. The version in effect is fixed here, so
 //! that nothing another request does can change it while a handler waits.
 
+#[cfg(feature = "input")]
+mod input;
+
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use toolwire_proto::auth::scopes::ScopeSet;
@@ -11,17 +14,15 @@ use toolwire_proto::logging;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::stamp::{Stamp, Target};
 use toolwire_types::{
-    ClientCapabilities, ElicitationCompleteNotificationParams, ErrorObject, Implementation,
-    LoggingLevel, LoggingMessageNotificationParams, Meta, ProgressNotificationParams,
-    ProgressToken, ProtocolVersion, RawJson, RequestId, meta_key,
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel,
+    LoggingMessageNotificationParams, Meta, ProgressNotificationParams, ProgressToken,
+    ProtocolVersion, RawJson, RequestId, meta_key,
 };
 
 use crate::engine::progress::{self, Progress};
-use crate::engine::transport::no_channel;
 use crate::engine::{
     Cancellation, ConnectionState, KeptParams, Notice, Round, TokenInfo, TransportContext,
 };
-use crate::error::Error;
 
 /// One request as its handler sees it. [`RequestContext`](crate::RequestContext) is the handle to it.
 #[derive(Debug)]
@@ -39,7 +40,12 @@ pub struct RequestScope {
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
     /// Whether the request may be answered with `input_required`.
+    #[cfg(feature = "input")]
     pub(crate) may_ask_input: bool,
+    #[cfg_attr(
+        not(feature = "input"),
+        expect(dead_code, reason = "there is nothing in it")
+    )]
     pub(crate) round: Round,
     pub(crate) progress: Mutex<Progress>,
     /// The scope of the first round, whose gate all rounds share.
@@ -177,50 +183,13 @@ impl RequestScope {
         self.notify("notifications/message", params, OutgoingKind::Log);
     }
 
-    /// Sends `notifications/elicitation/complete`, in the one revision that has it.
-    pub(crate) fn elicitation_complete(&self, elicitation_id: String) {
-        if !self.version.has_elicitation_id() {
-            return;
-        }
-        let reports = self.progress();
-        if reports.gate.is_complete() || self.is_cancelled() {
-            return;
-        }
-        self.notify(
-            "notifications/elicitation/complete",
-            ElicitationCompleteNotificationParams::new(elicitation_id),
-            OutgoingKind::Other,
-        );
-    }
-
-    /// Sends a request to the client and waits for its answer; a stateless request has no channel for it.
-    pub(crate) async fn request(
-        &self,
-        method: &'static str,
-        params: RawJson,
-    ) -> Result<RawJson, Error> {
-        self.refuse_if_stateless(method)?;
-        if !self.transport.has_channel() {
-            return Err(no_channel(method));
-        }
-        self.transport.request(method, params).await
-    }
-
-    /// Spec 2026-07-28, basic/transports/stdio: a server must not write requests, whatever channel there is.
-    pub(crate) fn refuse_if_stateless(&self, method: &str) -> Result<(), Error> {
-        if !self.is_stateless() {
-            return Ok(());
-        }
-        Err(ErrorObject::internal(format!(
-            "`{method}` cannot be sent during a stateless request; use `ask` and its siblings, which work in every \
-             revision, or return `input_required` and read `input_responses` when the client calls again"
-        ))
-        .into())
-    }
-
     /// Nothing more is reported once the outcome is known.
-    pub(crate) fn complete(&self) {
-        self.progress().gate.complete();
+    pub(crate) fn complete(self: &Arc<Self>) {
+        // Where nobody else has the scope, nobody can report anything.
+        let is_shared = Arc::strong_count(self) > 1 || self.first_round.is_some();
+        if is_shared {
+            self.progress().gate.complete();
+        }
     }
 
     fn notify<P: Stamp + serde::Serialize>(
@@ -242,25 +211,5 @@ impl RequestScope {
             .progress
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The same request in its next round, with the answers that were gathered for it.
-    pub(crate) fn next_round(self: &Arc<Self>, round: Round) -> Self {
-        Self {
-            transport: Arc::clone(&self.transport),
-            id: self.id.clone(),
-            version: self.version,
-            client_capabilities: Arc::clone(&self.client_capabilities),
-            minimum_log_level: self.minimum_log_level,
-            progress_token: self.progress_token.clone(),
-            kept: self.kept.clone(),
-            meta: OnceLock::new(),
-            client_info: OnceLock::new(),
-            cancellation: self.cancellation.clone(),
-            may_ask_input: self.may_ask_input,
-            round,
-            progress: Mutex::default(),
-            first_round: Some(Arc::clone(self.first_round.as_ref().unwrap_or(self))),
-        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_types::ErrorObject;
+use toolwire_types::json;
 
 /// What a verified access token says.
 ///
@@ -89,7 +90,7 @@ impl Principal {
             (None, None) => ("nobody", ""),
         };
         // As JSON, so that no issuer and subject can be read as another pair.
-        let text = serde_json::json!([issuer, kind, name]).to_string();
+        let text = json::to_string(&(issuer, kind, name)).expect("text and null are JSON");
         Self(Some(text.into()))
     }
 

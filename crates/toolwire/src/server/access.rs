@@ -1,15 +1,12 @@
 //! What a caller needs before it may use a tool, a prompt or a resource.
 
-use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::auth::scopes::{InvalidScope, ScopeSet};
-use toolwire_proto::subscriptions::LONGEST_FILTER;
-use toolwire_types::{
-    ClientCapabilities, CompleteRequestParams, CompletionReference,
-    SubscriptionsListenRequestParams,
-};
+use toolwire_proto::rounds::{self, MissingCapability};
+use toolwire_types::{ClientCapabilities, CompletionReference, ErrorObject};
 
 use crate::server::registration::RegistrationError;
 use crate::server::snapshot::Snapshot;
@@ -18,14 +15,52 @@ use crate::server::snapshot::Snapshot;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Access {
     /// What the client must have declared.
-    pub(crate) capabilities: Option<ClientCapabilities>,
+    required: Option<Required>,
     /// What an access token must grant.
     pub(crate) scopes: ScopeSet,
     /// A scope that is none, told when it is registered.
     invalid: Option<InvalidScope>,
 }
 
+/// A demand for capabilities: refuses a client that did not declare them.
+///
+/// As a function, so that a program in which nothing demands anything does not contain the comparison.
+#[derive(Clone)]
+struct Required(Arc<Demand>);
+
+type Demand = dyn Fn(&ClientCapabilities) -> Result<(), ErrorObject> + Send + Sync;
+
+impl fmt::Debug for Required {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Required").finish_non_exhaustive()
+    }
+}
+
+/// Refuses with −32021 when the client did not declare everything that is required.
+pub(crate) fn check_declared(
+    required: &ClientCapabilities,
+    declared: &ClientCapabilities,
+) -> Result<(), ErrorObject> {
+    match rounds::missing_capabilities(required, declared) {
+        Some(missing) => Err(MissingCapability::new(missing).into()),
+        None => Ok(()),
+    }
+}
+
 impl Access {
+    pub(crate) fn require(&mut self, capabilities: ClientCapabilities) {
+        let check = move |declared: &ClientCapabilities| check_declared(&capabilities, declared);
+        self.required = Some(Required(Arc::new(check)));
+    }
+
+    /// Refuses a client that did not declare what it must have declared.
+    pub(crate) fn check_client(&self, declared: &ClientCapabilities) -> Result<(), ErrorObject> {
+        match &self.required {
+            Some(Required(check)) => check(declared),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn add_scopes<S: Into<String>>(&mut self, scopes: impl IntoIterator<Item = S>) {
         for scope in scopes {
             match ScopeSet::parse(&scope.into()) {
@@ -47,39 +82,12 @@ impl Access {
 impl Snapshot {
     /// The scopes that a request needs, all of them; none when it names nothing that needs any, or nothing readable.
     pub(crate) fn scopes_for(&self, request: &Admitted<'_>) -> ScopeSet {
-        let name = request.name.as_deref().unwrap_or_default();
-        let scopes_at = |uri: &str| {
-            self.find_resource(uri)
-                .map(|found| found.access().scopes.clone())
-        };
         let scopes = match request.method.name() {
-            "tools/call" => self
-                .tools
-                .get(name)
-                .map(|tool| tool.access().scopes.clone()),
-            "prompts/get" => self
-                .prompts
-                .get(name)
-                .map(|prompt| prompt.access().scopes.clone()),
-            "resources/read" | "resources/subscribe" => scopes_at(name),
-            "completion/complete" => read(request).and_then(|request: CompleteRequestParams| {
-                let access = self.completed(&request.reference)?;
-                Some(access.scopes.clone())
-            }),
-            "subscriptions/listen" => {
-                read(request).map(|request: SubscriptionsListenRequestParams| {
-                    let uris = request
-                        .notifications
-                        .resource_subscriptions
-                        .unwrap_or_default();
-                    let uris: BTreeSet<String> = uris.into_iter().collect();
-                    // More are refused by whoever opens the stream, so that nothing is gained by looking at them.
-                    let uris = uris.iter().take(LONGEST_FILTER);
-                    let needed = uris.filter_map(|uri| scopes_at(uri));
-                    needed.fold(ScopeSet::new(), |all, scopes| all.union(&scopes))
-                })
+            "tools/call" => {
+                let tool = self.tools.get(request.name.as_deref().unwrap_or_default());
+                tool.map(|tool| tool.access().scopes.clone())
             }
-            _ => None,
+            _ => self.scopes_of_kind(request),
         };
         scopes.unwrap_or_default()
     }
@@ -100,18 +108,13 @@ impl Snapshot {
     }
 }
 
-/// The parameters of a request; what cannot be read is refused by whoever serves it.
-fn read<T: DeserializeOwned>(request: &Admitted<'_>) -> Option<T> {
-    serde_json::from_str(request.params?.get()).ok()
-}
-
 /// The methods of everything that has an `Access`, at this place.
 macro_rules! access_options {
     ($($access:ident).+) => {
         /// Capabilities a client must declare before it may use this; without them it is refused with −32021.
         #[must_use]
         pub fn requires(mut self, capabilities: ::toolwire_types::ClientCapabilities) -> Self {
-            self.$($access).+.capabilities = Some(capabilities);
+            self.$($access).+.require(capabilities);
             self
         }
 

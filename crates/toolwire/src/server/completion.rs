@@ -5,9 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use toolwire_types::{CompleteResult, Completion as WireCompletion};
+use toolwire_types::{
+    CompleteRequestParams, CompleteResult, Completion as WireCompletion, CompletionReference,
+    ErrorObject,
+};
 
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, Exchange, Outcome};
 use crate::server::RequestContext;
 
 /// The most values one answer may carry (spec, server/utilities/completion).
@@ -144,6 +147,50 @@ impl fmt::Debug for Completers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.by_argument.keys()).finish()
     }
+}
+
+/// Answers `completion/complete`.
+pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
+    let snapshot = &*exchange.snapshot;
+    let version = exchange.context.version();
+    let request: CompleteRequestParams = exchange.decode_params()?;
+    let unknown =
+        |what: &str, name: &str| ErrorObject::invalid_params(format!("unknown {what} `{name}`"));
+    let completers = match &request.reference {
+        CompletionReference::Prompt(reference) => {
+            let prompt = snapshot.prompts.get(&reference.name);
+            prompt
+                .map(|prompt| prompt.completers.clone())
+                .ok_or_else(|| unknown("prompt", &reference.name))?
+        }
+        CompletionReference::Resource(reference) => {
+            let template = snapshot.templates.get(&reference.uri);
+            match template {
+                Some(template) => template.completers.clone(),
+                // A fixed resource has nothing to complete, but it is a valid reference.
+                None if snapshot.resources.contains_key(&reference.uri) => Default::default(),
+                None => return Err(unknown("resource template", &reference.uri)),
+            }
+        }
+        _ => {
+            return Err(ErrorObject::invalid_params(
+                "`ref` must be a prompt or a resource template",
+            ));
+        }
+    };
+    if let Some(access) = snapshot.completed(&request.reference) {
+        exchange.context.check_scopes(access)?;
+    }
+    let typed = CompletionRequest {
+        argument: request.argument.name,
+        value: request.argument.value,
+        arguments: request
+            .context
+            .and_then(|context| context.arguments)
+            .unwrap_or_default(),
+    };
+    let completion = completers.complete(exchange.context.clone(), typed).await;
+    snapshot.finish(completion.into_result(), version)
 }
 
 #[cfg(test)]

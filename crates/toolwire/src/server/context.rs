@@ -1,12 +1,14 @@
 //! What a handler can see and do while it serves a request.
 
+#[cfg(feature = "input")]
 mod asking;
+#[cfg(feature = "input")]
 mod input;
 
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolwire_proto::rounds::{self, MissingCapability};
+use toolwire_proto::rounds;
 use toolwire_types::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel, Meta, ProtocolVersion, RawJson,
     RequestId,
@@ -68,6 +70,16 @@ impl RequestContext {
         self.scope.version()
     }
 
+    /// Whether the request describes itself and the client cannot be asked anything while it runs (2026-07-28).
+    ///
+    /// With the feature `input`, `ask` and its siblings work all the same. `elicit`, `sample` and `list_roots` fail: a handler
+    /// that asks by itself returns `ToolResponse::input_required` instead and reads the answers with `input_responses` when
+    /// the client calls again.
+    #[must_use]
+    pub fn is_stateless(&self) -> bool {
+        self.scope.is_stateless()
+    }
+
     /// The `_meta` of the request, for extensions and tracing.
     #[must_use]
     pub fn meta(&self) -> &Meta {
@@ -99,7 +111,7 @@ impl RequestContext {
 
     /// Refuses a caller that may not use something.
     pub(crate) fn check_access(&self, access: &Access) -> Result<(), ErrorObject> {
-        self.check_required(access.capabilities.as_ref())?;
+        access.check_client(self.client_capabilities())?;
         self.check_scopes(access)
     }
 
@@ -107,20 +119,6 @@ impl RequestContext {
     /// challenge; those in batches, and those of the transport of 2024-11-05, come here.
     pub(crate) fn check_scopes(&self, access: &Access) -> Result<(), ErrorObject> {
         self.scope.check_scopes(&access.scopes)
-    }
-
-    /// Refuses with −32021 when the client did not declare everything that is required.
-    pub(crate) fn check_required(
-        &self,
-        required: Option<&ClientCapabilities>,
-    ) -> Result<(), ErrorObject> {
-        let missing = required.and_then(|required| {
-            rounds::missing_capabilities(required, self.client_capabilities())
-        });
-        match missing {
-            Some(missing) => Err(MissingCapability::new(missing).into()),
-            None => Ok(()),
-        }
     }
 
     /// Lets the client hang up and come back for the rest of the answer, so that a long call holds no connection

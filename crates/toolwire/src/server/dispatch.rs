@@ -4,23 +4,20 @@
 //! likes. Dropping that future cancels the request.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use serde::Serialize;
 use toolwire_proto::stamp::{self, Stamp, Target};
 use toolwire_types::{
-    CompleteRequestParams, CompletionReference, DiscoverResult, EmptyResult, ErrorObject,
-    InitializeRequestParams, InitializeResult, ProtocolVersion, RawJson, SetLevelRequestParams,
-    SubscribeRequestParams,
+    DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams, InitializeResult,
+    ProtocolVersion, RawJson, SetLevelRequestParams,
 };
 use tracing::Instrument as _;
 
 use crate::engine::{BoxFuture, CatchPanic, Exchange, Outcome, Reply, Route};
 use crate::server::Server;
-use crate::server::completion::CompletionRequest;
 use crate::server::lists;
 use crate::server::rounds_loop;
-use crate::server::snapshot::{List, Snapshot};
+use crate::server::snapshot::Snapshot;
 
 /// The answer, or the work that leads to it.
 pub(crate) enum Dispatch {
@@ -31,7 +28,7 @@ pub(crate) enum Dispatch {
 impl Server {
     /// Routes a request.
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
-        let snapshot = Arc::clone(&exchange.snapshot);
+        let snapshot = &*exchange.snapshot;
         let version = exchange.context.version();
         if let Route::Known(method) = exchange.route
             && !method.is_offered(version, snapshot.capabilities())
@@ -43,24 +40,27 @@ impl Server {
         };
         match exchange.route.name() {
             "ping" => now(snapshot.finish(EmptyResult::new(), version)),
-            "initialize" => now(initialize(&snapshot, &exchange)),
-            "server/discover" => now(discover(&snapshot, version)),
-            "tools/list" => now(lists::list(&snapshot, List::Tools, &exchange)),
-            "prompts/list" => now(lists::list(&snapshot, List::Prompts, &exchange)),
-            "resources/list" => now(lists::list(&snapshot, List::Resources, &exchange)),
-            "resources/templates/list" => now(lists::list(&snapshot, List::Templates, &exchange)),
-            "logging/setLevel" => now(set_level(&snapshot, &exchange)),
-            "resources/subscribe" => now(subscribe(&snapshot, &exchange, true)),
-            "resources/unsubscribe" => now(subscribe(&snapshot, &exchange, false)),
-            method => {
-                let span = tracing::debug_span!("exchange", method, id = %exchange.context.request_id(), %version);
-                Dispatch::Later(match span.is_disabled() {
-                    true => Box::pin(serve(exchange)),
-                    false => Box::pin(serve(exchange).instrument(span)),
-                })
-            }
+            "initialize" => now(initialize(snapshot, &exchange)),
+            "server/discover" => now(discover(snapshot, version)),
+            "tools/list" => now(lists::tools(snapshot, &exchange)),
+            "logging/setLevel" => now(set_level(snapshot, &exchange)),
+            "tools/call" => later(exchange),
+            _ => match snapshot.answer_of_kind(&exchange) {
+                Some(outcome) => now(outcome),
+                None => later(exchange),
+            },
         }
     }
+}
+
+fn later(exchange: Exchange) -> Dispatch {
+    let method = exchange.route.name();
+    let (context, version) = (&exchange.context, exchange.context.version());
+    let span = tracing::debug_span!("exchange", method, id = %context.request_id(), %version);
+    Dispatch::Later(match span.is_disabled() {
+        true => Box::pin(serve(exchange)),
+        false => Box::pin(serve(exchange).instrument(span)),
+    })
 }
 
 fn not_offered(method: &str) -> ErrorObject {
@@ -92,11 +92,14 @@ async fn handle(exchange: &Exchange) -> Outcome {
     match &exchange.route {
         Route::Known(method) => match method.name {
             "tools/call" => rounds_loop::call_tool(method, exchange).await,
-            // Boxed, so that the future of a call need not have room for the others.
-            "prompts/get" => Box::pin(rounds_loop::get_prompt(method, exchange)).await,
-            "resources/read" => Box::pin(rounds_loop::read_resource(method, exchange)).await,
-            "completion/complete" => Box::pin(complete(exchange)).await,
-            other => Err(not_offered(other)),
+            other => match exchange.snapshot.work_of_kind(method, exchange) {
+                Some(work) => work.await,
+                // Up to 2024-11-05 no capability stands before it.
+                None if other == "completion/complete" => Err(ErrorObject::invalid_params(
+                    "there are no prompts and no resources to complete",
+                )),
+                None => Err(not_offered(other)),
+            },
         },
         Route::Custom(_) => Box::pin(call_method(exchange)).await,
     }
@@ -190,65 +193,4 @@ fn set_level(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
         connection.set_minimum_log_level(request.level);
     }
     snapshot.finish(EmptyResult::new(), exchange.context.version())
-}
-
-fn subscribe(snapshot: &Snapshot, exchange: &Exchange, wanted: bool) -> Outcome {
-    let request: SubscribeRequestParams = exchange.decode_params()?;
-    let version = exchange.context.version();
-    if wanted {
-        let found = snapshot.find_resource(&request.uri);
-        let found = found.ok_or_else(|| stamp::resource_not_found(&request.uri, version))?;
-        exchange.context.check_scopes(found.access())?;
-    }
-    if let Some(connection) = exchange.context.connection_state() {
-        if wanted {
-            connection.subscribe(&request.uri)?;
-        } else {
-            connection.unsubscribe(&request.uri);
-        }
-    }
-    snapshot.finish(EmptyResult::new(), version)
-}
-
-async fn complete(exchange: &Exchange) -> Outcome {
-    let snapshot = &*exchange.snapshot;
-    let version = exchange.context.version();
-    let request: CompleteRequestParams = exchange.decode_params()?;
-    let unknown =
-        |what: &str, name: &str| ErrorObject::invalid_params(format!("unknown {what} `{name}`"));
-    let completers = match &request.reference {
-        CompletionReference::Prompt(reference) => {
-            let prompt = snapshot.prompts.get(&reference.name);
-            prompt
-                .map(|prompt| prompt.completers.clone())
-                .ok_or_else(|| unknown("prompt", &reference.name))?
-        }
-        CompletionReference::Resource(reference) => {
-            let template = snapshot.templates.get(&reference.uri);
-            match template {
-                Some(template) => template.completers.clone(),
-                // A fixed resource has nothing to complete, but it is a valid reference.
-                None if snapshot.resources.contains_key(&reference.uri) => Default::default(),
-                None => return Err(unknown("resource template", &reference.uri)),
-            }
-        }
-        _ => {
-            return Err(ErrorObject::invalid_params(
-                "`ref` must be a prompt or a resource template",
-            ));
-        }
-    };
-    if let Some(access) = snapshot.completed(&request.reference) {
-        exchange.context.check_scopes(access)?;
-    }
-    let typed = CompletionRequest {
-        argument: request.argument.name,
-        value: request.argument.value,
-        arguments: request
-            .context
-            .and_then(|context| context.arguments)
-            .unwrap_or_default(),
-    };
-    let completion = completers.complete(exchange.context.clone(), typed).await;
-    snapshot.finish(completion.into_result(), version)
 }

@@ -2,7 +2,7 @@
 
 use toolwire_types::{
     CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, RawJson,
+    ListToolsResult, PaginatedRequestParams, RawJson,
 };
 
 use crate::engine::{Exchange, Outcome, Reply};
@@ -11,29 +11,60 @@ use crate::server::by_name::ByName;
 use crate::server::pagination::{Page, page};
 use crate::server::snapshot::{List, Snapshot};
 
-/// Answers a list method.
-pub(crate) fn list(snapshot: &Snapshot, list: List, exchange: &Exchange) -> Outcome {
+macro_rules! list_method {
+    ($name:ident, $entries:ident, $list:ident, $result:ident) => {
+        /// Answers the list method.
+        pub(crate) fn $name(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
+            let entries = &snapshot.$entries;
+            let cut = |cursor: Option<&str>| cut(snapshot, entries, cursor);
+            let write = |page: &Page, scope: CacheScope, usable: &dyn Fn(&Access) -> bool| {
+                let entries = entries
+                    .values()
+                    .skip(page.start)
+                    .take(page.end - page.start);
+                let entries = entries.filter(|entry| usable(entry.access()));
+                let descriptors = entries.map(|entry| entry.descriptor.clone());
+                let mut result = $result::new(descriptors.collect());
+                result.next_cursor.clone_from(&page.next_cursor);
+                result.ttl_ms = Some(snapshot.options.list_hint.ttl_ms());
+                result.cache_scope = Some(scope);
+                snapshot.write(result, exchange.context.version())
+            };
+            list(snapshot, exchange, List::$list, &cut, &write)
+        }
+    };
+}
+
+list_method!(tools, tools, Tools, ListToolsResult);
+list_method!(prompts, prompts, Prompts, ListPromptsResult);
+list_method!(resources, resources, Resources, ListResourcesResult);
+list_method!(templates, templates, Templates, ListResourceTemplatesResult);
+
+type Cut<'a> = dyn Fn(Option<&str>) -> Result<Page, ErrorObject> + 'a;
+type Write<'a> =
+    dyn Fn(&Page, CacheScope, &dyn Fn(&Access) -> bool) -> Result<RawJson, ErrorObject> + 'a;
+
+fn list(
+    snapshot: &Snapshot,
+    exchange: &Exchange,
+    list: List,
+    cut: &Cut<'_>,
+    write: &Write<'_>,
+) -> Outcome {
     let request: PaginatedRequestParams = exchange.decode_params()?;
-    let cursor = request.cursor.as_deref();
-    let page = match list {
-        List::Tools => cut(snapshot, &snapshot.tools, cursor),
-        List::Prompts => cut(snapshot, &snapshot.prompts, cursor),
-        List::Resources => cut(snapshot, &snapshot.resources, cursor),
-        List::Templates => cut(snapshot, &snapshot.templates, cursor),
-    }?;
-    let version = exchange.context.version();
+    let page = cut(request.cursor.as_deref())?;
     if snapshot.options.hide_unusable {
         // What one caller sees is nobody else's business, so it is neither shared here nor by anybody on the way.
         let usable = |access: &Access| exchange.context.may_use(access);
-        return write(snapshot, list, version, &page, CacheScope::Private, usable).map(Reply::Json);
+        return write(&page, CacheScope::Private, &usable).map(Reply::Json);
     }
     let scope = snapshot.options.list_hint.scope;
     let written = snapshot.derived.page(
         list,
-        version,
+        exchange.context.version(),
         page.start,
         snapshot.options.page_size,
-        || write(snapshot, list, version, &page, scope, |_| true),
+        || write(&page, scope, &|_| true),
     );
     written.map(Reply::Shared)
 }
@@ -51,32 +82,4 @@ fn cut<T>(
         key_at,
         |key| entries.get_index_of(key),
     )
-}
-
-fn write(
-    snapshot: &Snapshot,
-    list: List,
-    version: ProtocolVersion,
-    page: &Page,
-    scope: CacheScope,
-    usable: impl Fn(&Access) -> bool,
-) -> Result<RawJson, ErrorObject> {
-    let range = page.start..page.end;
-    macro_rules! result {
-        ($entries:expr, $result:ident) => {{
-            let entries = $entries.values().skip(range.start).take(range.len());
-            let entries = entries.filter(|entry| usable(entry.access()));
-            let mut result = $result::new(entries.map(|entry| entry.descriptor.clone()).collect());
-            result.next_cursor.clone_from(&page.next_cursor);
-            result.ttl_ms = Some(snapshot.options.list_hint.ttl_ms());
-            result.cache_scope = Some(scope);
-            snapshot.write(result, version)
-        }};
-    }
-    match list {
-        List::Tools => result!(snapshot.tools, ListToolsResult),
-        List::Prompts => result!(snapshot.prompts, ListPromptsResult),
-        List::Resources => result!(snapshot.resources, ListResourcesResult),
-        List::Templates => result!(snapshot.templates, ListResourceTemplatesResult),
-    }
 }

@@ -1,15 +1,18 @@
 //! Servers: what they offer, and how requests reach it.
 
 mod access;
+#[cfg(feature = "input")]
 pub mod ask;
 mod by_name;
 mod completion;
 mod context;
 mod described;
 pub(crate) mod dispatch;
+#[cfg(feature = "input")]
 mod elicit;
 mod failure;
 pub(crate) mod hub;
+mod kinds;
 mod lists;
 mod method;
 mod open;
@@ -20,11 +23,16 @@ mod register;
 mod registration;
 mod resource;
 mod response;
+#[cfg_attr(not(feature = "input"), path = "no_rounds.rs")]
+mod rounds;
 mod rounds_loop;
 mod schema;
 #[cfg_attr(not(feature = "schema-validation"), path = "no_schema_check.rs")]
 mod schema_check;
+#[cfg(feature = "input")]
 mod sealing;
+#[cfg(feature = "input")]
+mod sealing_options;
 pub(crate) mod snapshot;
 mod tool;
 
@@ -36,6 +44,7 @@ use toolwire_types::{Implementation, ServerCapabilities};
 
 pub use completion::{Completion, CompletionRequest};
 pub use context::RequestContext;
+#[cfg(feature = "input")]
 pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
 pub use failure::{IntoToolError, ToolError};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptResponse, ServedPrompt};

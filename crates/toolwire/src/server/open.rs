@@ -5,14 +5,12 @@ use std::sync::{Arc, LazyLock};
 use toolwire_proto::admit::{Admitted, MethodRef};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging::{self, LevelChoice};
-use toolwire_types::{ClientCapabilities, ErrorObject, InputResponses, LoggingLevel, RawJson};
+use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
-use crate::engine::{
-    Cancellation, Exchange, KeptParams, Principal, RequestScope, Round, Route, TransportContext,
-};
+use crate::engine::{Cancellation, Exchange, KeptParams, RequestScope, Route, TransportContext};
 use crate::server::Server;
 use crate::server::context::RequestContext;
-use crate::server::sealing::Purpose;
+use crate::server::rounds;
 use crate::server::snapshot::Snapshot;
 
 /// What legacy clients see that never set a level.
@@ -29,13 +27,24 @@ impl Server {
         transport: Arc<dyn TransportContext>,
         cancellation: Option<Cancellation>,
     ) -> Result<Exchange, ErrorObject> {
-        let snapshot = self.snapshot();
+        self.open_in(self.snapshot(), admitted, transport, cancellation)
+    }
+
+    /// The same, by the server as it was at a moment.
+    pub(crate) fn open_in(
+        &self,
+        snapshot: Arc<Snapshot>,
+        admitted: &Admitted<'_>,
+        transport: Arc<dyn TransportContext>,
+        cancellation: Option<Cancellation>,
+    ) -> Result<Exchange, ErrorObject> {
         let scope = RequestScope {
             version: admitted.version,
             client_capabilities: client_capabilities(admitted, &*transport)?,
             minimum_log_level: minimum_log_level(&snapshot, admitted, &*transport),
+            #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
-            round: round(&snapshot, admitted, &*transport)?,
+            round: rounds::of_request(&snapshot, admitted, &*transport)?,
             kept: KeptParams::of(admitted),
             id: admitted.id.clone(),
             progress_token: admitted.meta.progress_token.clone(),
@@ -99,30 +108,4 @@ fn minimum_log_level(
         server_default: Some(DEFAULT_LOG_LEVEL),
     };
     logging::effective_minimum(admitted.era, choice)
-}
-
-/// The answers and the state the client sent back. State that does not open is refused.
-fn round(
-    snapshot: &Snapshot,
-    admitted: &Admitted<'_>,
-    transport: &dyn TransportContext,
-) -> Result<Round, ErrorObject> {
-    let input_responses = match admitted.input_responses {
-        Some(raw) => serde_json::from_str(raw.get())
-            .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,
-        None => InputResponses::default(),
-    };
-    let Some(token) = &admitted.request_state else {
-        return Ok(Round::new(input_responses, None));
-    };
-    let purpose = Purpose {
-        principal: &Principal::of(transport.auth()),
-        method: admitted.method.name(),
-        name: admitted.name.as_deref().unwrap_or_default(),
-        arguments: admitted.arguments,
-    };
-    let opened = snapshot.options.seal.open(&purpose, token)?;
-    let mut round = Round::new(input_responses, opened.author_state).with_journal(opened.journal);
-    round.to_be_spent = opened.to_be_spent;
-    Ok(round)
 }

@@ -6,10 +6,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde::Serialize;
-use toolwire_types::{
-    ErrorObject, GetPromptResult, InputRequests, InputRequiredResult, Prompt, PromptArgument,
-    PromptMessage,
+use toolwire_types::{ErrorObject, GetPromptResult, Prompt, PromptArgument, PromptMessage};
+#[cfg(feature = "input")]
+use {
+    serde::Serialize,
+    toolwire_types::{InputRequests, InputRequiredResult},
 };
 
 use crate::engine::BoxFuture;
@@ -19,7 +20,9 @@ use crate::server::completion::{Completers, Completion, CompletionRequest};
 use crate::server::described::descriptor_options;
 use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::registration::RegistrationError;
-use crate::server::response::{input_required, state_text, via};
+use crate::server::response::via;
+#[cfg(feature = "input")]
+use crate::server::response::{input_required, state_text};
 
 type Outcome = Result<PromptResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, PromptArguments) -> BoxFuture<'static, Outcome> + Send + Sync;
@@ -53,9 +56,11 @@ pub enum PromptResponse {
     /// The messages.
     Complete(GetPromptResult),
     /// The client must gather input and ask again.
+    #[cfg(feature = "input")]
     InputRequired(InputRequiredResult),
 }
 
+#[cfg(feature = "input")]
 impl PromptResponse {
     /// Asks the client for input, as [`ToolResponse::input_required`](crate::ToolResponse::input_required) does.
     #[must_use]

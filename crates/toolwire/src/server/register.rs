@@ -1,4 +1,6 @@
 //! Registering: what the server offers, before and while it serves.
+//!
+//! What takes anything that converts is but a shell: the work is compiled here, and not anew for each tool of a program.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,11 +11,14 @@ use toolwire_proto::methods;
 
 use crate::server::by_name::ByName;
 use crate::server::failure::IntoToolError;
+use crate::server::kinds::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::method::MethodEntry;
-use crate::server::prompt::IntoPrompt;
+use crate::server::prompt::{IntoPrompt, ServedPrompt};
 use crate::server::registration::RegistrationError;
-use crate::server::resource::{IntoResource, IntoResourceTemplate};
-use crate::server::tool::IntoTool;
+use crate::server::resource::{
+    IntoResource, IntoResourceTemplate, ServedResource, ServedResourceTemplate,
+};
+use crate::server::tool::{IntoTool, ServedTool};
 use crate::server::{RequestContext, Server};
 
 /// A value whose methods are handlers; `#[server]` on an impl block implements it.
@@ -120,7 +125,11 @@ impl Server {
     /// # Errors
     /// When its name is taken or not allowed, or its schema does not compile.
     pub fn add_tool(&self, tool: impl IntoTool) -> Result<(), RegistrationError> {
-        let entry = Arc::new(tool.into_tool().prepare()?);
+        self.register_tool(tool.into_tool())
+    }
+
+    fn register_tool(&self, tool: ServedTool) -> Result<(), RegistrationError> {
+        let entry = Arc::new(tool.prepare()?);
         let name = entry.descriptor.name.clone();
         self.change(|snapshot| insert(&mut snapshot.tools, "tool", name, entry))?;
         self.tools_changed();
@@ -145,9 +154,17 @@ impl Server {
     /// # Errors
     /// When its name is taken.
     pub fn add_prompt(&self, prompt: impl IntoPrompt) -> Result<(), RegistrationError> {
-        let entry = Arc::new(prompt.into_prompt().prepare()?);
+        self.register_prompt(prompt.into_prompt())
+    }
+
+    fn register_prompt(&self, prompt: ServedPrompt) -> Result<(), RegistrationError> {
+        let entry = Arc::new(prompt.prepare()?);
         let name = entry.descriptor.name.clone();
-        self.change(|snapshot| insert(&mut snapshot.prompts, "prompt", name, entry))?;
+        self.change(|snapshot| {
+            snapshot.bring(&PROMPTS);
+            snapshot.bring(&COMPLETION);
+            insert(&mut snapshot.prompts, "prompt", name, entry)
+        })?;
         self.prompts_changed();
         Ok(())
     }
@@ -170,9 +187,17 @@ impl Server {
     /// # Errors
     /// When its URI is taken or has no scheme.
     pub fn add_resource(&self, resource: impl IntoResource) -> Result<(), RegistrationError> {
-        let entry = Arc::new(resource.into_resource().prepare()?);
+        self.register_resource(resource.into_resource())
+    }
+
+    fn register_resource(&self, resource: ServedResource) -> Result<(), RegistrationError> {
+        let entry = Arc::new(resource.prepare()?);
         let uri = entry.descriptor.uri.clone();
-        self.change(|snapshot| insert(&mut snapshot.resources, "resource", uri, entry))?;
+        self.change(|snapshot| {
+            snapshot.bring(&RESOURCES);
+            snapshot.bring(&COMPLETION);
+            insert(&mut snapshot.resources, "resource", uri, entry)
+        })?;
         self.resources_changed();
         Ok(())
     }
@@ -198,9 +223,18 @@ impl Server {
         &self,
         template: impl IntoResourceTemplate,
     ) -> Result<(), RegistrationError> {
-        let entry = Arc::new(template.into_resource_template().prepare()?);
+        self.register_resource_template(template.into_resource_template())
+    }
+
+    fn register_resource_template(
+        &self,
+        template: ServedResourceTemplate,
+    ) -> Result<(), RegistrationError> {
+        let entry = Arc::new(template.prepare()?);
         let template = entry.descriptor.uri_template.clone();
         self.change(|snapshot| {
+            snapshot.bring(&RESOURCES);
+            snapshot.bring(&COMPLETION);
             insert(
                 &mut snapshot.templates,
                 "resource template",

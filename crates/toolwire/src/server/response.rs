@@ -8,9 +8,9 @@ use std::any::Any;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use toolwire_types::{
-    CallToolResult, ContentBlock, ErrorObject, InputRequests, InputRequiredResult, RawJson,
-};
+use toolwire_types::{CallToolResult, ContentBlock, ErrorObject, RawJson};
+#[cfg(feature = "input")]
+use toolwire_types::{InputRequests, InputRequiredResult};
 
 use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::schema;
@@ -21,7 +21,10 @@ use crate::server::schema;
 pub enum ToolResponse {
     /// The tool is done.
     Complete(CallToolResult),
+    /// The tool is done, and this text is all there is to its result.
+    Text(String),
     /// The client must gather input and call again.
+    #[cfg(feature = "input")]
     InputRequired(InputRequiredResult),
 }
 
@@ -39,6 +42,7 @@ impl ToolResponse {
     /// On a revision that has no such results toolwire sends the requests itself, waits for the answers and runs the
     /// handler again.
     #[must_use]
+    #[cfg(feature = "input")]
     pub fn input_required(requests: InputRequests, state: Option<String>) -> Self {
         Self::InputRequired(input_required(requests, state))
     }
@@ -48,6 +52,7 @@ impl ToolResponse {
     ///
     /// # Errors
     /// When the state cannot be written as JSON.
+    #[cfg(feature = "input")]
     pub fn input_required_with<S: Serialize>(
         requests: InputRequests,
         state: &S,
@@ -62,6 +67,7 @@ impl From<CallToolResult> for ToolResponse {
     }
 }
 
+#[cfg(feature = "input")]
 pub(crate) fn input_required(
     requests: InputRequests,
     state: Option<String>,
@@ -72,6 +78,7 @@ pub(crate) fn input_required(
     result
 }
 
+#[cfg(feature = "input")]
 pub(crate) fn state_text<S: Serialize>(state: &S) -> Result<String, ToolError> {
     serde_json::to_string(state).map_err(|error| {
         ToolError::rpc(ErrorObject::internal(format!(
@@ -126,30 +133,36 @@ impl<T: Serialize + JsonSchema + 'static> IntoToolResponse<via::Value> for T {
 
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         let value = match into_text(self) {
-            Ok(text) => return vec![ContentBlock::text(text)].into_tool_response(),
+            Ok(text) => return Ok(ToolResponse::Text(text)),
             Err(value) => value,
         };
-        let raw = RawJson::from_serialize(&value).map_err(|error| {
-            ToolError::rpc(ErrorObject::internal(format!(
-                "the result is not JSON: {error}"
-            )))
-        })?;
-        let mut result = CallToolResult::default();
-        match raw.get().as_bytes().first() {
-            Some(b'"') => {
-                let text: String = raw.parse().map_err(ToolError::from)?;
-                result.content.push(ContentBlock::text(text));
-            }
-            Some(b'{' | b'[') => {
-                result.content.push(ContentBlock::text(raw.get()));
-                result.structured_content = Some(raw);
-            }
-            // `()` and `None` say nothing.
-            _ if raw.is_null() => {}
-            _ => result.content.push(ContentBlock::text(raw.get())),
-        }
-        Ok(ToolResponse::Complete(result))
+        let raw = RawJson::from_serialize(&value).map_err(|error| not_json(&error))?;
+        from_json(raw)
     }
+}
+
+fn not_json(error: &serde_json::Error) -> ToolError {
+    ToolError::rpc(ErrorObject::internal(format!(
+        "the result is not JSON: {error}"
+    )))
+}
+
+fn from_json(raw: RawJson) -> Result<ToolResponse, ToolError> {
+    let mut result = CallToolResult::default();
+    match raw.get().as_bytes().first() {
+        Some(b'"') => {
+            let text: String = raw.parse().map_err(ToolError::from)?;
+            result.content.push(ContentBlock::text(text));
+        }
+        Some(b'{' | b'[') => {
+            result.content.push(ContentBlock::text(raw.get()));
+            result.structured_content = Some(raw);
+        }
+        // `()` and `None` say nothing.
+        _ if raw.is_null() => {}
+        _ => result.content.push(ContentBlock::text(raw.get())),
+    }
+    Ok(ToolResponse::Complete(result))
 }
 
 /// The text, when the value is nothing but that; the value again, when it is something else.
@@ -197,6 +210,7 @@ impl IntoToolResponse<via::Protocol> for CallToolResult {
     }
 }
 
+#[cfg(feature = "input")]
 impl IntoToolResponse<via::Protocol> for InputRequiredResult {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         Ok(ToolResponse::InputRequired(self))
@@ -276,8 +290,11 @@ mod tests {
     }
 
     fn check<M, T: IntoToolResponse<M>>(value: T, expected: Value) {
-        let ToolResponse::Complete(result) = value.into_tool_response().unwrap() else {
-            panic!("not complete")
+        let result = match value.into_tool_response().unwrap() {
+            ToolResponse::Complete(result) => result,
+            ToolResponse::Text(text) => CallToolResult::text(text),
+            #[cfg(feature = "input")]
+            ToolResponse::InputRequired(_) => panic!("not complete"),
         };
         assert_eq!(serde_json::to_value(result).unwrap(), expected);
     }

@@ -3,13 +3,18 @@
 //! They are written plainly, so that every host understands them: without references where the type allows it, without
 //! formats that belong to no vocabulary, and with `Option<T>` as a `T` that may be left out.
 
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// The schema of a tool's arguments: always an object, without references where the type allows it.
 pub(crate) fn arguments_schema<T: JsonSchema>() -> Value {
-    let mut schema = generate::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let settings = SchemaSettings::draft2020_12().for_deserialize();
+    of_arguments(generator(settings).into_root_schema_for::<T>())
+}
+
+fn of_arguments(schema: Schema) -> Value {
+    let mut schema = plain(schema);
     if let Some(object) = schema.as_object_mut() {
         object.entry("type").or_insert_with(|| json!("object"));
         relax_optional_members(object);
@@ -24,18 +29,20 @@ pub(crate) fn arguments_schema<T: JsonSchema>() -> Value {
 
 /// The schema of a tool's result.
 pub(crate) fn output_schema<T: JsonSchema>() -> Value {
-    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    plain(generator(settings).into_root_schema_for::<T>())
 }
 
-fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+fn generator(settings: SchemaSettings) -> SchemaGenerator {
     let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value();
+    settings.into_generator()
+}
+
+fn plain(schema: Schema) -> Value {
+    let mut schema = schema.to_value();
     if let Some(object) = schema.as_object_mut() {
         object.remove("title");
     }

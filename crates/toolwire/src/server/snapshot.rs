@@ -15,9 +15,11 @@ use toolwire_types::{
 
 use crate::engine::exchange::shared;
 use crate::server::by_name::ByName;
+use crate::server::kinds::Kind;
 use crate::server::method::MethodEntry;
 use crate::server::prompt::PromptEntry;
 use crate::server::resource::{FoundResource, ResourceEntry, TemplateEntry};
+#[cfg(feature = "input")]
 use crate::server::sealing::StateSeal;
 use crate::server::tool::ToolEntry;
 
@@ -34,6 +36,8 @@ pub(crate) struct Snapshot {
     pub(crate) resources: ByName<Arc<ResourceEntry>>,
     pub(crate) templates: ByName<Arc<TemplateEntry>>,
     pub(crate) methods: ByName<Arc<MethodEntry>>,
+    /// What beside tools was ever registered.
+    pub(crate) kinds: Vec<&'static Kind>,
     pub(crate) extensions: IndexMap<String, RawJson>,
     pub(crate) options: Options,
     pub(crate) emptied: Emptied,
@@ -61,11 +65,13 @@ pub(crate) struct Options {
     pub(crate) hide_unusable: bool,
     pub(crate) list_hint: CacheHint,
     pub(crate) client_answer_timeout: Duration,
+    #[cfg(feature = "input")]
     pub(crate) seal: Arc<StateSeal>,
 }
 
 impl Snapshot {
     pub(crate) fn new(info: Implementation) -> Self {
+        #[cfg(feature = "input")]
         let seal = Arc::new(StateSeal::new(info.name.clone()));
         Self {
             info,
@@ -76,6 +82,7 @@ impl Snapshot {
             resources: ByName::default(),
             templates: ByName::default(),
             methods: ByName::default(),
+            kinds: Vec::new(),
             extensions: IndexMap::new(),
             options: Options {
                 logging: false,
@@ -87,6 +94,7 @@ impl Snapshot {
                 hide_unusable: false,
                 list_hint: CacheHint::default(),
                 client_answer_timeout: CLIENT_ANSWER_TIMEOUT,
+                #[cfg(feature = "input")]
                 seal,
             },
             emptied: Emptied::default(),

@@ -85,14 +85,14 @@ impl ServedTool {
                         let running = handler(ctx, arguments);
                         Box::pin(async move { running.await.into_tool_response() })
                     }
-                    Err(error) => Box::pin(std::future::ready(Err(error))),
+                    Err(error) => refused(error),
                 }
             };
         Self::from_schema(
             name,
             &schema::arguments_schema::<A>(),
             Fut::Output::output_schema(),
-            handler,
+            Arc::new(handler),
         )
     }
 
@@ -126,14 +126,14 @@ impl ServedTool {
                             }
                         })
                     }
-                    Err(error) => Box::pin(std::future::ready(Err(error))),
+                    Err(error) => refused(error),
                 }
             };
         Self::from_schema(
             name,
             &schema::arguments_schema::<A>(),
             R::output_schema(),
-            handler,
+            Arc::new(handler),
         )
     }
 
@@ -160,10 +160,12 @@ impl ServedTool {
         }
     }
 
-    fn from_schema<F>(name: String, input: &Value, output: Option<Value>, handler: F) -> Self
-    where
-        F: Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
-    {
+    fn from_schema(
+        name: String,
+        input: &Value,
+        output: Option<Value>,
+        handler: Arc<Handler>,
+    ) -> Self {
         let mut descriptor = Tool::new(name, RawJson::from_value(input));
         descriptor.output_schema = output.map(RawJson::from);
         let check_arguments = schema::says_more_than_serde(input);
@@ -171,7 +173,7 @@ impl ServedTool {
             descriptor,
             access: Access::default(),
             check_arguments,
-            handler: Arc::new(handler),
+            handler,
         }
     }
 
@@ -276,29 +278,42 @@ fn check_name(name: &str) -> Result<(), RegistrationError> {
 fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawValue) -> Result<A, ToolError> {
     serde_json::from_str(arguments.get()).or_else(|_| {
         // Some clients write `null` for what they leave out, which a default does not cover.
-        if let Some(decoded) = decode_without_nulls(arguments) {
+        let without_nulls = without_nulls(arguments);
+        if let Some(decoded) = without_nulls.and_then(|text| text.parse().ok()) {
             return Ok(decoded);
         }
         // Only a failed decode pays for tracking the path.
         let mut deserializer = serde_json::Deserializer::from_str(arguments.get());
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            let path = match error.path().to_string() {
-                root if root == "." => "arguments".to_owned(),
-                path => format!("arguments.{path}"),
-            };
-            invalid_arguments(
-                tool,
-                &format!("{path}: {}", without_position(error.inner())),
-            )
-        })
+        serde_path_to_error::deserialize(&mut deserializer)
+            .map_err(|error| undecodable(tool, error.path(), error.inner()))
     })
 }
 
-/// Decodes the arguments that are not `null`, if that is possible.
-fn decode_without_nulls<A: DeserializeOwned>(arguments: &RawValue) -> Option<A> {
-    let mut members: serde_json::Map<String, Value> = serde_json::from_str(arguments.get()).ok()?;
+fn undecodable(
+    tool: &str,
+    path: &serde_path_to_error::Path,
+    error: &serde_json::Error,
+) -> ToolError {
+    let path = match path.to_string() {
+        root if root == "." => "arguments".to_owned(),
+        path => format!("arguments.{path}"),
+    };
+    invalid_arguments(tool, &format!("{path}: {}", without_position(error)))
+}
+
+/// The arguments that are not `null`, when there are others.
+fn without_nulls(arguments: &RawValue) -> Option<RawJson> {
+    let Ok(Value::Object(mut members)) = RawJson::from(arguments).to_value() else {
+        return None;
+    };
+    let all = members.len();
     members.retain(|_, value| !value.is_null());
-    serde_json::from_value(Value::Object(members)).ok()
+    (members.len() < all).then(|| Value::Object(members).into())
+}
+
+/// A call that does not reach its handler.
+fn refused(error: ToolError) -> BoxFuture<'static, Outcome> {
+    Box::pin(std::future::ready(Err(error)))
 }
 
 /// What serde_json says, without the line and column of a text that the caller never saw.
@@ -342,7 +357,7 @@ impl ToolEntry {
             && let Err(complaint) = check.check_arguments(arguments)
         {
             let error = invalid_arguments(&self.descriptor.name, &complaint);
-            return Box::pin(std::future::ready(Err(error)));
+            return refused(error);
         }
         (self.handler)(ctx, arguments)
     }

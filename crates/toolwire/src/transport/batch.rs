@@ -1,6 +1,7 @@
 //! Batches of messages, which exactly one revision has (2025-03-26, basic, "Batching").
 
 use std::future::Future;
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
@@ -36,7 +37,9 @@ pub(crate) async fn start(
         match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
             Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
                 Started::Answered(answer) => answers.push(answer),
-                Started::Running(request) => drop(running.spawn(request.answer())),
+                Started::Running(request) => {
+                    running.spawn(request.answer(Arc::clone(connection.delivery())));
+                }
             },
             Ok(Envelope::Notification(notification)) => connection.on_notification(&notification),
             Ok(Envelope::Response(response)) => connection.on_response(response),

@@ -1,13 +1,17 @@
 //! One connection over which both sides send messages: the loop behind stdio and the in-process transport.
 //!
-//! One reader feeds it, one writer drains it. Whatever needs no handler is answered in the loop, in order; every other
-//! request runs in a task beside it, so that a cancellation reaches it while it runs. Both eras may interleave.
+//! One reader feeds it, one writer drains it. Whatever needs no handler is answered in the loop, in order; so is every
+//! request whose handler is done at its first turn. One that has to wait goes on in a task beside the loop, so that a
+//! cancellation reaches it while it runs. Both eras may interleave.
 
+mod held;
+mod reader;
+mod relay;
 mod running;
-mod turns;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -17,26 +21,28 @@ use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction, Rejection
 use toolwire_proto::envelope::{
     Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
 };
-use toolwire_proto::framing::{Frame, LineDecoder, UnreadableQuota};
-use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::framing::UnreadableQuota;
 use toolwire_proto::requests::{self, ExchangeKey};
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::engine::exchange::{encode_error, encode_outcome};
 use crate::engine::{
-    Caller, Cancellation, ConnectionState, MessageSize, TokenInfo, TransportContext,
+    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::hub::Listening;
+use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::running::{Finished, RunningRequest};
-use crate::transport::duplex::turns::Turns;
+use crate::transport::duplex::held::Held;
+use crate::transport::duplex::reader::Reader;
+use crate::transport::duplex::relay::Relay;
+use crate::transport::duplex::running::{Delivery, Finished, RunningRequest, Turn};
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenStream};
-use crate::transport::out_stream::OutStream;
+use crate::transport::out_stream::{OutStream, Room};
 use crate::transport::outlet::Outlet;
 use crate::transport::stdio_context::StdioContext;
 
@@ -49,14 +55,16 @@ pub(crate) struct Duplex {
     /// That of the messages which are read now.
     context: Arc<StdioContext>,
     limits: Limits,
-    decoder: LineDecoder,
     quota: UnreadableQuota,
     origin: Instant,
     tasks: JoinSet<()>,
-    /// Requests of the chunk that is read now, which are started together.
-    admitted: Vec<RunningRequest>,
-    turns: Arc<Turns>,
-    finished: Arc<Finished>,
+    /// The server as it was when the chunk that is read now came.
+    snapshot: Option<Arc<Snapshot>>,
+    /// Answers to requests of that chunk.
+    held: Held,
+    delivery: Arc<Delivery>,
+    /// The flag of a request that is done with it.
+    spare_flag: Option<Cancellation>,
     listens: HashMap<RequestId, ListenStream>,
     /// The house was full when so many had finished, and nothing was seen to finish since.
     stuck_at: Option<u64>,
@@ -78,7 +86,11 @@ impl Duplex {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
         let timeout = server.snapshot().options.client_answer_timeout;
         let listener = LegacyListener::new(Arc::clone(&out) as Arc<dyn Outlet>, Arc::clone(&state));
-        let turns = Turns::new(Arc::clone(&out));
+        let delivery = Arc::new(Delivery {
+            out: Arc::clone(&out),
+            state: Arc::clone(&state),
+            finished: Finished::default(),
+        });
         Self {
             _legacy: server.hub().listen(Arc::new(listener)),
             context: Arc::new(StdioContext {
@@ -87,13 +99,13 @@ impl Duplex {
                 state,
                 token,
             }),
-            decoder: LineDecoder::new(limits.message_bytes),
             quota: UnreadableQuota::new(),
             origin: Instant::now(),
             tasks: JoinSet::new(),
-            admitted: Vec::new(),
-            turns,
-            finished: Arc::default(),
+            snapshot: None,
+            held: Held::default(),
+            delivery,
+            spare_flag: None,
             listens: HashMap::new(),
             stuck_at: None,
             server,
@@ -102,74 +114,75 @@ impl Duplex {
     }
 
     /// Serves until the client hangs up, stops reading, or the server shuts down.
-    pub(crate) async fn run(mut self, mut chunks: mpsc::Receiver<Chunk>) {
-        let broken = self.out().broken().clone();
-        let shutdown = self.server.shutdown().clone();
-        loop {
-            tokio::select! {
-                chunk = chunks.recv() => match chunk {
-                    Some(chunk) => self.on_chunk(chunk, &chunks).await,
-                    None => break self.on_end_of_input(&chunks).await,
-                },
-                Some(_) = self.tasks.join_next() => {}
-                () = broken.cancelled() => {
-                    self.context.state.cancel_all();
-                    self.tasks.shutdown().await;
-                    break;
-                }
-                () = shutdown.cancelled() => break self.on_shutdown().await,
-            }
-        }
-        self.out().close();
+    pub(crate) async fn run(self, input: mpsc::Receiver<Chunk>) {
+        let relay = Relay::new(Arc::clone(&self.delivery));
+        relay.run(Reader::new(self, input)).await;
     }
 
-    async fn on_chunk(&mut self, chunk: Chunk, input: &mpsc::Receiver<Chunk>) {
-        if let Some(token) = chunk.token {
-            self.context = Arc::new(self.context.of(token));
-        }
-        let mut bytes = chunk.bytes.as_slice();
-        while let Some(frame) = self.decoder.next_frame(&mut bytes) {
-            match frame {
-                Frame::Line(line) => self.on_line(&line, input).await,
-                Frame::TooLong => self.refuse_unreadable(too_long(self.limits.message_bytes)),
-                // Only the end of the input yields one.
-                Frame::Unterminated(_) => {}
-            }
-        }
-        self.start_admitted();
+    /// What is read from now on comes from somebody else.
+    fn speaks_for(&mut self, token: Arc<TokenInfo>) {
+        self.context = Arc::new(self.context.of(token));
+    }
+
+    /// Everything that came together was read.
+    fn end_chunk(&mut self) {
+        self.release();
+        self.snapshot = None;
         // While more input is always ready, nobody else takes finished tasks away, and each keeps its memory until then.
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Starts the requests that were read. One that comes alone has a task of its own at once.
-    fn start_admitted(&mut self) {
-        if self.admitted.len() > 1 {
-            self.turns.give(self.admitted.drain(..), &mut self.tasks);
-        } else if let Some(request) = self.admitted.pop() {
-            self.tasks
-                .spawn(request.answer_to(Arc::clone(&self.context.out)));
+    /// Lets all answers go that are held back.
+    fn release(&mut self) {
+        self.held.release_to(&self.context.out);
+        self.held.set_room(Room::default());
+        self.context.out.announce();
+    }
+
+    /// Takes what the first turn of a request has led to.
+    fn settle(&mut self, request: RunningRequest, turn: Turn) {
+        match turn {
+            Poll::Ready(answer) => {
+                let may_send = self.context.state.finish(request.key);
+                drop(request.work);
+                self.spare_flag = Some(request.cancellation).filter(Cancellation::is_as_new);
+                if let Some(message) = answer.filter(|_| may_send) {
+                    self.held.push(request.id, &message);
+                }
+            }
+            Poll::Pending => self.spawn(request),
         }
     }
 
-    async fn on_line(&mut self, line: &[u8], input: &mpsc::Receiver<Chunk>) {
-        if !self.out().has_room_now() {
-            self.start_admitted();
-        }
-        if !self.wait_for_room(input).await {
-            return;
+    /// Lets a request run in a task of its own.
+    fn spawn(&mut self, request: RunningRequest) {
+        self.tasks
+            .spawn(request.answer_to(Arc::clone(&self.delivery)));
+    }
+
+    /// Takes in a line; returns the request whose handler is to run.
+    async fn on_line(
+        &mut self,
+        line: &[u8],
+        input: &mpsc::Receiver<Chunk>,
+    ) -> Option<RunningRequest> {
+        if !self.held.has_room() && !self.wait_for_room(input).await {
+            return None;
         }
         match strict_json::read(line, &strict_json::Limits::default()) {
-            Ok(Envelope::Request(request)) => self.on_request(&request).await,
+            Ok(Envelope::Request(request)) => return self.on_request(&request).await,
             Ok(Envelope::Notification(notification)) => self.on_notification(&notification),
             Ok(Envelope::Response(response)) => self.on_response(response),
             Ok(Envelope::Batch(messages)) => self.on_batch(&messages).await,
             Err(unreadable) => self.refuse_unreadable(unreadable),
         }
+        None
     }
 
     /// A client that sends without reading waits here, not in our memory. False when nobody will read the answer: the
     /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
     async fn wait_for_room(&mut self, input: &mpsc::Receiver<Chunk>) -> bool {
+        self.release();
         while !self.out().has_room_now() {
             tokio::select! {
                 biased;
@@ -184,10 +197,13 @@ impl Duplex {
                 }
             }
         }
+        self.snapshot = None;
+        let room = self.out().room();
+        self.held.set_room(room);
         !self.out().broken().is_cancelled()
     }
 
-    async fn on_request(&mut self, request: &RequestEnvelope<'_>) {
+    async fn on_request(&mut self, request: &RequestEnvelope<'_>) -> Option<RunningRequest> {
         match self.admit(request) {
             Err(rejection) => {
                 self.answer(encode_error(ResponseId::Id(rejection.id), rejection.error));
@@ -197,20 +213,22 @@ impl Duplex {
             }
             Ok(admitted) => match self.start(admitted).await {
                 Started::Answered(bytes) => self.answer(bytes),
-                Started::Running(running) => self.admitted.push(running),
+                Started::Running(running) => return Some(running),
             },
         }
+        None
     }
 
     pub(crate) fn admit<'a>(
-        &self,
+        &mut self,
         request: &RequestEnvelope<'a>,
     ) -> Result<Admitted<'a>, Rejection> {
         self.with_facts(|facts| admit::admit(request, facts))
     }
 
-    fn with_facts<R>(&self, judge: impl FnOnce(&Facts<'_>) -> R) -> R {
-        let snapshot = self.server.snapshot();
+    fn with_facts<R>(&mut self, judge: impl FnOnce(&Facts<'_>) -> R) -> R {
+        let current = || self.server.snapshot();
+        let snapshot = self.snapshot.get_or_insert_with(current);
         judge(&Facts {
             supported: &snapshot.supported,
             lifecycle: self.context.state.lifecycle(),
@@ -236,10 +254,12 @@ impl Duplex {
             limit: self.limits.bytes_in_flight,
         };
         let context = Arc::clone(&self.context) as Arc<dyn TransportContext>;
-        let cancellation = Cancellation::new();
+        let cancellation = self.spare_flag.take().unwrap_or_default();
+        let current = || self.server.snapshot();
+        let snapshot = Arc::clone(self.snapshot.get_or_insert_with(current));
         let dispatched = self
             .server
-            .open(&admitted, context, Some(cancellation.clone()))
+            .open_in(snapshot, &admitted, context, Some(cancellation.clone()))
             .map(|exchange| self.server.dispatch(exchange));
         let work = match dispatched {
             Ok(Dispatch::Later(work)) => work,
@@ -252,8 +272,6 @@ impl Duplex {
                 work,
                 key,
                 cancellation,
-                state: Arc::clone(&self.context.state),
-                finished: Arc::clone(&self.finished),
             }),
             Err(error) => refuse(error),
         }
@@ -270,7 +288,7 @@ impl Duplex {
     ) -> Result<ExchangeKey, ErrorObject> {
         let mut deadline = None;
         loop {
-            let finished = self.finished.count();
+            let finished = self.delivery.finished.count();
             let begun = self
                 .context
                 .state
@@ -282,18 +300,19 @@ impl Duplex {
                 }
                 Err(error) => error,
             };
-            // Those that were not even started cannot make room.
-            self.start_admitted();
+            self.release();
             if self.stuck_at == Some(finished) {
                 return Err(refused);
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_PATIENCE);
-            let freed = tokio::time::timeout_at(deadline, self.finished.more_than(finished));
+            let freed =
+                tokio::time::timeout_at(deadline, self.delivery.finished.more_than(finished));
             self.stuck_at = freed.await.is_err().then_some(finished);
         }
     }
 
     fn on_listen(&mut self, admitted: &Admitted<'_>) {
+        self.held.release_to(&self.context.out);
         let id = admitted.id.clone();
         if self.listens.contains_key(&id) {
             // With the id this would read as the end of the live stream.
@@ -330,6 +349,7 @@ impl Duplex {
                 if let Some(stream) = self.listens.remove(&request_id) {
                     stream.silence();
                 }
+                self.held.withdraw(&request_id);
                 self.context.state.cancel(&request_id);
                 // What was cancelled is about to finish.
                 self.stuck_at = None;
@@ -349,11 +369,12 @@ impl Duplex {
         match batch::start(self, messages).await {
             Ok(Some(work)) => {
                 let out = Arc::clone(self.out());
-                self.tasks.spawn(async move {
+                let deliver: BoxFuture<'_, ()> = Box::pin(async move {
                     if let Some(bytes) = work.await {
                         out.push_response(bytes).await;
                     }
                 });
+                self.tasks.spawn(deliver);
             }
             Ok(None) => {}
             Err(unreadable) => self.refuse_unreadable(unreadable),
@@ -373,8 +394,8 @@ impl Duplex {
         self.answer(encode_error(id, unreadable.error));
     }
 
-    fn answer(&self, bytes: Vec<u8>) {
-        self.out().push(OutgoingKind::Response, bytes);
+    fn answer(&mut self, bytes: Vec<u8>) {
+        self.held.push_past(&self.context.out, bytes);
     }
 
     fn out(&self) -> &Arc<OutStream> {
@@ -385,45 +406,8 @@ impl Duplex {
         &self.context.state
     }
 
-    /// The client hung up: what it still waits for is finished, within bounds.
-    async fn on_end_of_input(&mut self, input: &mpsc::Receiver<Chunk>) {
-        if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
-            // A torn last line is nobody's request.
-            if strict_json::read(&line, &strict_json::Limits::default()).is_ok() {
-                self.on_line(&line, input).await;
-            }
-        }
-        self.listens.clear();
-        self.context.caller.close();
-        self.drain().await;
-    }
-
-    /// The server ends: streams get their last word, running requests a moment.
-    async fn on_shutdown(&mut self) {
-        for (_, stream) in self.listens.drain() {
-            stream.cancel_and_conclude(&self.server);
-        }
-        self.drain().await;
-        self.context.caller.close();
-    }
-
-    async fn drain(&mut self) {
-        self.start_admitted();
-        let finished = async { while self.tasks.join_next().await.is_some() {} };
-        let broken = self.context.out.broken().clone();
-        tokio::select! {
-            () = finished => {}
-            () = broken.cancelled() => {}
-            () = tokio::time::sleep(self.limits.drain) => {
-                tracing::warn!("requests still ran when the time to finish was over");
-                // Those that only wait to be read have waited long enough.
-                if self.context.out.is_full() {
-                    self.context.out.fail();
-                }
-            }
-        }
-        self.context.state.cancel_all();
-        self.tasks.shutdown().await;
+    pub(crate) fn delivery(&self) -> &Arc<Delivery> {
+        &self.delivery
     }
 }
 

@@ -22,6 +22,15 @@ pub(crate) struct OutStream {
     /// Wakes producers that wait for room.
     room: Notify,
     broken: Cancellation,
+    /// The writer takes lines, so that several messages may wait as one.
+    takes_lines: bool,
+}
+
+/// How much more may wait in a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
 }
 
 #[derive(Debug)]
@@ -34,12 +43,13 @@ struct Queue {
 
 impl Outlet for OutStream {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
-        self.push_unannounced(kind, bytes);
+        self.queue(Outgoing::new(kind, bytes));
         self.announce();
     }
 }
 
 impl OutStream {
+    /// A queue whose messages are taken one by one.
     pub(crate) fn new(limits: OutboxLimits) -> Self {
         Self {
             queue: Mutex::new(Queue {
@@ -51,15 +61,42 @@ impl OutStream {
             ready_async: Notify::new(),
             room: Notify::new(),
             broken: Cancellation::new(),
+            takes_lines: false,
         }
     }
 
-    /// Queues a message that the writer need not hear of before [`announce`](Self::announce): for whoever has more to say
+    /// A queue whose messages are taken as lines.
+    pub(crate) fn of_lines(limits: OutboxLimits) -> Self {
+        Self {
+            takes_lines: true,
+            ..Self::new(limits)
+        }
+    }
+
+    /// Queues an answer that the writer need not hear of before [`announce`](Self::announce): for whoever has more to say
     /// at once.
-    pub(crate) fn push_unannounced(&self, kind: OutgoingKind, bytes: Vec<u8>) {
+    pub(crate) fn push_unannounced(&self, bytes: Vec<u8>) {
+        self.queue(Outgoing::new(OutgoingKind::Response, bytes));
+    }
+
+    /// The same for many answers, each a line that ends there.
+    pub(crate) fn push_lines(&self, lines: Vec<u8>, ends: impl ExactSizeIterator<Item = usize>) {
+        if self.takes_lines {
+            let messages = ends.len();
+            return self.queue(Outgoing::new(OutgoingKind::Lines { messages }, lines));
+        }
+        let mut start = 0;
+        for end in ends {
+            let line = &lines[start..end];
+            self.push_unannounced(line.strip_suffix(b"\n").unwrap_or(line).to_vec());
+            start = end;
+        }
+    }
+
+    fn queue(&self, outgoing: Outgoing) {
         let mut queue = self.lock();
         if !queue.closed {
-            queue.outbox.push(Outgoing::new(kind, bytes));
+            queue.outbox.push(outgoing);
         }
     }
 
@@ -101,6 +138,20 @@ impl OutStream {
     pub(crate) fn has_room_now(&self) -> bool {
         let queue = self.lock();
         queue.closed || !queue.outbox.is_full()
+    }
+
+    /// How much can be queued before anybody has to wait; endless when nobody will ever read it.
+    pub(crate) fn room(&self) -> Room {
+        let queue = self.lock();
+        if queue.closed {
+            let (messages, bytes) = (usize::MAX, usize::MAX);
+            return Room { messages, bytes };
+        }
+        let limits = queue.outbox.limits();
+        Room {
+            messages: limits.messages.saturating_sub(queue.outbox.len()),
+            bytes: limits.bytes.saturating_sub(queue.outbox.bytes()),
+        }
     }
 
     /// Whether answers have to wait.

@@ -4,13 +4,14 @@
 //! private descriptor and descriptor 1 points to standard error while serving, so that a stray `println!` cannot tear
 //! the protocol apart.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::server::Server;
 use crate::transport::chunk::Chunk;
@@ -99,10 +100,14 @@ impl Server {
     /// # Errors
     /// When standard output cannot be set up, or somebody already serves on it.
     pub async fn serve_stdio_with(self, options: StdioOptions) -> Result<(), Error> {
+        serving(self, options).await
+    }
+
+    async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
         let _taken = Taken::take()?;
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
-        let out = Arc::new(OutStream::new(options.limits.outbox()));
+        let out = Arc::new(OutStream::of_lines(options.limits.outbox()));
         let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
         let (written, all_written) = oneshot::channel();
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
@@ -135,7 +140,9 @@ impl Server {
         // A task runs where the input is noticed, and what it starts runs there too; the caller's future is woken from
         // afar. Dropping the set ends it.
         let mut serving = JoinSet::new();
-        serving.spawn(Duplex::new(self, out, options.limits).run(chunks));
+        let connection: BoxFuture<'_, ()> =
+            Box::pin(Duplex::new(self, out, options.limits).run(chunks));
+        serving.spawn(connection);
         if let Some(Err(error)) = serving.join_next().await
             && let Ok(panic) = error.try_into_panic()
         {
@@ -155,22 +162,24 @@ impl Server {
     }
 }
 
+/// In a box, so that all of it is compiled here, and not anew in each program that serves.
+fn serving(server: Server, options: StdioOptions) -> BoxFuture<'static, Result<(), Error>> {
+    Box::pin(server.serve_stdio_to_the_end(options))
+}
+
 /// Feeds the connection until the input ends or nobody listens.
 fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
-    let mut buffer = vec![0; FIRST_CHUNK];
+    let mut size = FIRST_CHUNK;
     loop {
-        match input.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(read) => {
-                if chunks
-                    .blocking_send(buffer[..read].to_vec().into())
-                    .is_err()
-                {
-                    return;
-                }
+        match descriptors::read(&mut input, size) {
+            Ok(bytes) if bytes.is_empty() => return,
+            Ok(bytes) => {
                 // More was there than had room.
-                if read == buffer.len() {
-                    buffer.resize(CHUNK, 0);
+                if bytes.len() == size {
+                    size = CHUNK;
+                }
+                if chunks.blocking_send(bytes.into()).is_err() {
+                    return;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -221,6 +230,7 @@ mod descriptors {
     use std::io::{self, Write as _};
     use std::os::fd::{AsFd, OwnedFd};
 
+    use rustix::buffer::spare_capacity;
     use rustix::event::{PollFd, PollFlags, poll};
 
     pub(super) type Input = File;
@@ -274,6 +284,16 @@ mod descriptors {
         })
     }
 
+    /// What is there, up to so many bytes; nothing at the end.
+    pub(super) fn read(input: &mut Input, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(most);
+        rustix::io::read(input, spare_capacity(&mut bytes))?;
+        if bytes.len() < most / 2 {
+            bytes.shrink_to_fit();
+        }
+        Ok(bytes)
+    }
+
     /// Some launchers hand over non-blocking descriptors; then waiting is our business.
     pub(super) fn wait_readable(input: &Input) {
         let _ = poll(&mut [PollFd::new(input, PollFlags::IN)], None);
@@ -286,7 +306,7 @@ mod descriptors {
 
 #[cfg(not(unix))]
 mod descriptors {
-    use std::io;
+    use std::io::{self, Read as _};
 
     pub(super) type Input = io::Stdin;
     pub(super) type Output = io::Stdout;
@@ -303,6 +323,13 @@ mod descriptors {
             output: io::stdout(),
             restore: None,
         })
+    }
+
+    pub(super) fn read(input: &mut Input, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; most];
+        let length = input.read(&mut bytes)?;
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     pub(super) fn wait_readable(_input: &Input) {

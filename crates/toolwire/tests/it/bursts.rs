@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use toolwire::Server;
 use toolwire::transport::Limits;
+use toolwire::{RequestContext, Server};
 
 use crate::peer::{Peer, call, cancel, complete, plain, server, text};
 
@@ -99,6 +99,59 @@ async fn a_handler_that_holds_its_thread_holds_up_nobody_for_long() {
     }
     answered.sort_unstable();
     assert_eq!(answered, [1, 2, 3, 4]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_handlers_may_hold_their_threads_at_once() {
+    const AT_ONCE: usize = 3;
+    let barrier = Arc::new(std::sync::Barrier::new(AT_ONCE));
+    let meets = plain("meets", move |_| {
+        let barrier = Arc::clone(&barrier);
+        async move {
+            barrier.wait();
+            "met"
+        }
+    });
+    let mut peer = Peer::connect(&server().tool(meets));
+    let calls = (0..4 * AT_ONCE).map(|id| call(id, "meets", json!({})));
+    send_together(&peer, calls).await;
+    let mut answered = Vec::new();
+    for _ in 0..4 * AT_ONCE {
+        answered.push(peer.receive().await["id"].as_u64().expect("a number"));
+    }
+    answered.sort_unstable();
+    assert!(answered.into_iter().eq(0..4 * AT_ONCE as u64));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_holds_its_thread_can_be_cancelled_and_outlives_nobody() {
+    let (tell, told) = mpsc::channel();
+    let polls = plain("polls", move |ctx: RequestContext| {
+        let tell = tell.clone();
+        async move {
+            while !ctx.is_cancelled() {
+                std::thread::yield_now();
+            }
+            tell.send(()).expect("the test listens");
+            "never sent"
+        }
+    });
+    let (server, _) = quick_and_held();
+    let mut peer = Peer::connect(&server.tool(polls));
+    let messages = [
+        call(1, "polls", json!({})),
+        call(2, "quick", json!({})),
+        cancel(1),
+        call(3, "quick", json!({})),
+    ];
+    send_together(&peer, messages).await;
+    peer.expect(complete(2, text("quick"))).await;
+    peer.expect(complete(3, text("quick"))).await;
+    tokio::task::spawn_blocking(move || told.recv())
+        .await
+        .expect("it does not panic")
+        .expect("the handler saw it");
+    peer.expect_silence().await;
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ pub use questions::{
 
 use crate::error::Error;
 use crate::server::RequestContext;
+use crate::server::access::check_declared;
 pub use crate::server::elicit::{ElicitChoice, FieldKind};
 
 /// A question on its way to the client.
@@ -191,7 +192,8 @@ impl RequestContext {
         } else {
             // All or nothing: no user fills in a form in vain because the next question cannot be put.
             let missing = unanswered().map(|question| &question.request);
-            self.check_required(Some(&rounds::required_capabilities(missing)))?;
+            let required = rounds::required_capabilities(missing);
+            check_declared(&required, self.client_capabilities())?;
             for (question, answer) in asked.iter().zip(&mut answers) {
                 if answer.is_none() {
                     // The same question may stand here twice.

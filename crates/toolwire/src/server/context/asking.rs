@@ -13,6 +13,7 @@ use toolwire_types::{
 
 use super::RequestContext;
 use crate::error::Error;
+use crate::server::access::check_declared;
 use crate::server::ask::check_url;
 use crate::server::elicit::Elicit;
 use crate::server::sealing::NO_RANDOMNESS;
@@ -159,7 +160,8 @@ impl RequestContext {
         request: &InputRequest,
     ) -> Result<RawJson, Error> {
         let method = method_of(request)?;
-        self.check_required(Some(&rounds::required_capabilities([request])))?;
+        let required = rounds::required_capabilities([request]);
+        check_declared(&required, self.client_capabilities())?;
         let params = client_params(request, self.version(), self.client_capabilities())?;
         let answer = self.scope.request(method, params).await?;
         let answer = match request {

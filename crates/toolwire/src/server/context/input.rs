@@ -9,17 +9,6 @@ use crate::error::Error;
 use crate::server::ask::FormAnswer;
 
 impl RequestContext {
-    /// Whether the request describes itself and the client cannot be asked anything while it runs.
-    ///
-    /// [`ask`](Self::ask) and its siblings work all the same. [`elicit`](Self::elicit), [`sample`](Self::sample) and
-    /// [`list_roots`](Self::list_roots) fail: a handler that asks by itself returns
-    /// [`ToolResponse::input_required`](crate::ToolResponse::input_required) instead and reads the answers with
-    /// [`input_responses`](Self::input_responses) when the client calls again.
-    #[must_use]
-    pub fn is_stateless(&self) -> bool {
-        self.scope.is_stateless()
-    }
-
     /// The answers the client attached, by the keys the previous round asked for. Empty on the first call.
     ///
     /// On a legacy connection they are filled only when toolwire itself gathered them for a handler that returned

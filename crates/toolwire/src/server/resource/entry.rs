@@ -9,8 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::uri_template::UriTemplate;
 use toolwire_types::{
-    BlobResourceContents, InputRequiredResult, ReadResourceResult, Resource, ResourceTemplate,
-    TextResourceContents,
+    BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents,
 };
 
 use super::arguments::TemplateArguments;
@@ -130,7 +129,8 @@ impl TemplateEntry {
 #[derive(Debug)]
 pub(crate) enum ReadOutcome {
     Complete(ReadResourceResult),
-    InputRequired(InputRequiredResult),
+    #[cfg(feature = "input")]
+    InputRequired(toolwire_types::InputRequiredResult),
 }
 
 impl FoundResource {
@@ -142,6 +142,7 @@ impl FoundResource {
     pub(crate) async fn read(self, ctx: RequestContext) -> Result<ReadOutcome, ToolError> {
         let response = (self.serving.reader)(ctx, self.uri.clone(), self.values).await?;
         let mut result = match response {
+            #[cfg(feature = "input")]
             ResourceResponse::InputRequired(wish) => return Ok(ReadOutcome::InputRequired(wish)),
             ResourceResponse::Complete(result) => result,
             ResourceResponse::Contents(Contents::Text(text)) => {

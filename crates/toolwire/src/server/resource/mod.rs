@@ -3,6 +3,7 @@
 mod arguments;
 mod entry;
 mod response;
+mod subscribing;
 
 use std::fmt;
 use std::future::Future;
@@ -21,6 +22,7 @@ pub use arguments::TemplateArguments;
 use entry::Serving;
 pub(crate) use entry::{FoundResource, ReadOutcome, ResourceEntry, TemplateEntry};
 pub use response::{Contents, IntoResourceResponse, ResourceResponse};
+pub(crate) use subscribing::subscribe;
 
 /// Something that can be registered as a resource; `#[resource]` implements it.
 #[diagnostic::on_unimplemented(

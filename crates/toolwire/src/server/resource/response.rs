@@ -1,10 +1,16 @@
 //! What a reader may return, and how it becomes contents.
 
-use serde::Serialize;
-use toolwire_types::{InputRequests, InputRequiredResult, ReadResourceResult, ResourceContents};
+use toolwire_types::{ReadResourceResult, ResourceContents};
+#[cfg(feature = "input")]
+use {
+    serde::Serialize,
+    toolwire_types::{InputRequests, InputRequiredResult},
+};
 
 use crate::server::failure::{IntoToolError, ToolError};
-use crate::server::response::{input_required, state_text, via};
+use crate::server::response::via;
+#[cfg(feature = "input")]
+use crate::server::response::{input_required, state_text};
 
 /// The outcome of a read: contents, or a wish for input.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +21,7 @@ pub enum ResourceResponse {
     /// A whole result, written by the author.
     Complete(ReadResourceResult),
     /// The client must gather input and read again.
+    #[cfg(feature = "input")]
     InputRequired(InputRequiredResult),
 }
 
@@ -28,6 +35,7 @@ pub enum Contents {
     Bytes(Vec<u8>),
 }
 
+#[cfg(feature = "input")]
 impl ResourceResponse {
     /// Asks the client for input, as [`ToolResponse::input_required`](crate::ToolResponse::input_required) does.
     #[must_use]

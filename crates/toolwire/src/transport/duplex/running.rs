@@ -20,71 +20,69 @@ pub(crate) struct RunningRequest {
     pub(super) work: BoxFuture<'static, Outcome>,
     pub(super) key: ExchangeKey,
     pub(super) cancellation: Cancellation,
-    pub(super) state: Arc<ConnectionState>,
-    pub(super) finished: Arc<Finished>,
 }
+
+/// What became of a turn: the encoded answer, or nothing when the request was cancelled.
+pub(super) type Turn = Poll<Option<Vec<u8>>>;
 
 impl RunningRequest {
     /// Runs the handler. `None` when it was cancelled: then nothing is sent.
-    pub(crate) async fn answer(mut self) -> Option<Vec<u8>> {
+    pub(crate) async fn answer(mut self, delivery: Arc<Delivery>) -> Option<Vec<u8>> {
         let answer = self.run().await;
-        let may_send = self.finish();
+        let may_send = delivery.finish(self.key);
         answer.filter(|_| may_send)
     }
 
     /// Runs the handler and queues the answer.
-    pub(super) async fn answer_to(mut self, out: Arc<OutStream>) {
-        let answer = self.run().await;
-        self.deliver(answer, &out).await;
+    pub(super) async fn answer_to(self, delivery: Arc<Delivery>) {
+        self.go_on(Poll::Pending, &delivery).await;
     }
 
-    /// Lets the handler work until it has to wait for something. Ready when it is done; `None` when it was cancelled.
-    pub(super) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
-        if self.cancellation.is_cancelled() {
-            return Poll::Ready(None);
+    /// Goes on after a turn, until the answer is queued. The request keeps its place among those that run until there is
+    /// room for the answer, so that a client that reads slowly is not served faster than it reads.
+    pub(super) async fn go_on(mut self, turn: Turn, delivery: &Delivery) {
+        let answer = match turn {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => self.run().await,
+        };
+        if answer.is_some() {
+            delivery.out.has_room().await;
         }
+        let may_send = delivery.finish(self.key);
+        if let Some(bytes) = answer.filter(|_| may_send) {
+            delivery.out.push(OutgoingKind::Response, bytes);
+        }
+    }
+
+    /// Lets the handler work until it has to wait for something.
+    pub(super) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Turn {
         let outcome = self.work.as_mut().poll(cx);
         outcome.map(|outcome| Some(encode_outcome(&self.id, outcome)))
     }
 
-    /// Queues the answer. The request keeps its place among those that run until there is room for it, so that a client
-    /// that reads slowly is not served faster than it reads.
-    pub(super) async fn deliver(self, answer: Option<Vec<u8>>, out: &OutStream) {
-        if answer.is_some() {
-            out.has_room().await;
-        }
-        let may_send = self.finish();
-        if let Some(bytes) = answer.filter(|_| may_send) {
-            out.push(OutgoingKind::Response, bytes);
-        }
-    }
-
-    /// Queues the answer, for which there is room, without waking the writer.
-    pub(super) fn deliver_unannounced(self, answer: Option<Vec<u8>>, out: &OutStream) {
-        let may_send = self.finish();
-        if let Some(bytes) = answer.filter(|_| may_send) {
-            out.push_unannounced(OutgoingKind::Response, bytes);
-        }
-    }
-
-    /// Gives up the place among those that run; says whether the answer may be sent.
-    fn finish(&self) -> bool {
-        let may_send = self.state.finish(self.key);
-        self.finished.note();
-        may_send
-    }
-
     async fn run(&mut self) -> Option<Vec<u8>> {
-        let outcome = tokio::select! {
-            biased;
-            () = self.cancellation.cancelled() => None,
-            outcome = &mut self.work => Some(outcome),
-        };
+        let outcome = self.cancellation.unless_cancelled(&mut self.work).await;
         outcome.map(|outcome| encode_outcome(&self.id, outcome))
     }
 }
 
-/// How many requests of a connection have finished, for whoever waits for a free place.
+/// Where the answers of a connection go, and what they leave behind.
+pub(crate) struct Delivery {
+    pub(super) out: Arc<OutStream>,
+    pub(super) state: Arc<ConnectionState>,
+    pub(super) finished: Finished,
+}
+
+impl Delivery {
+    /// Gives up the place among those that run; says whether the answer may be sent.
+    fn finish(&self, key: ExchangeKey) -> bool {
+        let may_send = self.state.finish(key);
+        self.finished.note();
+        may_send
+    }
+}
+
+/// How many requests of a connection have finished while it was read on, for whoever waits for a free place.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     count: AtomicU64,

@@ -1,0 +1,75 @@
+//! A request whose handler asks for input: questions while it waits, and further rounds.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::outbox::OutgoingKind;
+use toolwire_types::{ElicitationCompleteNotificationParams, ErrorObject, RawJson};
+
+use super::RequestScope;
+use crate::engine::Round;
+use crate::engine::transport::no_channel;
+use crate::error::Error;
+
+impl RequestScope {
+    /// Sends `notifications/elicitation/complete`, in the one revision that has it.
+    pub(crate) fn elicitation_complete(&self, elicitation_id: String) {
+        if !self.version.has_elicitation_id() {
+            return;
+        }
+        let reports = self.progress();
+        if reports.gate.is_complete() || self.is_cancelled() {
+            return;
+        }
+        self.notify(
+            "notifications/elicitation/complete",
+            ElicitationCompleteNotificationParams::new(elicitation_id),
+            OutgoingKind::Other,
+        );
+    }
+
+    /// Sends a request to the client and waits for its answer; a stateless request has no channel for it.
+    pub(crate) async fn request(
+        &self,
+        method: &'static str,
+        params: RawJson,
+    ) -> Result<RawJson, Error> {
+        self.refuse_if_stateless(method)?;
+        if !self.transport.has_channel() {
+            return Err(no_channel(method));
+        }
+        self.transport.request(method, params).await
+    }
+
+    /// Spec 2026-07-28, basic/transports/stdio: a server must not write requests, whatever channel there is.
+    pub(crate) fn refuse_if_stateless(&self, method: &str) -> Result<(), Error> {
+        if !self.is_stateless() {
+            return Ok(());
+        }
+        Err(ErrorObject::internal(format!(
+            "`{method}` cannot be sent during a stateless request; use `ask` and its siblings, which work in every \
+             revision, or return `input_required` and read `input_responses` when the client calls again"
+        ))
+        .into())
+    }
+
+    /// The same request in its next round, with the answers that were gathered for it.
+    pub(crate) fn next_round(self: &Arc<Self>, round: Round) -> Self {
+        Self {
+            transport: Arc::clone(&self.transport),
+            id: self.id.clone(),
+            version: self.version,
+            client_capabilities: Arc::clone(&self.client_capabilities),
+            minimum_log_level: self.minimum_log_level,
+            progress_token: self.progress_token.clone(),
+            kept: self.kept.clone(),
+            meta: OnceLock::new(),
+            client_info: OnceLock::new(),
+            cancellation: self.cancellation.clone(),
+            may_ask_input: self.may_ask_input,
+            round,
+            progress: Mutex::default(),
+            first_round: Some(Arc::clone(self.first_round.as_ref().unwrap_or(self))),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Prompts, resources and completion: the methods that a server has which offers such things.
+//!
+//! Registering the first thing of a kind brings its methods along. Nothing else refers to them, so that a program that
+//! registers none does not contain them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use toolwire_proto::admit::Admitted;
+use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::methods::Method;
+use toolwire_proto::subscriptions::LONGEST_FILTER;
+use toolwire_types::{CompleteRequestParams, SubscriptionsListenRequestParams};
+
+use crate::engine::{BoxFuture, Exchange, Outcome};
+use crate::server::completion;
+use crate::server::lists;
+use crate::server::resource::subscribe;
+use crate::server::rounds_loop;
+use crate::server::snapshot::Snapshot;
+
+/// The methods of one kind. Each function gives nothing for a method of another.
+pub(crate) struct Kind {
+    name: &'static str,
+    /// Answers what needs no handler.
+    answer: fn(&Snapshot, &Exchange) -> Option<Outcome>,
+    /// Starts what does.
+    work: for<'a> fn(&'static Method, &'a Exchange) -> Option<BoxFuture<'a, Outcome>>,
+    /// What an access token must grant.
+    scopes: fn(&Snapshot, &Admitted<'_>) -> Option<ScopeSet>,
+}
+
+pub(crate) static PROMPTS: Kind = Kind {
+    name: "prompts",
+    answer: |snapshot, exchange| match exchange.route.name() {
+        "prompts/list" => Some(lists::prompts(snapshot, exchange)),
+        _ => None,
+    },
+    work: |method, exchange| match method.name {
+        "prompts/get" => Some(Box::pin(rounds_loop::get_prompt(method, exchange))),
+        _ => None,
+    },
+    scopes: |snapshot, request| match request.method.name() {
+        "prompts/get" => {
+            let prompt = snapshot.prompts.get(request.name.as_deref()?)?;
+            Some(prompt.access().scopes.clone())
+        }
+        _ => None,
+    },
+};
+
+pub(crate) static RESOURCES: Kind = Kind {
+    name: "resources",
+    answer: |snapshot, exchange| match exchange.route.name() {
+        "resources/list" => Some(lists::resources(snapshot, exchange)),
+        "resources/templates/list" => Some(lists::templates(snapshot, exchange)),
+        "resources/subscribe" => Some(subscribe(snapshot, exchange, true)),
+        "resources/unsubscribe" => Some(subscribe(snapshot, exchange, false)),
+        _ => None,
+    },
+    work: |method, exchange| match method.name {
+        "resources/read" => Some(Box::pin(rounds_loop::read_resource(method, exchange))),
+        _ => None,
+    },
+    scopes: |snapshot, request| {
+        let scopes_at = |uri: &str| {
+            let found = snapshot.find_resource(uri)?;
+            Some(found.access().scopes.clone())
+        };
+        match request.method.name() {
+            "resources/read" | "resources/subscribe" => scopes_at(request.name.as_deref()?),
+            "subscriptions/listen" => {
+                let request: SubscriptionsListenRequestParams = read(request)?;
+                let uris = request.notifications.resource_subscriptions?;
+                let uris: BTreeSet<String> = uris.into_iter().collect();
+                // More are refused by whoever opens the stream, so that nothing is gained by looking at them.
+                let uris = uris.iter().take(LONGEST_FILTER);
+                let needed = uris.filter_map(|uri| scopes_at(uri));
+                Some(needed.fold(ScopeSet::new(), |all, scopes| all.union(&scopes)))
+            }
+            _ => None,
+        }
+    },
+};
+
+/// Of prompts and of resources.
+pub(crate) static COMPLETION: Kind = Kind {
+    name: "completion",
+    answer: |_, _| None,
+    work: |method, exchange| match method.name {
+        "completion/complete" => Some(Box::pin(completion::complete(exchange))),
+        _ => None,
+    },
+    scopes: |snapshot, request| match request.method.name() {
+        "completion/complete" => {
+            let request: CompleteRequestParams = read(request)?;
+            let access = snapshot.completed(&request.reference)?;
+            Some(access.scopes.clone())
+        }
+        _ => None,
+    },
+};
+
+/// The parameters of a request; what cannot be read is refused by whoever serves it.
+fn read<T: DeserializeOwned>(request: &Admitted<'_>) -> Option<T> {
+    serde_json::from_str(request.params?.get()).ok()
+}
+
+impl Snapshot {
+    /// Brings the methods of a kind along, unless they are there.
+    pub(crate) fn bring(&mut self, kind: &'static Kind) {
+        if !self.kinds.iter().any(|known| known.name == kind.name) {
+            self.kinds.push(kind);
+        }
+    }
+
+    pub(crate) fn answer_of_kind(&self, exchange: &Exchange) -> Option<Outcome> {
+        self.kinds
+            .iter()
+            .find_map(|kind| (kind.answer)(self, exchange))
+    }
+
+    pub(crate) fn work_of_kind<'a>(
+        &self,
+        method: &'static Method,
+        exchange: &'a Exchange,
+    ) -> Option<BoxFuture<'a, Outcome>> {
+        self.kinds
+            .iter()
+            .find_map(|kind| (kind.work)(method, exchange))
+    }
+
+    pub(crate) fn scopes_of_kind(&self, request: &Admitted<'_>) -> Option<ScopeSet> {
+        self.kinds
+            .iter()
+            .find_map(|kind| (kind.scopes)(self, request))
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

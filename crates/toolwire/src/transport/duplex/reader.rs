@@ -1,0 +1,165 @@
+//! The input of a connection, from its first bytes to its end.
+
+use tokio::sync::mpsc;
+use toolwire_proto::framing::{Frame, LineDecoder};
+use toolwire_proto::strict_json;
+
+use crate::transport::chunk::Chunk;
+use crate::transport::duplex::relay::Relay;
+use crate::transport::duplex::running::{RunningRequest, Turn};
+use crate::transport::duplex::{Duplex, too_long};
+
+/// A connection and what it reads.
+pub(super) struct Reader {
+    connection: Duplex,
+    decoder: LineDecoder,
+    input: mpsc::Receiver<Chunk>,
+    /// What is being read, and how far.
+    chunk: Vec<u8>,
+    at: usize,
+    /// Requests of this chunk have their first turn from whoever reads.
+    gives_turns: bool,
+}
+
+impl Reader {
+    pub(super) fn new(connection: Duplex, input: mpsc::Receiver<Chunk>) -> Self {
+        Self {
+            decoder: LineDecoder::new(connection.limits.message_bytes),
+            connection,
+            input,
+            chunk: Vec::new(),
+            at: 0,
+            gives_turns: false,
+        }
+    }
+
+    /// Reads on until a request is to have its first turn; `None` when the connection has ended.
+    pub(super) async fn next_turn(&mut self, relay: &Relay) -> Option<RunningRequest> {
+        loop {
+            while self.at < self.chunk.len() {
+                let Some(request) = self.next_line().await else {
+                    continue;
+                };
+                // One that comes alone has a task of its own at once: nobody has to look after it.
+                let is_last = self.at == self.chunk.len();
+                if is_last && !self.gives_turns {
+                    self.connection.spawn(request);
+                    continue;
+                }
+                self.gives_turns = true;
+                return Some(request);
+            }
+            self.connection.end_chunk();
+            if !self.next_chunk(relay).await {
+                return None;
+            }
+        }
+    }
+
+    /// Takes what a turn has led to.
+    pub(super) fn settle(&mut self, request: RunningRequest, turn: Turn) {
+        self.connection.settle(request, turn);
+    }
+
+    /// Lets all answers go that are held back.
+    pub(super) fn release(&mut self) {
+        self.connection.release();
+    }
+
+    /// Takes in a line; returns the request whose handler is to run.
+    async fn next_line(&mut self) -> Option<RunningRequest> {
+        let chunk = std::mem::take(&mut self.chunk);
+        let mut rest = &chunk[self.at..];
+        let frame = self.decoder.next_frame(&mut rest);
+        self.at = chunk.len() - rest.len();
+        let request = match frame {
+            Some(Frame::Line(line)) => self.connection.on_line(&line, &self.input).await,
+            Some(Frame::TooLong) => {
+                let limit = self.connection.limits.message_bytes;
+                self.connection.refuse_unreadable(too_long(limit));
+                None
+            }
+            // Only the end of the input yields one.
+            Some(Frame::Unterminated(_)) | None => None,
+        };
+        self.chunk = chunk;
+        request
+    }
+
+    /// Waits for more to read. False when the client has hung up or stopped reading, or the server shuts down.
+    async fn next_chunk(&mut self, relay: &Relay) -> bool {
+        let broken = self.connection.out().broken().clone();
+        let shutdown = self.connection.server.shutdown().clone();
+        loop {
+            tokio::select! {
+                chunk = self.input.recv() => match chunk {
+                    Some(chunk) => {
+                        if let Some(token) = chunk.token {
+                            self.connection.speaks_for(token);
+                        }
+                        (self.chunk, self.at) = (chunk.bytes, 0);
+                        self.gives_turns = false;
+                        return true;
+                    }
+                    None => break self.on_end_of_input(relay).await,
+                },
+                Some(_) = self.connection.tasks.join_next() => {}
+                () = broken.cancelled() => {
+                    self.connection.context.state.cancel_all();
+                    self.connection.tasks.shutdown().await;
+                    break;
+                }
+                () = shutdown.cancelled() => break self.on_shutdown(relay).await,
+            }
+        }
+        self.connection.out().close();
+        false
+    }
+
+    /// The client hung up: what it still waits for is finished, within bounds.
+    async fn on_end_of_input(&mut self, relay: &Relay) {
+        if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
+            // A torn last line is nobody's request.
+            if strict_json::read(&line, &strict_json::Limits::default()).is_ok()
+                && let Some(request) = self.connection.on_line(&line, &self.input).await
+            {
+                self.connection.spawn(request);
+            }
+        }
+        self.connection.listens.clear();
+        self.connection.context.caller.close();
+        self.drain(relay).await;
+    }
+
+    /// The server ends: streams get their last word, running requests a moment.
+    async fn on_shutdown(&mut self, relay: &Relay) {
+        for (_, stream) in self.connection.listens.drain() {
+            stream.cancel_and_conclude(&self.connection.server);
+        }
+        self.drain(relay).await;
+        self.connection.context.caller.close();
+    }
+
+    async fn drain(&mut self, relay: &Relay) {
+        let connection = &mut self.connection;
+        connection.release();
+        let finished = async {
+            while connection.tasks.join_next().await.is_some() {}
+            relay.all_done().await;
+        };
+        let broken = connection.context.out.broken().clone();
+        tokio::select! {
+            () = finished => {}
+            () = broken.cancelled() => {}
+            () = tokio::time::sleep(connection.limits.drain) => {
+                tracing::warn!("requests still ran when the time to finish was over");
+                // Those that only wait to be read have waited long enough.
+                if connection.context.out.is_full() {
+                    connection.context.out.fail();
+                }
+            }
+        }
+        connection.context.state.cancel_all();
+        connection.tasks.shutdown().await;
+    }
+}

@@ -1,0 +1,216 @@
+//! Who reads a connection: one task at a time, and another when that one cannot.
+//!
+//! The task that reads also gives each request its first turn, which is all that most handlers need: so a burst is worked
+//! off without a task, a queue or a wake-up for each call. While a handler has its turn, the connection is lent to the
+//! relay. A handler that holds its thread holds up nobody else for long: another task takes the connection and reads on.
+//! The one that was relieved takes it again when the other is held up in turn; otherwise it ends.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::transport::duplex::reader::Reader;
+use crate::transport::duplex::running::Delivery;
+
+/// How often somebody looks whether a handler holds its thread.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Fewer turns than this between two looks mean that handlers need their threads for long.
+const BRISK: u64 = 4;
+
+/// What the readers of one connection share.
+pub(super) struct Relay {
+    delivery: Arc<Delivery>,
+    lent: Mutex<Lent>,
+    /// Turns are being given.
+    began: Notify,
+    /// One who was relieved is done.
+    done: Notify,
+}
+
+#[derive(Default)]
+struct Lent {
+    /// The connection, while a handler has its turn.
+    reader: Option<Box<Reader>>,
+    /// How many turns were given; the last one may go on.
+    turns: u64,
+    /// Somebody looks at this from time to time.
+    is_watched: bool,
+    /// How many readers were relieved, and are not done with their requests.
+    relieved: usize,
+}
+
+/// How a reader ended.
+enum Left {
+    WithTheConnection,
+    Relieved,
+}
+
+impl Relay {
+    pub(super) fn new(delivery: Arc<Delivery>) -> Arc<Self> {
+        Arc::new(Self {
+            delivery,
+            lent: Mutex::default(),
+            began: Notify::new(),
+            done: Notify::new(),
+        })
+    }
+
+    /// Reads a connection to its end. Dropping the future ends it at once.
+    pub(super) async fn run(self: Arc<Self>, reader: Reader) {
+        let mut readers = JoinSet::new();
+        readers.spawn(read(Arc::clone(&self), Box::new(reader)));
+        loop {
+            tokio::select! {
+                left = readers.join_next() => match left {
+                    Some(Ok(Left::Relieved)) => {}
+                    // Others may still hold their threads. Nobody waits for them any more.
+                    Some(Ok(Left::WithTheConnection)) | None => return,
+                    Some(Err(error)) => match error.try_into_panic() {
+                        Ok(panic) if readers.is_empty() => std::panic::resume_unwind(panic),
+                        _ => {}
+                    },
+                },
+                reader = self.held_up() => {
+                    readers.spawn(read(Arc::clone(&self), reader));
+                    rouse();
+                }
+            }
+        }
+    }
+
+    /// Sees to it that somebody watches.
+    async fn begin(&self) {
+        self.lock().is_watched = true;
+        self.began.notify_one();
+        rouse();
+        // Whoever watches has to set its clock before a handler can hold the thread.
+        tokio::task::yield_now().await;
+    }
+
+    /// Waits until nobody who was relieved works any more.
+    pub(super) async fn all_done(&self) {
+        while self.lock().relieved > 0 {
+            // There is one waiter, for which a notice that comes early is kept.
+            self.done.notified().await;
+        }
+    }
+
+    /// Waits until a handler holds its thread, and takes the connection from whoever lent it.
+    async fn held_up(&self) -> Box<Reader> {
+        loop {
+            if !self.lock().is_watched {
+                self.began.notified().await;
+            }
+            let mut seen = self.lock().turns;
+            // Where one handler holds its thread, the next may do so too.
+            let mut was_lent = self.lock().relieved > 0;
+            loop {
+                tokio::time::sleep(PATIENCE).await;
+                let mut lent = self.lock();
+                let turns = lent.turns - seen;
+                if was_lent
+                    && turns < BRISK
+                    && let Some(reader) = lent.relieve()
+                {
+                    return reader;
+                }
+                was_lent = lent.reader.is_some();
+                seen = lent.turns;
+                if turns == 0 && !was_lent {
+                    lent.is_watched = false;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Lends the connection for a turn; returns the number of the turn. The connection comes back while nobody watches.
+    fn lend(&self, reader: Box<Reader>) -> Result<u64, Box<Reader>> {
+        let mut lent = self.lock();
+        if !lent.is_watched {
+            return Err(reader);
+        }
+        lent.turns += 1;
+        lent.reader = Some(reader);
+        Ok(lent.turns)
+    }
+
+    /// The connection again, unless somebody else reads it by now.
+    fn take_back(&self, turn: u64) -> Option<Box<Reader>> {
+        let mut lent = self.lock();
+        match lent.turns == turn {
+            true => lent.reader.take(),
+            false => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lent> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lent {
+    /// Takes the connection from whoever has lent it.
+    fn relieve(&mut self) -> Option<Box<Reader>> {
+        let mut reader = self.reader.take()?;
+        // The answers so far need not wait for the handler.
+        reader.release();
+        self.relieved += 1;
+        Some(reader)
+    }
+}
+
+/// Wakes another thread of the runtime, if one sleeps. Before a thread works it may be the one that looks after the timers
+/// for all, and no other takes them over before it is woken: a handler that then holds the thread would stop them.
+fn rouse() {
+    // Two tasks are more than a thread keeps for itself, so that another is called to help.
+    tokio::spawn(async {});
+}
+
+/// Reads until the connection ends, or somebody else reads it.
+async fn read(relay: Arc<Relay>, mut reader: Box<Reader>) -> Left {
+    while let Some(mut request) = reader.next_turn(&relay).await {
+        let number = loop {
+            match relay.lend(reader) {
+                Ok(number) => break number,
+                Err(back) => reader = back,
+            }
+            relay.begin().await;
+        };
+        let turn = poll_fn(|cx| Poll::Ready(request.poll_turn(cx))).await;
+        if let Some(back) = relay.take_back(number) {
+            reader = back;
+            reader.settle(request, turn);
+        } else {
+            let done = Done(&relay);
+            let was_held_up = turn.is_ready();
+            request.go_on(turn, &relay.delivery).await;
+            drop(done);
+            if !was_held_up {
+                return Left::Relieved;
+            }
+            let Some(lent) = relay.lock().relieve() else {
+                return Left::Relieved;
+            };
+            reader = lent;
+        }
+        // Everybody else on this thread has a right to it as well.
+        tokio::task::consume_budget().await;
+    }
+    Left::WithTheConnection
+}
+
+/// Counts one who was relieved as done, even if it panics.
+struct Done<'a>(&'a Relay);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.lock().relieved -= 1;
+        self.0.done.notify_one();
+    }
+}
