@@ -22,8 +22,8 @@ use toolwire_types::ProtocolVersion;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations and reallocations of one `tools/call` with a small text over HTTP, those of hyper among them.
-const CALL: usize = 37;
+/// Allocations and reallocations of one `tools/call` with a small text over HTTP.
+const CALL: usize = 24;
 
 const BEFORE: usize = 100;
 const MEASURED: usize = 1000;
