@@ -23,6 +23,15 @@ async fn on_the_long_path(endpoint: &Endpoint) -> Wire {
     wire
 }
 
+/// A connection whose request, the first, waits for steps of the stage.
+async fn waiting(stage: &mut Stage, endpoint: &Endpoint) -> Wire {
+    let mut wire = endpoint.connect().await;
+    let wait = Request::modern(&call(1, "wait", json!({})));
+    wire.send(wait.bytes()).await;
+    stage.expect(Happening::Started).await;
+    wire
+}
+
 /// Everything a client sees of an answer, except what is never the same.
 async fn seen(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
     let head = wire.head_unless_closed().await?;
@@ -125,10 +134,7 @@ async fn requests_may_come_together_and_in_pieces() {
 async fn what_is_sent_ahead_waits_for_its_turn() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = endpoint.connect().await;
-    let wait = Request::modern(&call(1, "wait", json!({}))).bytes();
-    wire.send(wait).await;
-    stage.expect(Happening::Started).await;
+    let mut wire = waiting(&mut stage, &endpoint).await;
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     wire.send(Request::modern(&count_call(3)).bytes()).await;
     stage.step();
@@ -143,10 +149,7 @@ async fn what_is_sent_ahead_waits_for_its_turn() {
 async fn a_request_ends_with_its_client_also_behind_what_was_sent_ahead() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = endpoint.connect().await;
-    let wait = Request::modern(&call(1, "wait", json!({}))).bytes();
-    wire.send(wait).await;
-    stage.expect(Happening::Started).await;
+    let mut wire = waiting(&mut stage, &endpoint).await;
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     drop(wire);
     stage.expect(Happening::Dropped).await;
@@ -172,10 +175,7 @@ async fn a_connection_goes_on_after_a_stream() {
 async fn shutting_down_lets_a_plain_request_end_and_says_so() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = endpoint.connect().await;
-    wire.send(Request::modern(&call(1, "wait", json!({}))).bytes())
-        .await;
-    stage.expect(Happening::Started).await;
+    let mut wire = waiting(&mut stage, &endpoint).await;
     stage.server.shut_down();
     stage.step();
     stage.step();

@@ -107,3 +107,79 @@ impl Buf for Pieces {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+    use crate::engine::exchange::EncodedAnswer;
+    use crate::transport::http::answer;
+    use crate::transport::http::body::HttpBody;
+
+    /// What a client reads that takes a little at a time: the lines of the head without the date, and the body.
+    async fn written(answer: Answer, keep_open: bool) -> (Vec<String>, String) {
+        let (mut near, mut far) = tokio::io::duplex(100);
+        let (mut text, writing) = (String::new(), async move {
+            write(&mut near, answer, keep_open).await.unwrap();
+        });
+        let (_, read) = tokio::join!(writing, far.read_to_string(&mut text));
+        read.unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let lines = head
+            .split("\r\n")
+            .filter(|line| !line.starts_with("date: "));
+        (lines.map(str::to_owned).collect(), body.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_body_arrives_as_it_is_however_it_is_written() {
+        for length in [0, 1, COPIED, COPIED + 1, 10 * COPIED] {
+            let text = "0123456789".repeat(length / 10 + 1);
+            let text = &text[..length];
+            let (head, body) = written(Answer::new(HttpBody::full(text.to_owned())), true).await;
+            assert_eq!(
+                head,
+                [
+                    "HTTP/1.1 200 OK".to_owned(),
+                    format!("content-length: {length}")
+                ]
+            );
+            assert_eq!(body, text);
+        }
+    }
+
+    #[tokio::test]
+    async fn pieces_arrive_in_their_order() {
+        for length in [10, COPIED] {
+            let result = "x".repeat(length);
+            let answer = EncodedAnswer::Around {
+                before: b"{\"result\":".to_vec(),
+                result: result.clone().into(),
+            };
+            let (_, body) = written(Answer::new(HttpBody::answer(answer)), true).await;
+            assert_eq!(body, format!("{{\"result\":{result}}}"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_head_says_what_follows_and_whether_the_connection_goes_on() {
+        let (head, body) = written(answer::empty(StatusCode::NO_CONTENT), true).await;
+        assert_eq!(head, ["HTTP/1.1 204 No Content"]);
+        assert_eq!(body, "");
+        let (head, _) = written(answer::empty(StatusCode::ACCEPTED), false).await;
+        assert_eq!(
+            head,
+            [
+                "HTTP/1.1 202 Accepted",
+                "content-length: 0",
+                "connection: close"
+            ]
+        );
+        let refusal = answer::refuse_and_close(StatusCode::BAD_REQUEST, "no");
+        assert!(!keeps_open(&refusal));
+        let (head, _) = written(refusal, false).await;
+        let closes = head.iter().filter(|line| *line == "connection: close");
+        assert_eq!(closes.count(), 1);
+    }
+}

@@ -63,11 +63,16 @@ where
             return Ok(Some(Handover { unread, answer }));
         };
         let in_progress = requests.begin();
+        let mut ahead = Vec::new();
+        let room = AHEAD.saturating_sub(unread.len());
         let answer = {
             // Pinned where it is made: handed on, it would have room twice.
             let mut answer = pin!(service.respond(request));
-            poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut unread, cx)).await
+            poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut ahead, room, cx)).await
         };
+        if !ahead.is_empty() {
+            unread = [&unread[..], &ahead].concat().into();
+        }
         let Some(answer) = answer else {
             return Ok(None);
         };
@@ -103,12 +108,13 @@ where
     .await
 }
 
-/// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is added to
-/// what is unread.
+/// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is kept until
+/// there is as much as there is room for.
 fn poll_attended<S>(
     stream: &mut S,
     answer: Pin<&mut impl Future<Output = Answer>>,
-    unread: &mut Bytes,
+    ahead: &mut Vec<u8>,
+    room: usize,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Answer>>
 where
@@ -117,11 +123,9 @@ where
     if let Poll::Ready(answer) = answer.poll(cx) {
         return Poll::Ready(Some(answer));
     }
-    while unread.len() < AHEAD {
+    while ahead.len() < room {
         match ready!(poll_read(stream, cx)) {
-            Ok(bytes) if !bytes.is_empty() => {
-                *unread = [&unread[..], &bytes[..]].concat().into();
-            }
+            Ok(bytes) if !bytes.is_empty() => ahead.extend_from_slice(&bytes),
             _ => return Poll::Ready(None),
         }
     }
