@@ -50,7 +50,7 @@ impl Default for Options {
 /// # Errors
 /// When a call fails; nothing that fails is worth measuring.
 pub async fn run(url: &str, options: &Options) -> io::Result<Report> {
-    let hyper: Arc<dyn HttpClient> = Arc::new(HyperHttp::new().without_proxy());
+    let own: Arc<dyn HttpClient> = Arc::new(HyperHttp::new().without_proxy());
     let reqwest: Arc<dyn HttpClient> = Arc::new(ReqwestHttp::new().map_err(io::Error::other)?);
     let call = Call::new(url).map_err(io::Error::other)?;
     let mut one_at_a_time = Contest::new(options.calls);
@@ -60,7 +60,7 @@ pub async fn run(url: &str, options: &Options) -> io::Result<Report> {
             (1, &mut one_at_a_time),
             (options.at_once, &mut many_at_once),
         ] {
-            contest.hyper(round(&hyper, &call, options.calls, at_once).await?);
+            contest.own(round(&own, &call, options.calls, at_once).await?);
             contest.reqwest(round(&reqwest, &call, options.calls, at_once).await?);
         }
     }

@@ -25,7 +25,7 @@ pub struct Contest {
     /// Calls of a round.
     pub calls: usize,
     /// How long the best round of the client of toolwire took.
-    pub hyper_seconds: f64,
+    pub own_seconds: f64,
     /// How long the best round of reqwest took.
     pub reqwest_seconds: f64,
 }
@@ -34,13 +34,13 @@ impl Contest {
     pub(crate) fn new(calls: usize) -> Self {
         Self {
             calls,
-            hyper_seconds: f64::INFINITY,
+            own_seconds: f64::INFINITY,
             reqwest_seconds: f64::INFINITY,
         }
     }
 
-    pub(crate) fn hyper(&mut self, took: Duration) {
-        self.hyper_seconds = self.hyper_seconds.min(took.as_secs_f64());
+    pub(crate) fn own(&mut self, took: Duration) {
+        self.own_seconds = self.own_seconds.min(took.as_secs_f64());
     }
 
     pub(crate) fn reqwest(&mut self, took: Duration) {
@@ -50,14 +50,14 @@ impl Contest {
     /// How many times as fast as reqwest the client of toolwire is.
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        self.reqwest_seconds / self.hyper_seconds
+        self.reqwest_seconds / self.own_seconds
     }
 
     fn row(&self) -> String {
         let per_second = |seconds: f64| self.calls as f64 / seconds;
         format!(
-            "{:.0} calls/s with hyper, {:.0} with reqwest, ratio {:.2}",
-            per_second(self.hyper_seconds),
+            "{:.0} calls/s with our client, {:.0} with reqwest, ratio {:.2}",
+            per_second(self.own_seconds),
             per_second(self.reqwest_seconds),
             self.ratio()
         )
@@ -102,11 +102,11 @@ mod tests {
     fn report() -> Report {
         let mut contest = Contest::new(1000);
         for milliseconds in [500, 400, 450] {
-            contest.hyper(Duration::from_millis(milliseconds));
+            contest.own(Duration::from_millis(milliseconds));
             contest.reqwest(Duration::from_millis(milliseconds - 80));
         }
         let mut faster = Contest::new(1000);
-        faster.hyper(Duration::from_millis(100));
+        faster.own(Duration::from_millis(100));
         faster.reqwest(Duration::from_millis(200));
         Report {
             at_once: 64,
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn the_best_rounds_are_compared() {
-        let expected = "one at a time  2500 calls/s with hyper, 3125 with reqwest, ratio 0.80\n\
-                        64 at once     10000 calls/s with hyper, 5000 with reqwest, ratio 2.00\n";
+        let expected = "one at a time  2500 calls/s with our client, 3125 with reqwest, ratio 0.80\n\
+                        64 at once     10000 calls/s with our client, 5000 with reqwest, ratio 2.00\n";
         assert_eq!(report().to_table(), expected);
     }
 
