@@ -8,6 +8,7 @@ pub mod client_load;
 pub mod comparison;
 mod cores;
 mod cost;
+pub mod counting;
 mod figures;
 mod http1;
 pub mod http_clients;

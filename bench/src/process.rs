@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::cores::Cores;
 use crate::cost::{Memory, ProcessCost};
 
 /// A running server, killed when this is dropped.
@@ -15,7 +16,7 @@ use crate::cost::{Memory, ProcessCost};
 pub struct ServerProcess {
     url: String,
     cost: ProcessCost,
-    _child: Child,
+    child: Child,
 }
 
 impl ServerProcess {
@@ -54,8 +55,39 @@ impl ServerProcess {
         Ok(Self {
             url,
             cost: ProcessCost::of(process_id),
-            _child: child,
+            child,
         })
+    }
+
+    /// The same on the core of servers; afterwards this thread is on that of the load.
+    pub(crate) async fn start_on(
+        command: std::process::Command,
+        cores: Option<Cores>,
+    ) -> io::Result<Self> {
+        if let Some(cores) = cores {
+            cores.stay_with_the_server();
+        }
+        let started = Self::start_command(command).await;
+        if let Some(cores) = cores {
+            cores.stay_with_the_load();
+        }
+        started
+    }
+
+    /// Asks it to end, and waits until it has.
+    #[cfg(unix)]
+    pub(crate) async fn terminate(mut self) -> io::Result<()> {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(id) = id.and_then(rustix::process::Pid::from_raw) {
+            rustix::process::kill_process(id, rustix::process::Signal::TERM)?;
+        }
+        self.child.wait().await.map(drop)
+    }
+
+    /// Ends it: nothing else is known here that every program understands.
+    #[cfg(not(unix))]
+    pub(crate) async fn terminate(mut self) -> io::Result<()> {
+        self.child.kill().await
     }
 
     /// What it has printed.

@@ -4,7 +4,7 @@
 //! `counted reference N` reads and writes it N times with serde_json.
 
 use std::error::Error;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Server, tool};
@@ -23,32 +23,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match arguments[..] {
         ["http"] => {
             let listener = HttpListener::bind(server, "127.0.0.1:0", HttpOptions::new()).await?;
-            writeln!(std::io::stdout(), "{}", listener.local_address())?;
+            writeln!(std::io::stdout(), "{}", listener.url())?;
             Ok(listener.run().await?)
         }
         ["stdio"] => Ok(server.serve_stdio().await?),
         ["handle", times] => {
-            let message = message()?;
+            let message = std::io::read_to_string(std::io::stdin())?;
             for _ in 0..times.parse()? {
-                let answer = server.handle(&message).await;
+                let answer = server.handle(message.as_bytes()).await;
                 std::hint::black_box(answer.ok_or("there is no answer")?);
             }
             Ok(())
         }
         ["reference", times] => {
-            let message = message()?;
+            let message = std::io::read_to_string(std::io::stdin())?;
             for _ in 0..times.parse()? {
-                let value: serde_json::Value = serde_json::from_slice(&message)?;
+                let value: serde_json::Value = serde_json::from_str(&message)?;
                 std::hint::black_box(value.to_string());
             }
             Ok(())
         }
         _ => Err("usage: counted http | stdio | handle N | reference N".into()),
     }
-}
-
-fn message() -> std::io::Result<Vec<u8>> {
-    let mut message = Vec::new();
-    std::io::stdin().read_to_end(&mut message)?;
-    Ok(message)
 }

@@ -1,14 +1,19 @@
 //! A toolwire server to be measured from outside: `bench-server http PORT N` or `bench-server stdio 0 N`.
+//! `bench-server in-process CALLS N` answers the message of its standard input so many times.
 //!
 //! Of its N tools the first is `echo`; from three on there are `big` and `progress`; the rest are there to be many.
 
 use std::error::Error;
+use std::hint::black_box;
 use std::io::Write;
 use std::process::ExitCode;
 
 use serde::Deserialize;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{JsonSchema, RequestContext, ServedTool, Server, tool};
+
+const USAGE: &str =
+    "usage: bench-server http PORT N | bench-server stdio 0 N | bench-server in-process CALLS N";
 
 /// Repeats a text.
 #[tool]
@@ -53,30 +58,40 @@ fn server(tools: usize) -> Server {
     server
 }
 
-async fn serve(transport: &str, port: u16, tools: usize) -> Result<(), Box<dyn Error>> {
+async fn run(mode: &str, number: usize, tools: usize) -> Result<(), Box<dyn Error>> {
     let server = server(tools);
-    if transport == "stdio" {
-        return Ok(server.serve_stdio().await?);
+    match mode {
+        "http" => {
+            let address = ("127.0.0.1", u16::try_from(number)?);
+            let listener = HttpListener::bind(server, address, HttpOptions::new()).await?;
+            writeln!(std::io::stdout(), "{}", listener.url())?;
+            Ok(listener.run().await?)
+        }
+        "stdio" => Ok(server.serve_stdio().await?),
+        "in-process" => {
+            let message = std::io::read_to_string(std::io::stdin())?;
+            for _ in 0..number {
+                let answer = server.handle(message.as_bytes()).await;
+                black_box(answer.ok_or("there is no answer")?);
+            }
+            Ok(())
+        }
+        _ => Err(USAGE.into()),
     }
-    let listener = HttpListener::bind(server, ("127.0.0.1", port), HttpOptions::new()).await?;
-    writeln!(std::io::stdout(), "{}", listener.url())?;
-    Ok(listener.run().await?)
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let parsed = match arguments.as_slice() {
-        [transport, port, tools] if matches!(transport.as_str(), "http" | "stdio") => {
-            let numbers = (port.parse().ok(), tools.parse().ok());
-            numbers
-                .0
-                .zip(numbers.1)
-                .map(|(port, tools)| (transport.as_str(), port, tools))
-        }
+        [mode, number, tools] => number
+            .parse()
+            .ok()
+            .zip(tools.parse().ok())
+            .map(|(number, tools)| (mode.as_str(), number, tools)),
         _ => None,
     };
-    let Some((transport, port, tools)) = parsed else {
-        eprintln!("usage: bench-server http PORT N | bench-server stdio 0 N");
+    let Some((mode, number, tools)) = parsed else {
+        eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,7 +99,7 @@ fn main() -> ExitCode {
         .build();
     let outcome = match runtime {
         Ok(runtime) => runtime
-            .block_on(serve(transport, port, tools))
+            .block_on(run(mode, number, tools))
             .map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };

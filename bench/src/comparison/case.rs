@@ -1,6 +1,7 @@
 //! What is measured: one row for each case.
 
 use super::contestant::Contestant;
+use super::counted;
 use crate::load::{Era, Kind, Workload};
 
 /// One thing that is measured.
@@ -11,6 +12,16 @@ pub(crate) struct Case {
     /// What is done, for people.
     pub(crate) about: &'static str,
     pub(crate) work: Work,
+}
+
+impl Case {
+    /// Why it cannot be run here, if so.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        match self.work {
+            Work::Counted(..) => counted::obstacle(),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -26,10 +37,21 @@ pub(crate) enum Work {
     Sessions(Amounts),
     /// Streams that wait, and one change for all of them.
     Streams(Amounts),
+    /// Calls of `echo` whose instructions and allocations are counted instead of their time.
+    Counted(CountedPath, Amounts),
     /// Clients against the same server, with so many calls at once.
     Client {
         at_once: usize,
     },
+}
+
+/// How counted calls reach the server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CountedPath {
+    Http(Workload),
+    Stdio,
+    /// From bytes to bytes, with so many tools; each number is a row of its own.
+    InProcess(&'static [usize]),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +94,6 @@ const ARGUMENT: usize = 100_000;
 const RESULT: usize = 1_000_000;
 const NOTICES: usize = 100;
 
-pub(crate) const STDIO_ECHO: Workload = Workload::new(Era::Legacy, Kind::Echo, SMALL);
-
 const fn http(
     name: &'static str,
     about: &'static str,
@@ -91,15 +111,17 @@ const fn http(
     Case { name, about, work }
 }
 
-const MODERN: Workload = Workload::new(Era::Modern, Kind::Echo, SMALL);
+pub(crate) const MODERN: Workload = Workload::new(Era::Modern, Kind::Echo, SMALL);
 const LEGACY: Workload = Workload::new(Era::Legacy, Kind::Echo, SMALL);
+
+const COUNTED: Amounts = Amounts::new(1_000, 1_000, 1_000);
 
 const fn modern(kind: Kind, amount: usize) -> Workload {
     Workload::new(Era::Modern, kind, amount)
 }
 
 /// All cases, in the order in which they run.
-pub(crate) const CASES: [Case; 20] = [
+pub(crate) const CASES: [Case; 24] = [
     http(
         "modern-c1",
         "modern tools/call, 100 bytes, 1 connection",
@@ -228,6 +250,26 @@ pub(crate) const CASES: [Case; 20] = [
         name: "idle-streams",
         about: "10,000 idle listen streams with their connections, and one change for all",
         work: Work::Streams(Amounts::new(10_000, 10_000, 1_000)),
+    },
+    Case {
+        name: "counted-modern",
+        about: "modern tools/call over HTTP, counted",
+        work: Work::Counted(CountedPath::Http(MODERN), COUNTED),
+    },
+    Case {
+        name: "counted-legacy",
+        about: "legacy tools/call in a session over HTTP, counted",
+        work: Work::Counted(CountedPath::Http(LEGACY), COUNTED),
+    },
+    Case {
+        name: "counted-stdio",
+        about: "tools/call over stdio, all at once, counted",
+        work: Work::Counted(CountedPath::Stdio, COUNTED),
+    },
+    Case {
+        name: "counted-in-process",
+        about: "modern tools/call in process, with 1 and with 1,000 tools, counted",
+        work: Work::Counted(CountedPath::InProcess(&[1, 1_000]), COUNTED),
     },
     Case {
         name: "client-c1",

@@ -182,6 +182,24 @@ impl Lineup {
         command(&words)
     }
 
+    /// A program that answers the message of its standard input so many times; only ours can.
+    pub(crate) fn in_process(
+        &self,
+        contestant: Contestant,
+        tools: usize,
+    ) -> Option<impl Fn(usize) -> Command> {
+        let program = self.programs(contestant)?.server.first()?.clone();
+        let can = matches!(
+            contestant,
+            Contestant::Toolwire | Contestant::Before | Contestant::Limit
+        );
+        can.then_some(move |calls: usize| {
+            let mut command = Command::new(&program);
+            command.args(["in-process", &calls.to_string(), &tools.to_string()]);
+            command
+        })
+    }
+
     pub(crate) fn streams_server(&self, contestant: Contestant) -> Option<Command> {
         command(self.programs(contestant)?.streams.as_ref()?)
     }

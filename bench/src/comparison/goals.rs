@@ -38,6 +38,9 @@ const OF_LIMIT: &str = "limit's CPU ÷ own";
 const OF_RMCP: &str = "rmcp's CPU ÷ own";
 const PEAK: &str = "peak memory above the start ÷ payload under way";
 
+const INSTRUCTIONS: &str = "instructions ÷ limit's";
+const ALLOCATIONS: &str = "allocations";
+
 /// Bytes under way at once in the two cases with big payloads.
 const ARGUMENTS_UNDER_WAY: f64 = 32.0 * 100_000.0;
 const RESULTS_UNDER_WAY: f64 = 8.0 * 1_000_000.0;
@@ -122,6 +125,46 @@ fn goals() -> impl Iterator<Item = Goal> {
             bytes_each,
             Bound::AtMost(16_384.0),
         ),
+        goal(
+            "counted-modern",
+            INSTRUCTIONS,
+            instructions_to_limit,
+            Bound::AtMost(1.15),
+        ),
+        goal(
+            "counted-modern",
+            ALLOCATIONS,
+            allocations,
+            Bound::AtMost(22.0),
+        ),
+        goal(
+            "counted-legacy",
+            INSTRUCTIONS,
+            instructions_to_limit,
+            Bound::AtMost(1.15),
+        ),
+        goal(
+            "counted-legacy",
+            ALLOCATIONS,
+            allocations,
+            Bound::AtMost(22.0),
+        ),
+        goal(
+            "counted-in-process",
+            ALLOCATIONS,
+            allocations,
+            Bound::AtMost(15.0),
+        ),
+        goal(
+            "counted-in-process",
+            "instructions with 1,000 tools ÷ with 1 tool",
+            |case| {
+                case.ratio((Toolwire, Some(1_000)), (Toolwire, Some(1)), |sample| {
+                    sample.instructions
+                })
+            },
+            Bound::AtMost(1.03),
+        ),
         goal("client-c1", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
         goal("client-c1", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(5.0)),
         goal("client-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
@@ -165,6 +208,16 @@ fn cpu_of_limit(case: &CaseReport) -> Option<f64> {
 
 fn cpu_of_rmcp(case: &CaseReport) -> Option<f64> {
     case.ratio((Rmcp, None), (Toolwire, None), cpu)
+}
+
+fn instructions_to_limit(case: &CaseReport) -> Option<f64> {
+    case.ratio((Toolwire, None), (Limit, None), |sample| {
+        sample.instructions
+    })
+}
+
+fn allocations(case: &CaseReport) -> Option<f64> {
+    toolwire(case)?.median.allocations
 }
 
 fn bytes_each(case: &CaseReport) -> Option<f64> {

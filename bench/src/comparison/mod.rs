@@ -7,6 +7,7 @@
 mod case;
 mod client;
 mod contestant;
+mod counted;
 mod goals;
 mod http;
 mod idle;
@@ -18,9 +19,9 @@ mod table;
 use std::io;
 use std::path::PathBuf;
 
-use self::case::{Amounts, CASES, Case, Work};
+use self::case::{Amounts, CASES, Case, CountedPath, HttpWork, Work};
 pub use self::contestant::{Contestant, Lineup};
-pub use self::report::{Absence, CaseReport, Report, Row};
+pub use self::report::{Absence, CaseReport, NotRun, Report, Row};
 pub use self::sample::Sample;
 use crate::cores::Cores;
 use crate::load::Plan;
@@ -29,8 +30,8 @@ use crate::process::ServerProcess;
 /// Rounds of contestants that are slow; their figures are far from all others.
 const SLOW_ROUNDS: usize = 2;
 
-/// Rounds of what is told by memory, which varies little.
-const IDLE_ROUNDS: usize = 1;
+/// Rounds of what is told by memory or counted, which varies little.
+const STEADY_ROUNDS: usize = 1;
 
 /// For how many seconds a client calls in a turn.
 const CLIENT_SECONDS: u32 = 1;
@@ -81,8 +82,14 @@ pub fn case_names() -> impl Iterator<Item = &'static str> {
 pub async fn run(lineup: &Lineup, options: &Options, tell: impl Fn(&str)) -> io::Result<Report> {
     let cores = Cores::two();
     let mut cases = Vec::new();
+    let mut not_run = Vec::new();
     for case in CASES.iter().filter(|case| options.has(case)) {
         tell(case.about);
+        if let Some(reason) = case.obstacle() {
+            let case = case.name;
+            not_run.push(NotRun { case, reason });
+            continue;
+        }
         let contest = Contest {
             lineup,
             options,
@@ -91,14 +98,14 @@ pub async fn run(lineup: &Lineup, options: &Options, tell: impl Fn(&str)) -> io:
         };
         cases.push(contest.hold().await?);
     }
-    if cases.is_empty() {
+    if cases.is_empty() && not_run.is_empty() {
         let names: Vec<&str> = case_names().collect();
         return Err(io::Error::other(format!(
             "no such case; there are {}",
             names.join(", ")
         )));
     }
-    Ok(Report::new(options.rounds, lineup.absent(), cases))
+    Ok(Report::new(options.rounds, lineup.absent(), not_run, cases))
 }
 
 /// One case and everybody in it.
@@ -147,15 +154,20 @@ impl Contest<'_> {
 
     fn rounds(&self) -> usize {
         match self.case.work {
-            Work::Sessions(_) | Work::Streams(_) => self.options.rounds.min(IDLE_ROUNDS),
+            Work::Sessions(_) | Work::Streams(_) | Work::Counted(..) => {
+                self.options.rounds.min(STEADY_ROUNDS)
+            }
             _ => self.options.rounds,
         }
     }
 
     fn places(&self) -> Vec<(Contestant, Option<usize>)> {
         let tools: Vec<Option<usize>> = match &self.case.work {
-            Work::Http(work) if work.tools.len() > 1 => {
-                work.tools.iter().copied().map(Some).collect()
+            Work::Http(HttpWork { tools, .. })
+            | Work::Counted(CountedPath::InProcess(tools), _)
+                if tools.len() > 1 =>
+            {
+                tools.iter().copied().map(Some).collect()
             }
             _ => vec![None],
         };
@@ -220,6 +232,10 @@ impl Contest<'_> {
             Work::StdioFirstAnswer => stdio::first_answer(stdio()?, self.cores),
             Work::Sessions(sessions) => idle::sessions(server()?, amount(sessions)).await,
             Work::Streams(streams) => idle::streams(server()?, amount(streams)).await,
+            Work::Counted(path, calls) => {
+                let counting = counted::counting(amount(calls)).on(self.cores);
+                counted::turn(self.lineup, contestant, path, entrant.row.tools, counting).await
+            }
             Work::Client { at_once } => {
                 let url = target.ok_or_else(does_not_take_part)?.url();
                 let seconds = CLIENT_SECONDS;
@@ -235,12 +251,7 @@ impl Contest<'_> {
             let most = streams.of(Contestant::Limit, self.options.share);
             crate::allow_open_files(most as u64 + 100)?;
         }
-        if let Some(cores) = self.cores {
-            cores.stay_with_the_server();
-        }
-        let started = ServerProcess::start_command(command).await;
-        self.stay_with_the_load();
-        started
+        ServerProcess::start_on(command, self.cores).await
     }
 
     /// The server that all clients call.

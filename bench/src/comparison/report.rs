@@ -17,6 +17,8 @@ pub struct Report {
     pub rounds: usize,
     /// Who is missing altogether.
     pub absent: Vec<Absence>,
+    /// Cases that were asked for and could not be run, and why.
+    pub not_run: Vec<NotRun>,
     /// One for each case that was run.
     pub cases: Vec<CaseReport>,
 }
@@ -29,6 +31,16 @@ pub struct Absence {
     pub contestant: Contestant,
     /// Why.
     pub reason: String,
+}
+
+/// A case that could not be run, and why.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct NotRun {
+    /// What it is called.
+    pub case: &'static str,
+    /// Why.
+    pub reason: &'static str,
 }
 
 /// One case.
@@ -139,6 +151,8 @@ fn medians(samples: &[Sample]) -> Sample {
         growth_bytes: of(|sample| sample.growth_bytes),
         bytes_each: of(|sample| sample.bytes_each),
         first_answer_ms: of(|sample| sample.first_answer_ms),
+        instructions: of(|sample| sample.instructions),
+        allocations: of(|sample| sample.allocations),
     }
 }
 
@@ -146,6 +160,7 @@ impl Report {
     pub(crate) fn new(
         rounds: usize,
         absent: &[(Contestant, String)],
+        not_run: Vec<NotRun>,
         cases: Vec<CaseReport>,
     ) -> Self {
         let absent = absent.iter().map(|(contestant, reason)| Absence {
@@ -155,6 +170,7 @@ impl Report {
         Self {
             rounds,
             absent: absent.collect(),
+            not_run,
             cases,
         }
     }

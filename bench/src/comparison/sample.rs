@@ -22,6 +22,10 @@ pub struct Sample {
     pub bytes_each: Option<f64>,
     /// From the start of the process to its first answer, in milliseconds.
     pub first_answer_ms: Option<f64>,
+    /// Instructions in user space for each request.
+    pub instructions: Option<f64>,
+    /// Allocations for each request.
+    pub allocations: Option<f64>,
 }
 
 /// One of the figures of a sample.

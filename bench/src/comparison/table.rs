@@ -1,12 +1,12 @@
 //! A report as Markdown that also reads well as it is.
 
-use super::report::{CaseReport, Report, Row};
+use super::report::{CaseReport, NotRun, Report, Row};
 
 /// A column: its title, and what stands in it.
 type Column = (&'static str, fn(&Row) -> Option<String>);
 
 /// Columns in which a case has no figure are left out.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 12] = [
     ("calls/s", |row| {
         row.median.per_second.map(|value| thousands(value, 0))
     }),
@@ -29,6 +29,12 @@ const COLUMNS: [Column; 10] = [
     ("first answer ms", |row| {
         row.median.first_answer_ms.map(|value| thousands(value, 1))
     }),
+    ("instructions", |row| {
+        row.median.instructions.map(|value| thousands(value, 0))
+    }),
+    ("allocations", |row| {
+        row.median.allocations.map(|value| thousands(value, 1))
+    }),
     ("speed ÷ limit", |row| row.speed_of_limit.map(ratio)),
     ("limit's CPU ÷ own", |row| row.cpu_of_limit.map(ratio)),
     ("rmcp's CPU ÷ own", |row| row.cpu_of_rmcp.map(ratio)),
@@ -39,6 +45,9 @@ pub(crate) fn of_report(report: &Report) -> String {
     for absence in &report.absent {
         let name = absence.contestant.name();
         text.push_str(&format!("{name} is absent: {}\n\n", absence.reason));
+    }
+    for NotRun { case, reason } in &report.not_run {
+        text.push_str(&format!("{case} was not run: {reason}\n\n"));
     }
     for case in &report.cases {
         text.push_str(&format!("### {}: {}\n\n", case.name, case.about));

@@ -1,9 +1,11 @@
-//! The load on a server over HTTP: a fixed number of the same request on connections that stay open.
+//! The load on a server over HTTP: a fixed number of the same request on connections that stay open. [`stdio`] has that
+//! over stdio.
 //!
 //! It runs in a process of its own (`load-generator`), on one thread, with requests that were built before. The first answer
 //! of every connection is read in full; of all others the status and what must not be missing are looked at.
 
 mod connection;
+pub(crate) mod stdio;
 mod workload;
 
 use std::io;

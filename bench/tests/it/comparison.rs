@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolwire_bench::ServerProcess;
 use toolwire_bench::comparison::{self, Contestant, Lineup, Options, Report};
+use toolwire_bench::counting;
 use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
 
 fn generator() -> PathBuf {
@@ -32,7 +33,8 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
     let report = run(
         &ours(),
         &[
-            "modern", "legacy", "argument", "result", "list", "tools", "progress", "stdio", "idle",
+            "modern-c", "legacy-c", "argument", "result", "list", "tools", "progress", "stdio-",
+            "idle",
         ],
     )
     .await;
@@ -51,6 +53,29 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
         table.contains("| stdio-first-answer | time ÷ limit's"),
         "{table}"
     );
+}
+
+/// Where valgrind is missing, the report must say so instead of showing nothing.
+#[tokio::test]
+async fn calls_are_counted_where_something_can_count_them() {
+    let report = run(&ours(), &["counted-modern", "counted-in-process"]).await;
+    assert_eq!(report.failures(), Vec::<String>::new());
+    if !counting::is_available() {
+        let table = report.to_table();
+        assert!(table.contains("counted-modern was not run: "), "{table}");
+        assert!(
+            table.contains("counted-in-process was not run: "),
+            "{table}"
+        );
+        return;
+    }
+    let rows = report.cases.iter().map(|case| case.rows.len());
+    assert_eq!(rows.collect::<Vec<_>>(), [2, 4]);
+    for row in report.cases.iter().flat_map(|case| &case.rows) {
+        let counted = (row.median.instructions, row.median.allocations);
+        assert!(counted.0.is_some_and(|count| count > 1_000.0), "{row:?}");
+        assert!(counted.1.is_some_and(|count| count >= 1.0), "{row:?}");
+    }
 }
 
 #[tokio::test]

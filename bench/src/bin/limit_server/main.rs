@@ -1,5 +1,6 @@
 //! What bare hyper and serde_json can do: parses a request into borrowed structs, checks the modern headers, and answers with a
 //! typed result. `limit-server http PORT [N]` or `limit-server stdio`; the tools are those of `bench-server`.
+//! `limit-server in-process CALLS` answers the message of its standard input so many times.
 //!
 //! It is a yardstick, not a server: what the load does not send is refused, and nothing is checked that the load gets right.
 
@@ -16,15 +17,20 @@ const FEWEST_TOOLS: usize = 3;
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize| arguments.get(at).and_then(|number| number.parse().ok());
+    let number = |at: usize| {
+        arguments
+            .get(at)
+            .and_then(|number| number.parse::<usize>().ok())
+    };
     match (arguments.first().map(String::as_str), number(1)) {
         (Some("http"), Some(port)) => {
-            let tools = number(2).map_or(FEWEST_TOOLS, usize::from);
-            http::serve(port, tools).await
+            let port = u16::try_from(port).map_err(std::io::Error::other)?;
+            http::serve(port, number(2).unwrap_or(FEWEST_TOOLS)).await
         }
         (Some("stdio"), _) => stdio::serve().await,
+        (Some("in-process"), Some(calls)) => stdio::answer_again_and_again(calls),
         _ => Err(std::io::Error::other(
-            "usage: limit-server http PORT [N] | limit-server stdio",
+            "usage: limit-server http PORT [N] | limit-server stdio | limit-server in-process CALLS",
         )),
     }
 }

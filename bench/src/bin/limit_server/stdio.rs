@@ -1,5 +1,7 @@
 //! The bare loop: a line is read, parsed and answered; ready answers share a write.
 
+use std::hint::black_box;
+
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 
 use crate::message::{Call, Message, initialized, text_result};
@@ -21,6 +23,16 @@ pub(crate) async fn serve() -> std::io::Result<()> {
         }
     }
     output.flush().await
+}
+
+/// Without any transport: the message of the standard input, so many times.
+pub(crate) fn answer_again_and_again(times: usize) -> std::io::Result<()> {
+    let message = std::io::read_to_string(std::io::stdin())?;
+    for _ in 0..times {
+        let answer = answer(message.as_bytes());
+        black_box(answer.ok_or_else(|| std::io::Error::other("there is no answer"))?);
+    }
+    Ok(())
 }
 
 fn answer(line: &[u8]) -> Option<Vec<u8>> {

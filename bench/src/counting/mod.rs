@@ -1,0 +1,132 @@
+//! What a call costs a program, counted instead of timed: instructions in user space and allocations.
+//!
+//! The program runs twice under valgrind, with few calls and with many; what the second run takes more is what the calls
+//! took. The clock and whoever else uses the machine do not matter.
+
+mod callgrind;
+
+use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
+
+pub use self::callgrind::is_available;
+use self::callgrind::{Callgrind, Total};
+use crate::cores::Cores;
+use crate::load::stdio::StdioServer;
+use crate::load::{self, Plan, Workload};
+use crate::process::ServerProcess;
+
+/// What one call takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Count {
+    /// Instructions in user space.
+    pub instructions: f64,
+    /// How often memory was allocated, or allocated anew.
+    pub allocations: f64,
+}
+
+/// How it is counted.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting {
+    few: usize,
+    many: usize,
+    cores: Option<Cores>,
+}
+
+impl Counting {
+    /// Calls in the shorter and in the longer run.
+    #[must_use]
+    pub const fn new(few: usize, many: usize) -> Self {
+        Self {
+            few,
+            many,
+            cores: None,
+        }
+    }
+
+    /// With the program on the core of servers.
+    pub(crate) fn on(mut self, cores: Option<Cores>) -> Self {
+        self.cores = cores;
+        self
+    }
+
+    /// Calls over HTTP on one connection. The server prints its URL as its first line.
+    ///
+    /// # Errors
+    /// When it does not start, or does not answer as it must.
+    pub async fn over_http(&self, server: &Command, workload: Workload) -> io::Result<Count> {
+        let few = self.http_run(server, workload, self.few).await?;
+        let many = self.http_run(server, workload, self.many).await?;
+        Ok(self.difference(few, many))
+    }
+
+    async fn http_run(
+        &self,
+        server: &Command,
+        workload: Workload,
+        calls: usize,
+    ) -> io::Result<Total> {
+        let callgrind = Callgrind::new();
+        let command = callgrind.command(server);
+        let server = ServerProcess::start_on(command, self.cores).await?;
+        let plan = Plan::new(workload, calls);
+        let outcome = load::warm_up(server.url(), &plan).await?.measure().await;
+        if let Some(error) = outcome.first_error {
+            return Err(io::Error::other(error));
+        }
+        server.terminate().await?;
+        callgrind.total()
+    }
+
+    /// Calls over stdio, all at once.
+    ///
+    /// # Errors
+    /// When the server does not start, or does not answer as it must.
+    pub fn over_stdio(&self, server: &Command) -> io::Result<Count> {
+        let run = |calls| {
+            let callgrind = Callgrind::new();
+            let mut server = StdioServer::start(callgrind.command(server), self.cores)?;
+            server.call_all_at_once(calls)?;
+            server.end()?;
+            callgrind.total()
+        };
+        Ok(self.difference(run(self.few)?, run(self.many)?))
+    }
+
+    /// What a program does again and again with the message of its standard input, as often as it is told.
+    ///
+    /// # Errors
+    /// When it does not start, or fails.
+    pub fn repeated(&self, program: impl Fn(usize) -> Command, message: &str) -> io::Result<Count> {
+        let run = |times| {
+            let callgrind = Callgrind::new();
+            let mut command = callgrind.command(&program(times));
+            if let Some(cores) = self.cores {
+                cores.stay_with_the_server();
+            }
+            let child = command.stdin(Stdio::piped()).spawn();
+            if let Some(cores) = self.cores {
+                cores.stay_with_the_load();
+            }
+            let mut child = child?;
+            let stdin = child.stdin.take().expect("stdin is piped");
+            // Dropped at the end of the statement, so that the program sees the end of the message.
+            { stdin }.write_all(message.as_bytes())?;
+            let status = child.wait()?;
+            if !status.success() {
+                return Err(io::Error::other(format!("the program failed: {status}")));
+            }
+            callgrind.total()
+        };
+        Ok(self.difference(run(self.few)?, run(self.many)?))
+    }
+
+    fn difference(&self, few: Total, many: Total) -> Count {
+        let calls = self.many.saturating_sub(self.few).max(1) as f64;
+        let each = |few: u64, many: u64| many.saturating_sub(few) as f64 / calls;
+        Count {
+            instructions: each(few.instructions, many.instructions),
+            allocations: each(few.allocations, many.allocations),
+        }
+    }
+}
