@@ -227,6 +227,17 @@ impl Http1 {
         }
     }
 
+    /// Passes over the rest of a body, as far as it has come; says whether that was all.
+    pub(super) fn pass_over(&mut self, framing: &mut Framing) -> bool {
+        loop {
+            match framing.next(&mut self.input) {
+                Ok(Piece::Data(_)) => {}
+                Ok(Piece::End) => return true,
+                Ok(Piece::More(_)) | Err(_) => return false,
+            }
+        }
+    }
+
     /// Whether nothing is left of the last exchange, and nothing has happened to the connection since. The waker is
     /// told when that changes.
     pub(in super::super) fn is_idle(&mut self, waker: &Waker) -> bool {
