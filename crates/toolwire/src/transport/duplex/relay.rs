@@ -62,6 +62,7 @@ impl Relay {
 
     /// Reads a connection to its end. Dropping the future ends it at once.
     pub(super) async fn run(self: Arc<Self>, reader: Reader) {
+        let _end = End(&self);
         let mut readers = JoinSet::new();
         readers.spawn(read(Arc::clone(&self), Box::new(reader)));
         loop {
@@ -212,5 +213,15 @@ impl Drop for Done<'_> {
     fn drop(&mut self) {
         self.0.lock().relieved -= 1;
         self.0.done.notify_one();
+    }
+}
+
+/// Nobody gets the connection any more, when it ends while a handler that holds its thread has its turn.
+struct End<'a>(&'a Relay);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let reader = self.0.lock().reader.take();
+        drop(reader);
     }
 }
