@@ -164,6 +164,23 @@ fn other_subscriber() -> Dispatch {
     Dispatch::new(Panicky::default())
 }
 
+/// Runs a test on two threads that log to the subscriber.
+fn with_panicky_threads<F: Future<Output = ()>>(test: impl FnOnce(Arc<Panicky>) -> F) {
+    let panicky = Arc::new(Panicky::default());
+    let _other = other_subscriber();
+    let dispatch = Dispatch::from(Arc::clone(&panicky) as Arc<dyn Subscriber + Send + Sync>);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .on_thread_start(move || {
+            // For as long as the thread lives.
+            std::mem::forget(tracing::dispatcher::set_default(&dispatch));
+        })
+        .build()
+        .unwrap()
+        .block_on(test(panicky));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_dropped_leaves_no_writer_waiting() {
     let stage = Stage::open();
@@ -196,4 +213,32 @@ async fn a_client_is_told_when_the_loop_panics() {
     let mut client = InProcess::connect(&Server::new("test", "1"));
     client.send(LOGGED).await.unwrap();
     assert_eq!(within(client.receive()).await, None);
+}
+
+#[test]
+fn a_panic_that_loses_the_connection_ends_it_although_somebody_holds_a_thread() {
+    with_panicky_threads(|_| async {
+        let stage = Stage::open();
+        let release = stage.release.clone();
+        stage.send(&[call(1, "blocks"), LOGGED.to_owned()]).await;
+        stage.expect_panic().await;
+        drop(release);
+    });
+}
+
+#[test]
+fn a_panic_of_one_who_was_relieved_costs_the_others_nothing_and_is_not_lost() {
+    with_panicky_threads(|panicky| async move {
+        let mut stage = Stage::open();
+        stage.send(&[call(1, "blocks"), call(2, "quick")]).await;
+        within(stage.started.recv()).await;
+        assert!(within(stage.out.next()).await.is_some());
+        panicky.after_a_handler.store(true, Ordering::SeqCst);
+        stage.release.send(()).unwrap();
+        stage.send(&[call(3, "quick")]).await;
+        assert!(within(stage.out.next()).await.is_some());
+        // Everybody counts as done, so that the end need not be waited for.
+        stage.input = mpsc::channel(1).0;
+        stage.expect_panic().await;
+    });
 }
