@@ -121,10 +121,10 @@ impl Endpoint {
         if let Some(live) = self.live.find(id) {
             live.end();
         }
-        self.live.give_up(id);
-        self.signal(id, SessionSignal::Ended).await?;
+        let told = self.signal(id, SessionSignal::Ended).await;
+        // Nobody can come back for it, whether the others were told or not.
         self.options.events.forget_session(principal, id).await?;
-        Ok(true)
+        told.map(|()| true)
     }
 
     /// Tells the other nodes, if there are any, what happened to a session.

@@ -82,7 +82,7 @@ impl LiveSessions {
     }
 
     /// Does not keep a session that is over.
-    pub(crate) fn give_up(&self, id: &str) {
+    fn give_up(&self, id: &str) {
         let mut known = self.lock();
         let at = known.kept.iter().position(|live| live.id == id);
         let given_up = at.and_then(|at| known.kept.remove(at));
@@ -144,11 +144,14 @@ impl LiveSession {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends everything that runs for the session here.
+    /// The session is over: ends everything that runs for it here.
     pub(crate) fn end(&self) {
         self.ended.cancel();
         self.state.cancel_all();
         self.caller.close();
+        if let Some(registry) = self.registry.upgrade() {
+            registry.give_up(&self.id);
+        }
     }
 
     /// The stream of that name, if it is known here, else a new control of it.
