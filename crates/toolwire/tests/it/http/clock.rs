@@ -121,6 +121,28 @@ async fn a_session_ends_with_its_record() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_finds_that_a_session_is_gone_ends_what_is_left_of_it() {
+    let sessions = Arc::new(MemorySessionStore::default());
+    let options =
+        HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
+    let mut stage = Stage::new();
+    let service = HttpService::new(stage.server.clone(), options);
+    let client = Direct::new(&service);
+    let session = client.open_session().await;
+    let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
+    // Nobody reads the answer, and nobody is told.
+    drop(client.send(in_session(&session, &wait)).await);
+    stage.expect(Happening::Started).await;
+    let deleted = sessions.delete(&session, &Principal::anonymous()).await;
+    assert!(deleted.unwrap());
+    stage.expect_nothing();
+    assert_eq!(client.ping(&session).await, 404);
+    stage.expect(Happening::Dropped).await;
+    tokio::task::yield_now().await;
+    assert_eq!(service.load().sessions, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_log_of_a_session_is_forgotten_although_the_others_cannot_be_told() {
     let events = Arc::new(MemoryEventLog::default());
     let options = HttpOptions::new()
