@@ -92,6 +92,8 @@ async fn what_a_batch_changes_the_other_node_knows() {
     assert_eq!(answers, json!([answer(1, json!({})), answer(2, json!({}))]));
     let mut events = at_b.listen().await;
     fleet.at_b.server.resource_updated("notes://a");
+    // Which comes next in any case.
+    fleet.at_b.server.tools_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/resources/updated"
