@@ -28,6 +28,7 @@ use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
 use crate::transport::http::{authorizer, cors, guard, message, public};
+use crate::transport::spare_memory;
 
 /// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
 ///
@@ -63,6 +64,7 @@ impl HttpService {
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
         server.snapshot().options.seal.announce();
+        spare_memory::keep_some();
         let endpoint = Arc::new(Endpoint::new(server, options));
         if Handle::try_current().is_ok() {
             endpoint.node.join(&endpoint);
