@@ -45,6 +45,8 @@ pub(super) fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> 
     if !path.starts_with('/') {
         return None;
     }
+    // At once: fields are many and short.
+    let head_text = HeadText::of(&bytes[..head_length])?;
     let (mut parts, ()) = Request::new(()).into_parts();
     let mut head = Head::EMPTY;
     let mut content_length = None;
@@ -52,7 +54,7 @@ pub(super) fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> 
         let (name, value) = (field.name.as_bytes(), field.value);
         if let Some(place) = head.count(name, value) {
             // What comes twice, or is no text, is strange.
-            let (HeaderLookup::Absent, Some(text)) = (&*place, text(value)) else {
+            let (HeaderLookup::Absent, Some(text)) = (&*place, head_text.value(value)) else {
                 return None;
             };
             *place = HeaderLookup::One(text);
@@ -97,12 +99,21 @@ fn repeats_argument(name: &[u8]) -> bool {
     prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX.as_bytes()))
 }
 
-/// A value in the characters that everybody reads alike: visible ones of ASCII, spaces and tabs.
-fn text(value: &[u8]) -> Option<&str> {
-    let is_text = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
-    std::str::from_utf8(value)
-        .ok()
-        .filter(|_| value.iter().all(is_text))
+/// A head that is text.
+struct HeadText<'b>(&'b str);
+
+impl<'b> HeadText<'b> {
+    fn of(head: &'b [u8]) -> Option<Self> {
+        std::str::from_utf8(head).ok().map(Self)
+    }
+
+    /// A value of this head, if it has only characters that everybody reads alike: visible ones of ASCII, spaces and tabs.
+    /// The others of ASCII are in no value that was parsed.
+    fn value(&self, value: &[u8]) -> Option<&'b str> {
+        let start = value.as_ptr().addr().wrapping_sub(self.0.as_ptr().addr());
+        let text = self.0.get(start..start.checked_add(value.len())?)?;
+        text.is_ascii().then_some(text)
+    }
 }
 
 /// A number without signs or spaces, which not all readers take to mean the same.
@@ -219,6 +230,8 @@ mod tests {
             "Content-Length: 0\r\nExpect: 100-continue",
             "Content-Length: 0\r\nX-Value: a\0b",
             "Content-Length: 0\r\nX-Value: a\rb",
+            "Content-Length: 0\r\nMcp-Name: a\u{1}b",
+            "Content-Length: 0\r\nMcp-Name: a\u{7F}b",
             "Content-Length: 0\r\n folded",
             "Content-Length: 0\r\nHost: b",
             "Content-Length: 0\r\nAccept: a/b\r\naccept: c/d",
