@@ -18,6 +18,7 @@ use crate::transport::chunk::Chunk;
 use crate::transport::duplex::Duplex;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
+use crate::transport::spare_memory;
 
 /// How much is read at once: little at first, because a process that has just started should answer soon, and most clients
 /// never send more.
@@ -111,6 +112,7 @@ impl Server {
 
     async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
         let _taken = Taken::take()?;
+        spare_memory::keep_some();
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
         let out = Arc::new(OutStream::of_lines(options.limits.outbox()));
