@@ -67,8 +67,10 @@ impl Stage {
             }
         });
         let quick = ServedTool::raw(tool("quick"), |_, _| async { "quick" });
-        let mut limits = Limits::default();
-        limits.drain = WAIT * 2;
+        let limits = Limits {
+            drain: WAIT * 2,
+            ..Limits::default()
+        };
         let out = Arc::new(OutStream::new(limits.outbox()));
         let (input, chunks) = mpsc::channel(4);
         let server = Server::new("test", "1").tool(blocks).tool(quick);

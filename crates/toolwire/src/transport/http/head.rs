@@ -170,7 +170,7 @@ mod tests {
                 let mut head = Head::EMPTY;
                 assert!(head.count(spelled.as_bytes(), b"").is_some(), "{spelled}");
             }
-            let other = known.replace(|character: char| character == 'o', "0");
+            let other = known.replace('o', "0");
             if other != known {
                 let mut head = Head::EMPTY;
                 assert!(head.count(other.as_bytes(), b"").is_none(), "{other}");

@@ -8,11 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 #[cfg(not(test))]
-type Socket = TcpStream;
+type Socket = tokio::net::TcpStream;
 #[cfg(test)]
 type Socket = failing_socket::FailingSocket;
 
@@ -33,7 +32,7 @@ enum Layer {
 }
 
 impl Wire {
-    pub(super) fn plain(stream: TcpStream) -> Self {
+    pub(super) fn plain(stream: impl Into<Socket>) -> Self {
         Self {
             layer: Layer::Plain(stream.into()),
             proxied: false,

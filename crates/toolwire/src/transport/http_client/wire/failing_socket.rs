@@ -24,7 +24,7 @@ pub(in super::super) fn is_still_to_fail() -> bool {
 }
 
 #[derive(Debug)]
-pub(super) struct FailingSocket(TcpStream);
+pub(in super::super) struct FailingSocket(TcpStream);
 
 impl From<TcpStream> for FailingSocket {
     fn from(stream: TcpStream) -> Self {

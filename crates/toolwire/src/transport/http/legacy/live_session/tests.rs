@@ -84,9 +84,11 @@ fn one_that_is_over_is_not_kept() {
     let running = enter(&sessions, "a", 1);
     enter(&sessions, "b", 1);
     let anonymous = Principal::anonymous();
-    let mut token = TokenInfo::default();
-    token.valid = true;
-    token.subject = Some("somebody else".to_owned());
+    let token = TokenInfo {
+        valid: true,
+        subject: Some("somebody else".to_owned()),
+        ..TokenInfo::default()
+    };
     sessions.end("b", &Principal::of(&token));
     assert!(sessions.find("b").is_some());
     for id in ["a", "b", "never seen"] {
