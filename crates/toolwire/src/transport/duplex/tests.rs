@@ -237,6 +237,13 @@ fn a_panic_of_one_who_was_relieved_costs_the_others_nothing_and_is_not_lost() {
         assert!(within(stage.out.next()).await.is_some());
         panicky.after_a_handler.store(true, Ordering::SeqCst);
         stage.release.send(()).unwrap();
+        // Otherwise the next call might be the one after which it panics.
+        let panicked = async {
+            while panicky.after_a_handler.load(Ordering::SeqCst) {
+                tokio::task::yield_now().await;
+            }
+        };
+        within(panicked).await;
         stage.send(&[call(3, "quick")]).await;
         assert!(within(stage.out.next()).await.is_some());
         // Everybody counts as done, so that the end need not be waited for.

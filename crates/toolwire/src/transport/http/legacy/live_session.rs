@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::{Caller, Cancellation, ConnectionState, Principal};
+use crate::engine::{Caller, Cancellation, ConnectionState, NameHashing, Principal};
 use crate::store::{SessionRecord, StoredSession};
 use crate::transport::http::legacy::push::{Push, PushReader};
 use crate::transport::http::legacy::stream_control::StreamControl;
@@ -48,7 +48,7 @@ pub(crate) struct LiveSessions {
 
 #[derive(Debug, Default)]
 struct Known {
-    by_id: HashMap<String, Weak<LiveSession>>,
+    by_id: HashMap<String, Weak<LiveSession>, NameHashing>,
     /// In the order in which they came, with the time at which they did.
     kept: VecDeque<(Instant, Arc<LiveSession>)>,
 }
