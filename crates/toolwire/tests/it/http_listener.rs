@@ -170,6 +170,8 @@ async fn a_client_that_does_not_finish_its_head_is_closed() {
         "",
         "P",
         "PRI * HTTP/2.0\r\n",
+        // As long as the preface of HTTP/2, and begins like it.
+        "PRINT / HTTP/1.1\r\nHost: a\r\nX-Slow: ",
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
     ] {
         let mut client = running.connect().await;

@@ -128,6 +128,9 @@ impl Setup {
             // Nothing was asked yet.
             _ = &mut leave => return,
         };
+        if let Ok(Spoken::Http2) = spoken {
+            stream.inner_mut().leave_to_http2();
+        }
         let stream = TokioIo::new(stream);
         let answered = Mutex::new(handover.answer);
         let respond = service_fn(move |request: Request<Incoming>| {

@@ -2,8 +2,8 @@
 //!
 //! The clock runs from the opening of a connection to its first request, and later from the first byte of each next one;
 //! between requests another clock runs. hyper's own timer cannot tell the two apart, and is made anew for each request;
-//! here one timer serves a connection all its life. On HTTP/2 only the preface is timed; what follows are frames, and
-//! hyper looks after those.
+//! here one timer serves a connection all its life. On HTTP/2 only the preface is timed: whoever has recognised it says so
+//! ([`HeadDeadline::leave_to_http2`]). What follows are frames, and hyper looks after those.
 
 use std::io;
 use std::pin::Pin;
@@ -14,12 +14,6 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
-
-/// How an HTTP/2 connection begins; no method of HTTP/1.1 begins like it.
-const HTTP2: &[u8] = b"PRI";
-
-/// As many bytes as the whole HTTP/2 preface has.
-const PREFACE: usize = 24;
 
 /// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
 /// answers.
@@ -61,9 +55,8 @@ pub(super) struct HeadDeadline<S> {
     stream: S,
     patience: Patience,
     requests: Arc<Requests>,
-    /// The first bytes of the connection, until the version is known.
-    opening: [u8; HTTP2.len()],
-    received: usize,
+    /// Nothing is timed any more.
+    is_http2: bool,
     awaited: Option<Awaited>,
     rest: Option<Rest>,
     /// Made when somebody really has to wait, and then kept. It may be set too early, and is set again when it fires.
@@ -107,8 +100,7 @@ impl<S> HeadDeadline<S> {
             stream,
             patience,
             requests,
-            opening: [0; HTTP2.len()],
-            received: 0,
+            is_http2: false,
             awaited: Some(Awaited {
                 deadline: Instant::now() + patience.head,
                 after: 0,
@@ -118,17 +110,14 @@ impl<S> HeadDeadline<S> {
         }
     }
 
+    /// The whole preface of HTTP/2 has come.
+    pub(super) fn leave_to_http2(&mut self) {
+        self.is_http2 = true;
+        self.awaited = None;
+    }
+
     fn on_bytes(&mut self, bytes: &[u8]) {
-        if self.received < HTTP2.len() {
-            let rest = &mut self.opening[self.received..];
-            let taken = rest.len().min(bytes.len());
-            rest[..taken].copy_from_slice(&bytes[..taken]);
-        }
-        self.received = self.received.saturating_add(bytes.len());
-        if self.opening == HTTP2 {
-            if self.received >= PREFACE {
-                self.awaited = None;
-            }
+        if self.is_http2 {
             return;
         }
         self.forget_what_came();
@@ -151,7 +140,7 @@ impl<S> HeadDeadline<S> {
         self.forget_what_came();
         let (deadline, late) = match self.awaited {
             Some(awaited) => (awaited.deadline, Late::Head),
-            None if self.requests.is_resting() && self.opening != HTTP2 => {
+            None if self.requests.is_resting() && !self.is_http2 => {
                 (self.rest_deadline(), Late::NextRequest)
             }
             None => return Poll::Pending,
@@ -292,6 +281,8 @@ mod tests {
             "P",
             "POST /mcp HTTP/1.1\r\nHo",
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r",
+            // Only whoever compares all of it can tell.
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         ] {
             let (mut stream, _requests, mut far) = pair();
             says(&mut far, &mut stream, said).await;
@@ -361,6 +352,8 @@ mod tests {
     async fn after_its_preface_http2_may_be_silent() {
         let (mut stream, _requests, mut far) = pair();
         says(&mut far, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        stream.leave_to_http2();
+        says(&mut far, &mut stream, "frames").await;
         assert_eq!(given_up_after(stream).await, None);
     }
 }
