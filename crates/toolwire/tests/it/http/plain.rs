@@ -186,6 +186,41 @@ async fn shutting_down_lets_a_plain_request_end_and_says_so() {
 }
 
 #[tokio::test]
+async fn shutting_down_lets_an_answer_end_that_becomes_a_stream() {
+    // What is ready together was once chosen from by chance.
+    for _ in 0..10 {
+        let mut stage = Stage::new();
+        let endpoint = Endpoint::serve(&stage.server).await;
+        let mut wire = endpoint.connect().await;
+        let wait = Request::modern(&with_token(1, "wait", "t"));
+        wire.send(wait.bytes()).await;
+        stage.expect(Happening::Started).await;
+        stage.server.shut_down();
+        endpoint.expect_no_more_connections().await;
+        stage.step();
+        let head = wire.head().await;
+        assert!(head.is_event_stream(), "{head:?}");
+        stage.step();
+        stage.expect(Happening::Finished).await;
+        let streamed = wire.rest_of(head).await;
+        assert_eq!(streamed.text().matches("notifications/progress").count(), 2);
+        assert!(streamed.text().contains("\"result\""));
+        wire.expect_close().await;
+    }
+}
+
+#[tokio::test]
+async fn only_the_first_bytes_of_a_connection_choose_http_2() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    wire.send(Request::modern(&count_call(1)).bytes()).await;
+    assert_eq!(wire.answer().await.status(), 200);
+    wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    wire.expect_close().await;
+}
+
+#[tokio::test]
 async fn shutting_down_closes_a_connection_that_rests() {
     let mut limits = HttpLimits::default();
     limits.drain = Duration::from_secs(3600);

@@ -123,10 +123,15 @@ impl Setup {
             Err(error) => return tracing::debug!(%error, "a connection ended early"),
         };
         let mut stream = Prefaced::new(stream, handover.unread);
-        let spoken = tokio::select! {
-            spoken = stream.spoken() => spoken,
-            // Nothing was asked yet.
-            _ = &mut leave => return,
+        // Only the first bytes of a connection choose; and who has asked something already is answered.
+        let spoken = match requests.has_begun() {
+            true => Ok(Spoken::Http1),
+            false => tokio::select! {
+                biased;
+                spoken = stream.spoken() => spoken,
+                // Nothing was asked yet.
+                _ = &mut leave => return,
+            },
         };
         if let Ok(Spoken::Http2) = spoken {
             stream.inner_mut().leave_to_http2();
@@ -188,12 +193,15 @@ fn responding(
 }
 
 /// Runs a connection to its end; told to leave, it is stopped and finishes what it has begun.
+///
+/// What is there when it starts counts as begun: hyper closes a connection at once that is stopped before it could look.
 async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     stop: impl FnOnce(Pin<&mut C>),
     leave: oneshot::Receiver<()>,
 ) -> C::Output {
     tokio::select! {
+        biased;
         outcome = connection.as_mut() => outcome,
         _ = leave => {
             stop(connection.as_mut());
@@ -234,3 +242,6 @@ fn http1(limits: &HttpLimits) -> http1::Builder {
     }
     http1
 }
+
+#[cfg(test)]
+mod tests;

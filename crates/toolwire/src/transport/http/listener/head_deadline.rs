@@ -34,6 +34,10 @@ impl Requests {
         self.begun.load(Ordering::Acquire)
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun() > 0
+    }
+
     pub(super) fn is_resting(&self) -> bool {
         self.begun() == self.ended.load(Ordering::Acquire)
     }
