@@ -97,7 +97,7 @@ pub(crate) async fn status(client: &mut TcpStream) -> u16 {
 }
 
 /// Waits until the server closes the connection, however it does.
-async fn closed(mut client: TcpStream) -> Vec<u8> {
+pub(crate) async fn closed(mut client: TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let _ = within(client.read_to_end(&mut rest)).await;
     rest

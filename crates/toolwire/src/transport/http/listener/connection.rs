@@ -95,10 +95,16 @@ impl Setup {
         acceptor: &tokio_rustls::TlsAcceptor,
         socket: StallGuard<TcpStream>,
         service: HttpService,
-        leave: oneshot::Receiver<()>,
+        mut leave: oneshot::Receiver<()>,
     ) {
         let handshake = tokio::time::timeout(self.header_deadline, acceptor.accept(socket));
-        match handshake.await {
+        let shaken = tokio::select! {
+            biased;
+            shaken = handshake => shaken,
+            // Nothing was asked yet.
+            _ = &mut leave => return,
+        };
+        match shaken {
             Ok(Ok(stream)) => self.speak(stream, service, leave).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
