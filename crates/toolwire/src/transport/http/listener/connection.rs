@@ -6,8 +6,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Request, Response};
-use hyper::body::Incoming;
+use http::Request;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
-use crate::transport::http::HttpBody;
+use crate::transport::http::answer::Answer;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::head_deadline::{
     HeadDeadline, Patience, RequestInProgress, Requests,
@@ -128,6 +128,9 @@ impl Setup {
             Ok(None) => return drop(stream.shutdown().await),
             Err(error) => return tracing::debug!(%error, "a connection ended early"),
         };
+        if handover.next_has_begun {
+            stream.next_has_begun();
+        }
         let mut stream = Prefaced::new(stream, handover.unread);
         // Only the first bytes of a connection choose; and who has asked something already is answered.
         let spoken = match requests.has_begun() {
@@ -145,14 +148,19 @@ impl Setup {
         let stream = TokioIo::new(stream);
         let answered = Mutex::new(handover.answer);
         let respond = service_fn(move |request: Request<Incoming>| {
-            let service = service.clone();
             let answered = answered
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
-            let request = request.map(RequestBody::Incoming);
-            let in_progress = requests.begin();
-            responding(service, request, answered, in_progress)
+            let body_is_open = !request.body().is_end_stream();
+            let request = request.map(|body| RequestBody::Incoming(body, Arc::clone(&requests)));
+            match answered {
+                Some(answer) => giving(answer, request),
+                None => {
+                    let in_progress = requests.begin_with_body(body_is_open);
+                    responding(service.clone(), request, in_progress)
+                }
+            }
         });
         let outcome = match spoken {
             Ok(Spoken::Http1) => {
@@ -182,17 +190,22 @@ impl Setup {
 
 /// hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins. Its type is
 /// forgotten, so that hyper is not compiled anew for all that an answer holds.
+type Responding = BoxFuture<'static, Result<Answer, Infallible>>;
+
+/// Answers a request that was served before hyper had it.
+fn giving(answer: Answer, request: Request<RequestBody>) -> Responding {
+    Box::pin(async move {
+        request.into_body().skip().await;
+        Ok(answer)
+    })
+}
+
 fn responding(
     service: HttpService,
     request: Request<RequestBody>,
-    answered: Option<Response<HttpBody>>,
     in_progress: RequestInProgress,
-) -> BoxFuture<'static, Result<Response<HttpBody>, Infallible>> {
+) -> Responding {
     Box::pin(async move {
-        if let Some(answer) = answered {
-            request.into_body().skip().await;
-            return Ok(answer);
-        }
         let answer = service.respond(request).await;
         Ok(answer.map(|body| body.during(in_progress)))
     })
