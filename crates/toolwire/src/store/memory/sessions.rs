@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::Principal;
-use crate::store::memory::after;
+use crate::engine::after;
 use crate::store::{SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession};
 
 /// How much a [`MemorySessionStore`] holds.

@@ -16,6 +16,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::engine::after;
+
 /// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
 /// answers.
 #[derive(Debug, Default)]
@@ -122,7 +124,7 @@ impl<S> HeadDeadline<S> {
             requests,
             is_http2: false,
             awaited: Some(Awaited {
-                deadline: Instant::now() + patience.head,
+                deadline: after(Instant::now(), patience.head),
                 after: 0,
             }),
             ahead: None,
@@ -159,7 +161,7 @@ impl<S> HeadDeadline<S> {
 
     fn await_head(&mut self) -> Awaited {
         *self.awaited.insert(Awaited {
-            deadline: Instant::now() + self.patience.head,
+            deadline: after(Instant::now(), self.patience.head),
             after: self.requests.begun(),
         })
     }
@@ -199,12 +201,12 @@ impl<S> HeadDeadline<S> {
 
     /// Until when the pause that is now may last.
     fn rest_deadline(&mut self) -> Instant {
-        let after = self.requests.begun();
+        let begun = self.requests.begun();
         let rest = match self.rest {
-            Some(rest) if rest.after == after => rest,
+            Some(rest) if rest.after == begun => rest,
             _ => Rest {
-                deadline: Instant::now() + self.patience.rest,
-                after,
+                deadline: after(Instant::now(), self.patience.rest),
+                after: begun,
             },
         };
         self.rest = Some(rest);
