@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -21,6 +20,7 @@ use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
 use crate::client::link::{Answer, OutgoingRequest};
 use crate::client::session::Session;
+use crate::engine::after;
 use crate::error::Error;
 
 #[expect(
@@ -282,12 +282,6 @@ async fn sign_of_life(alive: Option<&Notify>) {
         Some(alive) => Box::pin(alive.notified()).await,
         None => std::future::pending().await,
     }
-}
-
-/// A moment that may be too far away to be written down.
-fn after(start: Instant, duration: Duration) -> Instant {
-    const FAR_AWAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    start + duration.min(FAR_AWAY)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(crate) use caller::Caller;
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
-pub(crate) use clock::since_epoch;
+pub(crate) use clock::{after, since_epoch};
 pub use connection::ConnectionState;
 pub(crate) use connection::MessageSize;
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};

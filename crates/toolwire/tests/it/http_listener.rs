@@ -97,7 +97,7 @@ pub(crate) async fn status(client: &mut TcpStream) -> u16 {
 }
 
 /// Waits until the server closes the connection, however it does.
-async fn closed(mut client: TcpStream) -> Vec<u8> {
+pub(crate) async fn closed(mut client: TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let _ = within(client.read_to_end(&mut rest)).await;
     rest
@@ -170,6 +170,8 @@ async fn a_client_that_does_not_finish_its_head_is_closed() {
         "",
         "P",
         "PRI * HTTP/2.0\r\n",
+        // As long as the preface of HTTP/2, and begins like it.
+        "PRINT / HTTP/1.1\r\nHost: a\r\nX-Slow: ",
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
     ] {
         let mut client = running.connect().await;

@@ -1,6 +1,7 @@
 //! HTTPS.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::Empty;
 use hyper::Request;
@@ -13,9 +14,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use toolwire::transport::http::{HttpOptions, tls};
+use toolwire::transport::http::{HttpLimits, HttpOptions, tls};
 
-use crate::http_listener::Running;
+use crate::http_listener::{Running, closed};
 use crate::peer::within;
 
 /// A certificate for this machine and its key, as files of the usual kind.
@@ -33,11 +34,17 @@ impl Identity {
     }
 
     async fn serve(&self) -> Running {
+        self.serve_with(|_| {}).await
+    }
+
+    async fn serve_with(&self, change: impl FnOnce(&mut HttpLimits)) -> Running {
         let chain = self.certificate.pem();
         let key = self.key.serialize_pem();
         let config =
             tls::config_from_pem(chain.as_bytes(), key.as_bytes()).expect("they belong together");
-        Running::start(HttpOptions::new().with_tls(config)).await
+        let mut limits = HttpLimits::default();
+        change(&mut limits);
+        Running::start(HttpOptions::new().with_limits(limits).with_tls(config)).await
     }
 
     /// Connects and offers these protocols.
@@ -121,6 +128,45 @@ async fn plain_http_costs_only_its_own_connection() {
     let mut stream = identity.connect(&running, &[]).await;
     answers_http_1(&mut stream, &running).await;
     running.end().await;
+}
+
+/// How a handshake may begin and then not go on: not at all, or with the head of a record.
+const BEGINNINGS: [&[u8]; 2] = [b"", &[22, 3, 1, 2, 0]];
+
+#[tokio::test]
+async fn a_client_that_does_not_finish_its_handshake_is_closed() {
+    let identity = Identity::new();
+    let running = identity
+        .serve_with(|limits| limits.header_deadline = Duration::from_millis(100))
+        .await;
+    for beginning in BEGINNINGS {
+        let mut client = running.connect().await;
+        client.write_all(beginning).await.unwrap();
+        assert_eq!(closed(client).await, b"", "{beginning:?}");
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn shutting_down_does_not_wait_for_handshakes() {
+    let identity = Identity::new();
+    let hour = Duration::from_secs(3600);
+    let running = identity
+        .serve_with(|limits| (limits.header_deadline, limits.drain) = (hour, hour))
+        .await;
+    let mut clients = Vec::new();
+    for beginning in BEGINNINGS {
+        let mut client = running.connect().await;
+        client.write_all(beginning).await.unwrap();
+        clients.push(client);
+    }
+    // It was accepted after the others, so those have been, too.
+    let mut stream = identity.connect(&running, &[]).await;
+    answers_http_1(&mut stream, &running).await;
+    running.end().await;
+    for client in clients {
+        closed(client).await;
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::memory::after;
+use crate::engine::after;
 use crate::store::{NonceStore, StoreError, StoreFuture};
 
 /// Remembers used request states in the memory of this process.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::memory::after;
+use crate::engine::after;
 use crate::store::{ProxyRecord, ProxyStore, StoreFuture};
 
 type Key = [u8; 32];

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::{NameHashing, Principal};
-use crate::store::memory::after;
+use crate::engine::{NameHashing, Principal, after};
 use crate::store::{SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession};
 
 /// How much a [`MemorySessionStore`] holds.

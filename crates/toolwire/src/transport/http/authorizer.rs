@@ -44,6 +44,10 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     }
 
     /// Answers a request at a [`public_route`](Self::public_route), which has passed the guards of the endpoint.
+    ///
+    /// How the answer is sent is not its business: fields about the connection and the length of the body, and `Date`,
+    /// are replaced by true ones; only the wish for `Connection: close` is heard. 204, 205 and 304 have no body, and a
+    /// status below 200 is a 500.
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         drop(request);
         let mut answer = Response::new(Bytes::new());
@@ -127,7 +131,11 @@ impl AuthorizationRefusal {
         let error = ErrorObject::invalid_request(self.reason);
         let mut answer = match self.status {
             StatusCode::SERVICE_UNAVAILABLE => answer::overloaded(id, error),
-            status => answer::error(status, id, error),
+            status if status.is_client_error() || status.is_server_error() => {
+                answer::error(status, id, error)
+            }
+            // Anything else would not turn the request away.
+            _ => answer::error(StatusCode::INTERNAL_SERVER_ERROR, id, error),
         };
         for challenge in self.challenges {
             answer.headers_mut().append(WWW_AUTHENTICATE, challenge);

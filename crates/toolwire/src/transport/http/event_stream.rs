@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, Sleep};
 use toolwire_proto::sse;
 
+use crate::engine::after;
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::slots::StreamSlot;
 use crate::transport::http::stalls::{Stalls, Watch};
@@ -89,14 +90,14 @@ impl KeepAlive {
     }
 
     fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let due = self.last_sent + self.interval;
+        let due = after(self.last_sent, self.interval);
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
         while timer.as_mut().poll(cx).is_ready() {
-            let due = self.last_sent + self.interval;
+            let due = after(self.last_sent, self.interval);
             if due <= Instant::now() {
-                timer.as_mut().reset(Instant::now() + self.interval);
+                timer.as_mut().reset(after(Instant::now(), self.interval));
                 return Poll::Ready(());
             }
             timer.as_mut().reset(due);
@@ -133,10 +134,14 @@ mod tests {
     }
 
     fn stream(talks: bool) -> (EventStream, oneshot::Receiver<()>) {
+        stream_with(KEEP_ALIVE, talks)
+    }
+
+    fn stream_with(keep_alive: Duration, talks: bool) -> (EventStream, oneshot::Receiver<()>) {
         let (_dropped, dropped) = oneshot::channel();
         let source = Box::new(Source { talks, _dropped });
         let stalls = Stalls::new(PATIENCE);
-        let stream = EventStream::new(&stalls, KEEP_ALIVE, source, None);
+        let stream = EventStream::new(&stalls, keep_alive, source, None);
         (stream, dropped)
     }
 
@@ -168,6 +173,15 @@ mod tests {
             tokio::time::sleep(PATIENCE * 9 / 10).await;
         }
         assert!(next(&mut stream).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_may_never_be_broken() {
+        let (mut stream, _dropped) = stream_with(Duration::MAX, false);
+        assert_eq!(next(&mut stream).await.unwrap(), ": open\n\n");
+        let year = Duration::from_secs(365 * 24 * 60 * 60);
+        let silence = tokio::time::timeout(year, next(&mut stream));
+        silence.await.unwrap_err();
     }
 
     #[tokio::test(start_paused = true)]

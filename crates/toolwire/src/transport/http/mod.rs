@@ -11,6 +11,7 @@ mod cors;
 mod endpoint;
 mod event_source;
 mod event_stream;
+mod foreign_answer;
 mod guard;
 mod head;
 mod incoming;

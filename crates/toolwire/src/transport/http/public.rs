@@ -10,11 +10,10 @@ use toolwire_types::{ErrorObject, ResponseId};
 use crate::engine::CatchPanic;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::authorizer::PublicRoute;
-use crate::transport::http::body::HttpBody;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
 use crate::transport::http::service::refuse_unread;
-use crate::transport::http::{cors, incoming};
+use crate::transport::http::{cors, foreign_answer, incoming};
 
 /// What the path leads to, if it is the authorizer's.
 pub(super) fn route(endpoint: &Endpoint, parts: &Parts) -> Option<PublicRoute> {
@@ -77,7 +76,7 @@ where
     let request = Request::from_parts(parts.clone(), body);
     let serving = CatchPanic::new(async { authorizer.serve_public(request).await });
     match tokio::time::timeout(limits.authorization_deadline, serving).await {
-        Ok(Ok(answer)) => Ok(answer.map(HttpBody::full)),
+        Ok(Ok(answer)) => Ok(foreign_answer::adopt(answer)),
         Ok(Err(_)) => {
             tracing::error!("an authorizer panicked while it answered a request");
             let error = ErrorObject::internal("the request could not be answered");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::{HttpFailure, HttpStep};
+use crate::engine::after;
 
 /// The end of that time.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +16,10 @@ pub(super) struct Deadline {
 
 impl Deadline {
     pub(super) fn after(time: Duration) -> Self {
-        let now = Instant::now();
-        // A time beyond the end of the clock is as good as a year.
-        let at = now
-            .checked_add(time)
-            .unwrap_or(now + Duration::from_secs(365 * 24 * 60 * 60));
-        Self { at, after: time }
+        Self {
+            at: after(Instant::now(), time),
+            after: time,
+        }
     }
 
     /// Waits for one step, which `doing` names when it takes too long.

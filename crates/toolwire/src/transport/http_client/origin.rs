@@ -17,9 +17,7 @@ use super::connector::Connector;
 use super::http1::Http1;
 use super::place::Place;
 use super::{HttpFailure, HttpStep};
-
-/// A time after which nobody looks any more.
-const FAR_AWAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+use crate::engine::after;
 
 /// How long a connection waits, and how many of them do.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +183,7 @@ impl Origin {
         let oldest = idle.http1.first().map(|(_, since)| *since);
         let shared = idle.http2.as_ref().map(|(_, since)| *since);
         let since = oldest.into_iter().chain(shared).min()?;
-        Some(since + self.limits.time.min(FAR_AWAY))
+        Some(after(since, self.limits.time))
     }
 
     fn idle(&self) -> MutexGuard<'_, Idle> {

@@ -1,8 +1,13 @@
 //! Calls over HTTP, with each revision and the oldest transport.
 
+use std::time::Duration;
+
 use serde_json::json;
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{Client, ClientBuilder, ProtocolVersion, RequestContext, Server, tool};
+use toolwire::transport::http_client::HyperHttp;
+use toolwire::{
+    Client, ClientBuilder, ClientLimits, ProtocolVersion, RequestContext, Server, tool,
+};
 
 use crate::peer::within;
 
@@ -79,6 +84,30 @@ async fn every_revision_is_spoken_over_http() {
             }
         };
         assert_eq!(client.version(), version);
+        check(&client).await;
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn every_limit_may_be_never() {
+    let never = Duration::MAX;
+    let url = started(HttpOptions::new()).await;
+    let mut limits = ClientLimits::default();
+    limits.timeout = never;
+    limits.longest_timeout = never;
+    limits.connect_timeout = never;
+    limits.probe_timeout = never;
+    limits.exit_grace = never;
+    for version in ProtocolVersion::ALL {
+        let http = HyperHttp::new()
+            .with_connect_timeout(never)
+            .with_idle_time(never);
+        let connecting = ClientBuilder::new("test", "1")
+            .with_versions([version])
+            .with_limits(limits.clone())
+            .with_http_client(http);
+        let client = within(connecting.connect(&url)).await.unwrap();
         check(&client).await;
         client.close().await;
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpLoad, HttpOptions, HttpService};
 use toolwire::{Error, Server};
@@ -98,6 +99,12 @@ impl Endpoint {
             }
         };
         within(reached).await;
+    }
+
+    /// Waits until the server, which was shut down, has told its connections so.
+    pub(crate) async fn expect_no_more_connections(&self) {
+        let refused = async { while TcpStream::connect(self.address).await.is_ok() {} };
+        within(refused).await;
     }
 
     /// Shuts the server down and waits for its end.

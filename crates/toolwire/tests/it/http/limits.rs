@@ -37,6 +37,49 @@ fn expect_overloaded(answer: &Answer) {
 }
 
 #[tokio::test]
+async fn every_time_limit_may_be_never() {
+    let never = Duration::MAX;
+    let limits = limits(|limits| {
+        limits.header_deadline = never;
+        limits.idle_connection = never;
+        limits.body_deadline = never;
+        limits.authorization_deadline = never;
+        limits.write_stall = never;
+        limits.keep_alive = never;
+        limits.quiet_period = never;
+        limits.session_init = never;
+        limits.session_idle = never;
+        limits.drain = never;
+    });
+    let mut stage = Stage::new();
+    let options = HttpOptions::new().with_limits(limits).with_retry(never);
+    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    // Requests one after the other, with a rest between them.
+    let mut wire = endpoint.connect().await;
+    for id in [1, 2] {
+        wire.send(Request::modern(&count_call(id)).bytes()).await;
+        assert_eq!(wire.answer().await.message()["id"], id);
+    }
+    // A stream that is silent for a while.
+    wire.send(Request::modern(&with_token(3, "wait", "t")).bytes())
+        .await;
+    stage.expect(Happening::Started).await;
+    stage.step();
+    let head = wire.head().await;
+    assert!(head.is_event_stream());
+    stage.step();
+    assert!(wire.rest_of(head).await.text().contains("waited"));
+    // Something is pushed to a session.
+    let session = Session::open(&endpoint, "2025-06-18").await;
+    let mut events = session.listen().await;
+    stage.server.tools_changed();
+    let pushed = events.message().await;
+    assert_eq!(pushed["method"], "notifications/tools/list_changed");
+    drop((wire, events));
+    endpoint.end().await;
+}
+
+#[tokio::test]
 async fn one_request_too_many_is_asked_to_come_back() {
     let mut stage = Stage::new();
     let limits = limits(|limits| {

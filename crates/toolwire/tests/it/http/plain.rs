@@ -4,8 +4,14 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
-use toolwire::transport::http::{HttpLimits, HttpOptions};
+use toolwire::proto::auth::scopes::ScopeSet;
+use toolwire::transport::http::{
+    AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, PublicRoute,
+};
+use toolwire::{BoxFuture, TokenInfo};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
@@ -36,6 +42,7 @@ async fn waiting(stage: &mut Stage, endpoint: &Endpoint) -> Wire {
 async fn seen(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
     let head = wire.head_unless_closed().await?;
     let Answer { head, body } = wire.rest_of(head).await;
+    assert!(head.header("date").is_some() || head.status < 200);
     let mut headers = head.without("date");
     headers.sort();
     for (name, value) in &mut headers {
@@ -90,6 +97,119 @@ fn requests() -> Vec<Request> {
         good.clone().with_target("/mcp?query"),
         good.with_target("http://localhost/mcp"),
     ]
+}
+
+/// Answers whatever the body of a request asks for: lines of a head, an empty one, and a body.
+#[derive(Debug)]
+struct Parrot;
+
+impl Authorizer for Parrot {
+    fn authorize<'a>(
+        &'a self,
+        _: &'a http::request::Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
+        let refusal = AuthorizationRefusal::new(StatusCode::UNAUTHORIZED, "nobody");
+        Box::pin(std::future::ready(Err(refusal)))
+    }
+
+    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationRefusal {
+        AuthorizationRefusal::new(StatusCode::FORBIDDEN, "nobody")
+    }
+
+    fn document(&self, _: &str) -> Option<Bytes> {
+        None
+    }
+
+    fn public_route(&self, path: &str) -> Option<PublicRoute> {
+        (path == "/parrot").then(|| PublicRoute::post(1000))
+    }
+
+    fn serve_public(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        let asked = std::str::from_utf8(request.body()).unwrap();
+        let (head, body) = asked.split_once("\n\n").unwrap();
+        let mut answer = Response::new(Bytes::copy_from_slice(body.as_bytes()));
+        for line in head.lines() {
+            match line.split_once(": ") {
+                None => *answer.status_mut() = line.parse().unwrap(),
+                Some((name, value)) => {
+                    let name: HeaderName = name.parse().unwrap();
+                    let value: HeaderValue = value.parse().unwrap();
+                    answer.headers_mut().append(name, value);
+                }
+            }
+        }
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// Answers that are not ours, with all that is wrong about them, and whether the connection goes on.
+const FOREIGN: [(&str, u16, bool); 16] = [
+    ("200\nX-Own: a\n\nbody", 200, true),
+    (
+        "302\nLocation: /\nSet-Cookie: a\nSet-Cookie: b\n\n",
+        302,
+        true,
+    ),
+    ("204\n\nsurprise", 204, true),
+    ("204\nContent-Length: 8\n\nsurprise", 204, true),
+    ("205\n\nsurprise", 205, true),
+    ("304\nETag: x\nContent-Length: 8\n\nsurprise", 304, true),
+    ("100\n\n", 500, true),
+    ("200\nTransfer-Encoding: chunked\n\nbody", 200, true),
+    (
+        "200\nTransfer-Encoding: gzip, chunked\nContent-Length: 4\n\nbody",
+        200,
+        true,
+    ),
+    ("200\nContent-Length: 2\n\nbody", 200, true),
+    ("200\nContent-Length: 2000\n\nbody", 200, true),
+    (
+        "200\nDate: Sun, 06 Nov 1994 08:49:37 GMT\n\nbody",
+        200,
+        true,
+    ),
+    (
+        "200\nConnection: upgrade, X-Hop\nUpgrade: h2c\nX-Hop: a\n\nbody",
+        200,
+        true,
+    ),
+    ("200\nConnection: close\n\nbody", 200, false),
+    ("200\nConnection: Close\n\nbody", 200, false),
+    ("200\nConnection: keep-alive, close\n\nbody", 200, false),
+];
+
+#[tokio::test]
+async fn both_paths_say_the_same_of_answers_that_are_not_ours() {
+    let stage = Stage::new();
+    let options = HttpOptions::new().with_authorizer(Parrot);
+    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    for (asked, status, goes_on) in FOREIGN {
+        let request = Request::new("POST").with_target("/parrot").with_body(asked);
+        let mut short = endpoint.connect().await;
+        let mut long = on_the_long_path(&endpoint).await;
+        for wire in [&mut short, &mut long] {
+            wire.send(request.bytes()).await;
+        }
+        let (on_short, on_long) = (seen(&mut short).await, seen(&mut long).await);
+        assert_eq!(on_short, on_long, "{asked}");
+        let (said, headers, body) = on_short.unwrap();
+        assert_eq!(said, status, "{asked}");
+        let expected = match status {
+            200 => "body".as_bytes(),
+            500 => &body,
+            _ => b"",
+        };
+        assert_eq!(body, expected, "{asked}");
+        let sent: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
+        for never in ["transfer-encoding", "upgrade", "x-hop"] {
+            assert!(!sent.contains(&never), "{asked}: {headers:?}");
+        }
+        for wire in [&mut short, &mut long] {
+            wire.send_if_possible(request.bytes()).await;
+            let again = seen(wire).await;
+            assert_eq!(again.is_some(), goes_on, "after {asked}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -182,6 +302,41 @@ async fn shutting_down_lets_a_plain_request_end_and_says_so() {
     let answer = wire.answer().await;
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.header("connection"), Some("close"));
+    wire.expect_close().await;
+}
+
+#[tokio::test]
+async fn shutting_down_lets_an_answer_end_that_becomes_a_stream() {
+    // What is ready together was once chosen from by chance.
+    for _ in 0..10 {
+        let mut stage = Stage::new();
+        let endpoint = Endpoint::serve(&stage.server).await;
+        let mut wire = endpoint.connect().await;
+        let wait = Request::modern(&with_token(1, "wait", "t"));
+        wire.send(wait.bytes()).await;
+        stage.expect(Happening::Started).await;
+        stage.server.shut_down();
+        endpoint.expect_no_more_connections().await;
+        stage.step();
+        let head = wire.head().await;
+        assert!(head.is_event_stream(), "{head:?}");
+        stage.step();
+        stage.expect(Happening::Finished).await;
+        let streamed = wire.rest_of(head).await;
+        assert_eq!(streamed.text().matches("notifications/progress").count(), 2);
+        assert!(streamed.text().contains("\"result\""));
+        wire.expect_close().await;
+    }
+}
+
+#[tokio::test]
+async fn only_the_first_bytes_of_a_connection_choose_http_2() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut wire = endpoint.connect().await;
+    wire.send(Request::modern(&count_call(1)).bytes()).await;
+    assert_eq!(wire.answer().await.status(), 200);
+    wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
     wire.expect_close().await;
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::engine::Principal;
-use crate::store::memory::after;
+use crate::engine::after;
 use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
 
 use shelf::Shelf;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use toolwire_proto::outbox::OutboxLimits;
 
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, after};
 use crate::server::hub::Listening;
 use crate::store::LogEntry;
 use crate::transport::http::endpoint::Endpoint;
@@ -163,7 +163,7 @@ async fn run(
     _listening: Listening,
 ) {
     let idle = endpoint.options.limits.session_idle;
-    let mut deadline = Instant::now() + idle;
+    let mut deadline = after(Instant::now(), idle);
     loop {
         tokio::select! {
             () = std::future::poll_fn(|cx| push.queue.poll_news(cx)) => {}
@@ -173,11 +173,11 @@ async fn run(
                 if push.close_unless_read() {
                     break;
                 }
-                deadline = Instant::now() + idle;
+                deadline = after(Instant::now(), idle);
             }
         }
         if push.is_read() {
-            deadline = Instant::now() + idle;
+            deadline = after(Instant::now(), idle);
         }
         for outgoing in push.queue.take() {
             let Some(control) = push.target() else {

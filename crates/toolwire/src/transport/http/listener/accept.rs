@@ -52,30 +52,51 @@ pub(super) async fn accept(
     backoff: &mut Backoff,
 ) -> (TcpStream, SocketAddr) {
     loop {
-        let accepted = listener.accept().await.and_then(|(socket, _)| {
-            // Messages are written whole, so waiting for more to put into a packet only costs time.
-            socket.set_nodelay(true)?;
-            let local_address = socket.local_addr()?;
-            Ok((socket, local_address))
-        });
-        match accepted {
-            Ok(accepted) => {
-                *backoff = Backoff::default();
-                return accepted;
-            }
-            Err(error) => match backoff.pause_after(&error) {
-                None => tracing::debug!(%error, "a connection was lost before it was accepted"),
-                Some(pause) => {
-                    tracing::warn!(%error, ?pause, "no connection can be accepted at the moment");
-                    tokio::time::sleep(pause).await;
-                }
-            },
+        let accepted = listener.accept().await.map(|(socket, _)| socket);
+        if let Some(ready) = admit(accepted, prepare, backoff).await {
+            return ready;
         }
     }
 }
 
+fn prepare(socket: TcpStream) -> io::Result<(TcpStream, SocketAddr)> {
+    // Messages are written whole, so waiting for more to put into a packet only costs time.
+    socket.set_nodelay(true)?;
+    let local_address = socket.local_addr()?;
+    Ok((socket, local_address))
+}
+
+/// Prepares what was accepted. Pauses when nothing could be; a socket that cannot be prepared costs nobody else a pause.
+async fn admit<S, P>(
+    accepted: io::Result<S>,
+    prepare: impl FnOnce(S) -> io::Result<P>,
+    backoff: &mut Backoff,
+) -> Option<P> {
+    let lost = match accepted {
+        Ok(socket) => {
+            *backoff = Backoff::default();
+            match prepare(socket) {
+                Ok(prepared) => return Some(prepared),
+                Err(error) => error,
+            }
+        }
+        Err(error) => match backoff.pause_after(&error) {
+            None => error,
+            Some(pause) => {
+                tracing::warn!(%error, ?pause, "no connection can be accepted at the moment");
+                tokio::time::sleep(pause).await;
+                return None;
+            }
+        },
+    };
+    tracing::debug!(error = %lost, "a connection was lost before it was served");
+    None
+}
+
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     #[tokio::test]
@@ -86,6 +107,20 @@ mod tests {
         let (socket, local_address) = accept(&listener, &mut Backoff::default()).await;
         assert!(socket.nodelay().unwrap());
         assert_eq!(local_address, address);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_socket_that_cannot_be_prepared_is_no_reason_to_pause() {
+        let mut backoff = Backoff::default();
+        let began = Instant::now();
+        let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+        let admitted = admit(Ok(()), |()| Err::<(), _>(invalid()), &mut backoff).await;
+        assert_eq!(admitted, None);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        let admitted = admit(Err::<(), _>(invalid()), Ok, &mut backoff).await;
+        assert_eq!(admitted, None);
+        assert_eq!(began.elapsed(), SHORTEST_PAUSE);
+        assert_eq!(admit(Ok(()), Ok, &mut backoff).await, Some(()));
     }
 
     #[test]

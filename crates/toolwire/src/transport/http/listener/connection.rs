@@ -6,8 +6,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Request, Response};
-use hyper::body::Incoming;
+use http::Request;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
-use crate::transport::http::HttpBody;
+use crate::transport::http::answer::Answer;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::head_deadline::{
     HeadDeadline, Patience, RequestInProgress, Requests,
@@ -95,10 +95,16 @@ impl Setup {
         acceptor: &tokio_rustls::TlsAcceptor,
         socket: StallGuard<TcpStream>,
         service: HttpService,
-        leave: oneshot::Receiver<()>,
+        mut leave: oneshot::Receiver<()>,
     ) {
         let handshake = tokio::time::timeout(self.header_deadline, acceptor.accept(socket));
-        match handshake.await {
+        let shaken = tokio::select! {
+            biased;
+            shaken = handshake => shaken,
+            // Nothing was asked yet.
+            _ = &mut leave => return,
+        };
+        match shaken {
             Ok(Ok(stream)) => self.speak(stream, service, leave).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
@@ -122,23 +128,39 @@ impl Setup {
             Ok(None) => return drop(stream.shutdown().await),
             Err(error) => return tracing::debug!(%error, "a connection ended early"),
         };
+        if handover.next_has_begun {
+            stream.next_has_begun();
+        }
         let mut stream = Prefaced::new(stream, handover.unread);
-        let spoken = tokio::select! {
-            spoken = stream.spoken() => spoken,
-            // Nothing was asked yet.
-            _ = &mut leave => return,
+        // Only the first bytes of a connection choose; and who has asked something already is answered.
+        let spoken = match requests.has_begun() {
+            true => Ok(Spoken::Http1),
+            false => tokio::select! {
+                biased;
+                spoken = stream.spoken() => spoken,
+                // Nothing was asked yet.
+                _ = &mut leave => return,
+            },
         };
+        if let Ok(Spoken::Http2) = spoken {
+            stream.inner_mut().leave_to_http2();
+        }
         let stream = TokioIo::new(stream);
         let answered = Mutex::new(handover.answer);
         let respond = service_fn(move |request: Request<Incoming>| {
-            let service = service.clone();
             let answered = answered
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
-            let request = request.map(RequestBody::Incoming);
-            let in_progress = requests.begin();
-            responding(service, request, answered, in_progress)
+            let body_is_open = !request.body().is_end_stream();
+            let request = request.map(|body| RequestBody::Incoming(body, Arc::clone(&requests)));
+            match answered {
+                Some(answer) => giving(answer, request),
+                None => {
+                    let in_progress = requests.begin_with_body(body_is_open);
+                    responding(service.clone(), request, in_progress)
+                }
+            }
         });
         let outcome = match spoken {
             Ok(Spoken::Http1) => {
@@ -168,29 +190,37 @@ impl Setup {
 
 /// hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins. Its type is
 /// forgotten, so that hyper is not compiled anew for all that an answer holds.
+type Responding = BoxFuture<'static, Result<Answer, Infallible>>;
+
+/// Answers a request that was served before hyper had it.
+fn giving(answer: Answer, request: Request<RequestBody>) -> Responding {
+    Box::pin(async move {
+        request.into_body().skip().await;
+        Ok(answer)
+    })
+}
+
 fn responding(
     service: HttpService,
     request: Request<RequestBody>,
-    answered: Option<Response<HttpBody>>,
     in_progress: RequestInProgress,
-) -> BoxFuture<'static, Result<Response<HttpBody>, Infallible>> {
+) -> Responding {
     Box::pin(async move {
-        if let Some(answer) = answered {
-            request.into_body().skip().await;
-            return Ok(answer);
-        }
         let answer = service.respond(request).await;
         Ok(answer.map(|body| body.during(in_progress)))
     })
 }
 
 /// Runs a connection to its end; told to leave, it is stopped and finishes what it has begun.
+///
+/// What is there when it starts counts as begun: hyper closes a connection at once that is stopped before it could look.
 async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     stop: impl FnOnce(Pin<&mut C>),
     leave: oneshot::Receiver<()>,
 ) -> C::Output {
     tokio::select! {
+        biased;
         outcome = connection.as_mut() => outcome,
         _ = leave => {
             stop(connection.as_mut());
@@ -231,3 +261,6 @@ fn http1(limits: &HttpLimits) -> http1::Builder {
     }
     http1
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,25 +1,22 @@
 //! A client that begins a request must finish its head in time, and may rest between requests for a while.
 //!
 //! The clock runs from the opening of a connection to its first request, and later from the first byte of each next one;
-//! between requests another clock runs. hyper's own timer cannot tell the two apart, and is made anew for each request;
-//! here one timer serves a connection all its life. On HTTP/2 only the preface is timed; what follows are frames, and
-//! hyper looks after those.
+//! between requests another clock runs. A head that begins before the request ahead of it is answered has the same time
+//! from the moment of that answer. hyper's own timer cannot tell the two apart, and is made anew for each request;
+//! here one timer serves a connection all its life. On HTTP/2 only the preface is timed: whoever has recognised it says so
+//! ([`HeadDeadline::leave_to_http2`]). What follows are frames, and hyper looks after those.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How an HTTP/2 connection begins; no method of HTTP/1.1 begins like it.
-const HTTP2: &[u8] = b"PRI";
-
-/// As many bytes as the whole HTTP/2 preface has.
-const PREFACE: usize = 24;
+use crate::engine::after;
 
 /// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
 /// answers.
@@ -27,6 +24,8 @@ const PREFACE: usize = 24;
 pub(crate) struct Requests {
     begun: AtomicU64,
     ended: AtomicU64,
+    /// Whether more of the body may come of the one that began last.
+    body_is_open: AtomicBool,
 }
 
 impl Requests {
@@ -36,8 +35,23 @@ impl Requests {
         RequestInProgress(Arc::clone(self))
     }
 
+    /// As [`begin`](Self::begin), where the body may come later than the head.
+    pub(super) fn begin_with_body(self: &Arc<Self>, is_open: bool) -> RequestInProgress {
+        self.body_is_open.store(is_open, Ordering::Release);
+        self.begin()
+    }
+
+    /// All of the body that was open has come.
+    pub(super) fn end_body(&self) {
+        self.body_is_open.store(false, Ordering::Release);
+    }
+
     fn begun(&self) -> u64 {
         self.begun.load(Ordering::Acquire)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun() > 0
     }
 
     pub(super) fn is_resting(&self) -> bool {
@@ -61,10 +75,11 @@ pub(super) struct HeadDeadline<S> {
     stream: S,
     patience: Patience,
     requests: Arc<Requests>,
-    /// The first bytes of the connection, until the version is known.
-    opening: [u8; HTTP2.len()],
-    received: usize,
+    /// Nothing is timed any more.
+    is_http2: bool,
     awaited: Option<Awaited>,
+    /// How many requests had begun when bytes came that belong to the one after them.
+    ahead: Option<u64>,
     rest: Option<Rest>,
     /// Made when somebody really has to wait, and then kept. It may be set too early, and is set again when it fires.
     timer: Option<Pin<Box<Sleep>>>,
@@ -107,37 +122,48 @@ impl<S> HeadDeadline<S> {
             stream,
             patience,
             requests,
-            opening: [0; HTTP2.len()],
-            received: 0,
+            is_http2: false,
             awaited: Some(Awaited {
-                deadline: Instant::now() + patience.head,
+                deadline: after(Instant::now(), patience.head),
                 after: 0,
             }),
+            ahead: None,
             rest: None,
             timer: None,
         }
     }
 
+    /// The whole preface of HTTP/2 has come.
+    pub(super) fn leave_to_http2(&mut self) {
+        self.is_http2 = true;
+        self.awaited = None;
+    }
+
+    /// Something has come of the request after those that have begun.
+    pub(super) fn next_has_begun(&mut self) {
+        self.ahead = Some(self.requests.begun());
+    }
+
     fn on_bytes(&mut self, bytes: &[u8]) {
-        if self.received < HTTP2.len() {
-            let rest = &mut self.opening[self.received..];
-            let taken = rest.len().min(bytes.len());
-            rest[..taken].copy_from_slice(&bytes[..taken]);
-        }
-        self.received = self.received.saturating_add(bytes.len());
-        if self.opening == HTTP2 {
-            if self.received >= PREFACE {
-                self.awaited = None;
-            }
+        if self.is_http2 || bytes.is_empty() {
             return;
         }
         self.forget_what_came();
-        if self.awaited.is_none() && !bytes.is_empty() && self.requests.is_resting() {
-            self.awaited = Some(Awaited {
-                deadline: Instant::now() + self.patience.head,
-                after: self.requests.begun(),
-            });
+        if self.awaited.is_some() {
+            return;
         }
+        if self.requests.is_resting() {
+            self.await_head();
+        } else if !self.requests.body_is_open.load(Ordering::Acquire) {
+            self.next_has_begun();
+        }
+    }
+
+    fn await_head(&mut self) -> Awaited {
+        *self.awaited.insert(Awaited {
+            deadline: after(Instant::now(), self.patience.head),
+            after: self.requests.begun(),
+        })
     }
 
     /// A head that was awaited may have come to its end meanwhile.
@@ -151,10 +177,11 @@ impl<S> HeadDeadline<S> {
         self.forget_what_came();
         let (deadline, late) = match self.awaited {
             Some(awaited) => (awaited.deadline, Late::Head),
-            None if self.requests.is_resting() && self.opening != HTTP2 => {
-                (self.rest_deadline(), Late::NextRequest)
+            None if self.is_http2 || !self.requests.is_resting() => return Poll::Pending,
+            None if self.ahead == Some(self.requests.begun()) => {
+                (self.await_head().deadline, Late::Head)
             }
-            None => return Poll::Pending,
+            None => (self.rest_deadline(), Late::NextRequest),
         };
         let timer = self
             .timer
@@ -174,12 +201,12 @@ impl<S> HeadDeadline<S> {
 
     /// Until when the pause that is now may last.
     fn rest_deadline(&mut self) -> Instant {
-        let after = self.requests.begun();
+        let begun = self.requests.begun();
         let rest = match self.rest {
-            Some(rest) if rest.after == after => rest,
+            Some(rest) if rest.after == begun => rest,
             _ => Rest {
-                deadline: Instant::now() + self.patience.rest,
-                after,
+                deadline: after(Instant::now(), self.patience.rest),
+                after: begun,
             },
         };
         self.rest = Some(rest);
@@ -292,6 +319,8 @@ mod tests {
             "P",
             "POST /mcp HTTP/1.1\r\nHo",
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r",
+            // Only whoever compares all of it can tell.
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         ] {
             let (mut stream, _requests, mut far) = pair();
             says(&mut far, &mut stream, said).await;
@@ -327,10 +356,35 @@ mod tests {
     async fn a_rest_has_an_end_of_its_own() {
         let (mut stream, requests, mut far) = pair();
         says(&mut far, &mut stream, "POST a").await;
-        let working = requests.begin();
+        let working = requests.begin_with_body(true);
         says(&mut far, &mut stream, "its body").await;
+        requests.end_body();
         tokio::time::sleep(5 * REST).await;
         drop(working);
+        assert_eq!(closed_after(&mut stream).await, REST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_began_early_has_its_time_from_the_answer_ahead_of_it() {
+        let (mut stream, requests, mut far) = pair();
+        says(&mut far, &mut stream, "POST a").await;
+        let working = requests.begin_with_body(true);
+        says(&mut far, &mut stream, "its body").await;
+        requests.end_body();
+        says(&mut far, &mut stream, "POST b").await;
+        tokio::time::sleep(5 * REST).await;
+        drop(working);
+        assert_eq!(given_up_after(stream).await, Some(PATIENCE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_came_early_as_a_whole_lets_the_connection_rest() {
+        let (mut stream, requests, mut far) = pair();
+        says(&mut far, &mut stream, "POST a").await;
+        let working = requests.begin();
+        says(&mut far, &mut stream, "POST b").await;
+        drop(working);
+        drop(requests.begin());
         assert_eq!(closed_after(&mut stream).await, REST);
     }
 
@@ -361,6 +415,8 @@ mod tests {
     async fn after_its_preface_http2_may_be_silent() {
         let (mut stream, _requests, mut far) = pair();
         says(&mut far, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        stream.leave_to_http2();
+        says(&mut far, &mut stream, "frames").await;
         assert_eq!(given_up_after(stream).await, None);
     }
 }

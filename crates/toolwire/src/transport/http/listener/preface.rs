@@ -34,6 +34,10 @@ impl<S: AsyncRead + Unpin> Prefaced<S> {
         Self { stream, first }
     }
 
+    pub(super) fn inner_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
     /// Waits until the first bytes decide. A stream that ends before is HTTP/1.1, which has the words for it.
     ///
     /// # Cancellation

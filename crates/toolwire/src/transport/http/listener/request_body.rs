@@ -2,18 +2,22 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use crate::transport::http::listener::head_deadline::Requests;
+
 /// One type for both kinds, so that the service is compiled once.
 #[derive(Debug)]
 pub(super) enum RequestBody {
     /// It came together with the head. Empty once it was taken.
     Whole(Bytes),
-    Incoming(Incoming),
+    /// It comes after the head. What comes after its end, is told to the connection, belongs to the next request.
+    Incoming(Incoming, Arc<Requests>),
 }
 
 impl RequestBody {
@@ -34,21 +38,27 @@ impl Body for RequestBody {
         match &mut *self {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Incoming(incoming) => Pin::new(incoming).poll_frame(cx),
+            Self::Incoming(incoming, requests) => {
+                let frame = Pin::new(&mut *incoming).poll_frame(cx);
+                if incoming.is_end_stream() || matches!(frame, Poll::Ready(None)) {
+                    requests.end_body();
+                }
+                frame
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Incoming(incoming) => incoming.is_end_stream(),
+            Self::Incoming(incoming, _) => incoming.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Incoming(incoming) => incoming.size_hint(),
+            Self::Incoming(incoming, _) => incoming.size_hint(),
         }
     }
 }

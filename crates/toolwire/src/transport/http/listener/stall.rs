@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::engine::after;
+
 /// Fails a write with [`io::ErrorKind::TimedOut`] when the peer took no byte for a while.
 #[derive(Debug)]
 pub(super) struct StallGuard<S> {
@@ -40,10 +42,7 @@ impl<S> StallGuard<S> {
             self.waiting = false;
             return outcome;
         }
-        // A peer that is never to be given up has no end of patience that a clock can show.
-        let Some(deadline) = Instant::now().checked_add(self.patience) else {
-            return Poll::Pending;
-        };
+        let deadline = after(Instant::now(), self.patience);
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));

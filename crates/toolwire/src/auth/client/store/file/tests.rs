@@ -125,6 +125,8 @@ async fn a_lock_is_not_waited_for_forever() {
     assert!(text.contains("for 1 s"), "{text}");
     drop(held);
     store.lock("a").await.unwrap();
+    let patient = store.with_lock_wait(Duration::MAX);
+    patient.lock("a").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use bytes::{Buf, Bytes};
-use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::header::CONNECTION;
 use http::response::Parts;
 use http::{HeaderValue, StatusCode};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::transport::http::answer::Answer;
+use crate::transport::http::body::HttpBody;
 use crate::transport::http::listener::plain::date;
 
 /// Up to this length a body is copied behind its head, which is cheaper than telling the system of two places.
@@ -26,12 +27,16 @@ pub(super) fn keeps_open(answer: &Answer) -> bool {
         .is_none_or(|value| value != HeaderValue::from_static("close"))
 }
 
-/// Writes an answer whose body is whole. `keep_open` is what the client is told about the connection.
+/// Writes an answer whose body is whole; the head says nothing of its framing yet. `keep_open` is what the client is told about the connection.
 pub(super) async fn write<S>(stream: &mut S, answer: Answer, keep_open: bool) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
     let (parts, mut body) = answer.into_parts();
+    // RFC 9110, section 6.4.1.
+    if let StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED = parts.status {
+        body = HttpBody::empty();
+    }
     let length = body.whole_length();
     let copied = if length <= COPIED { length } else { 0 };
     let mut out = Vec::with_capacity(HEAD + copied);
@@ -60,9 +65,11 @@ fn write_head(out: &mut Vec<u8>, parts: &Parts, length: usize, keep_open: bool) 
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.as_bytes());
     }
-    // RFC 9110, section 8.6.
-    let has_length = !parts.status.is_informational() && parts.status != StatusCode::NO_CONTENT;
-    if has_length && !parts.headers.contains_key(CONTENT_LENGTH) {
+    // RFC 9110, section 8.6. What has not changed would have a length, but not this one.
+    if !matches!(
+        parts.status,
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+    ) {
         out.extend_from_slice(b"\r\ncontent-length: ");
         out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     }
@@ -115,7 +122,6 @@ mod tests {
     use super::*;
     use crate::engine::exchange::EncodedAnswer;
     use crate::transport::http::answer;
-    use crate::transport::http::body::HttpBody;
 
     /// What a client reads that takes a little at a time: the lines of the head without the date, and the body.
     async fn written(answer: Answer, keep_open: bool) -> (Vec<String>, String) {
@@ -164,9 +170,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_head_says_what_follows_and_whether_the_connection_goes_on() {
-        let (head, body) = written(answer::empty(StatusCode::NO_CONTENT), true).await;
-        assert_eq!(head, ["HTTP/1.1 204 No Content"]);
-        assert_eq!(body, "");
+        for status in [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED] {
+            let (head, body) = written(answer::json(status, "{}"), true).await;
+            assert_eq!(head[0], format!("HTTP/1.1 {status}"));
+            assert_eq!(head[1..], ["content-type: application/json"]);
+            assert_eq!(body, "");
+        }
         let (head, _) = written(answer::empty(StatusCode::ACCEPTED), false).await;
         assert_eq!(
             head,

@@ -38,6 +38,8 @@ pub(super) struct Handover {
     pub(super) unread: Bytes,
     /// The answer to the request the bytes begin with, if it was served already.
     pub(super) answer: Option<Answer>,
+    /// Whether some of the bytes belong to a request that was not served.
+    pub(super) next_has_begun: bool,
 }
 
 /// Serves plain requests, until the connection is over (`None`), or something else comes. Ends after the request at hand
@@ -61,8 +63,11 @@ where
             };
         }
         let Some(request) = request::read(&unread, all_fields) else {
-            let answer = None;
-            return Ok(Some(Handover { unread, answer }));
+            return Ok(Some(Handover {
+                unread,
+                answer: None,
+                next_has_begun: true,
+            }));
         };
         let in_progress = requests.begin();
         let mut ahead = Vec::new();
@@ -85,8 +90,11 @@ where
             return Ok(None);
         };
         if !answer.body().is_whole() {
-            let answer = Some(answer.map(|body| body.during(in_progress)));
-            return Ok(Some(Handover { unread, answer }));
+            return Ok(Some(Handover {
+                next_has_begun: unread.len() > length,
+                unread,
+                answer: Some(answer.map(|body| body.during(in_progress))),
+            }));
         }
         let told_to_leave = leave.try_recv() != Err(oneshot::error::TryRecvError::Empty);
         let keep_open = !told_to_leave && answer::keeps_open(&answer);
@@ -210,6 +218,7 @@ mod tests {
         let handover = after.outcome.unwrap();
         assert_eq!(handover.unread, GET);
         assert!(handover.answer.is_none());
+        assert!(handover.next_has_begun);
     }
 
     #[tokio::test]
@@ -222,17 +231,20 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_is_a_stream_goes_to_hyper_with_its_request() {
-        let listen = post("subscriptions/listen", LISTEN) + GET;
-        let after = served(&listen).await;
-        assert_eq!(after.said, "");
-        let handover = after.outcome.unwrap();
-        assert_eq!(handover.unread, listen);
-        let answer = handover.answer.unwrap();
-        assert_eq!(answer.headers()["content-type"], "text/event-stream");
-        // Its body is the request in progress.
-        assert!(!after.requests.is_resting());
-        drop(answer);
-        assert!(after.requests.is_resting());
+        for next in ["", "G", GET] {
+            let listen = post("subscriptions/listen", LISTEN) + next;
+            let after = served(&listen).await;
+            assert_eq!(after.said, "");
+            let handover = after.outcome.unwrap();
+            assert_eq!(handover.unread, listen);
+            assert_eq!(handover.next_has_begun, !next.is_empty());
+            let answer = handover.answer.unwrap();
+            assert_eq!(answer.headers()["content-type"], "text/event-stream");
+            // Its body is the request in progress.
+            assert!(!after.requests.is_resting());
+            drop(answer);
+            assert!(after.requests.is_resting());
+        }
     }
 
     #[tokio::test]
