@@ -31,6 +31,11 @@ impl ProcessCost {
             .or_else(|| processor_ticks(&self.read("stat")?).and_then(ticks_to_time))
     }
 
+    /// How often it had to be given a page of memory so far; nothing where the system does not say.
+    pub(crate) fn page_faults(self) -> Option<u64> {
+        stat_field(&self.read("stat")?, 10)
+    }
+
     /// In nanoseconds, where the kernel counts them for each thread. Ticks are hundredths of a second, too coarse for a
     /// short measurement.
     fn scheduled_time(self) -> Option<Duration> {
@@ -80,13 +85,16 @@ impl Memory {
 
 /// User and system time together, out of `/proc/<pid>/stat`.
 fn processor_ticks(stat: &str) -> Option<u64> {
+    Some(stat_field(stat, 14)? + stat_field(stat, 15)?)
+}
+
+/// A field of `/proc/<pid>/stat`, with the number it has in proc(5).
+fn stat_field(stat: &str, number: usize) -> Option<u64> {
     // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
-    // Fields are counted from 1 in proc(5); the first one here is the third.
-    let mut fields = fields.split_ascii_whitespace().skip(14 - 3);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
+    // Fields are counted from 1; the first one here is the third.
+    let mut fields = fields.split_ascii_whitespace().skip(number - 3);
+    fields.next()?.parse().ok()
 }
 
 #[cfg(unix)]
@@ -128,6 +136,7 @@ mod tests {
         for name in ["(server)", "(a b)", "(a) R 9 9)"] {
             let stat = format!("77 {name} {after_name}");
             assert_eq!(processor_ticks(&stat), Some(300), "{stat}");
+            assert_eq!(stat_field(&stat, 10), Some(1000), "{stat}");
         }
         assert_eq!(processor_ticks("77 (server) S 1"), None);
     }

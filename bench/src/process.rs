@@ -106,6 +106,12 @@ impl ServerProcess {
         self.cost.memory()
     }
 
+    /// How often it had to be given a page of memory so far; nothing where the system does not say.
+    #[must_use]
+    pub fn page_faults(&self) -> Option<u64> {
+        self.cost.page_faults()
+    }
+
     /// The processor time it has taken so far; nothing where the system does not say.
     pub(crate) fn processor_time(&self) -> Option<Duration> {
         self.cost.processor_time()

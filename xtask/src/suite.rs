@@ -7,7 +7,14 @@ use crate::peers::{self, Toolchain};
 use crate::steps::{Outcome, ask, cargo, note, run, run_and_keep};
 
 /// What is built besides everything: nothing, the smallest servers, and features that bring others along.
-const FEATURE_SETS: [&str; 5] = ["", "macros", "macros,http-server", "input", "client"];
+const FEATURE_SETS: [&str; 6] = [
+    "",
+    "macros",
+    "macros,http-server",
+    "http-client,http-server",
+    "input",
+    "client",
+];
 
 /// Whether the test in `bench/instructions` runs here.
 const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));

@@ -33,6 +33,10 @@ const SLOW_ROUNDS: usize = 2;
 /// Rounds of what is told by memory or counted, which varies little.
 const STEADY_ROUNDS: usize = 1;
 
+/// A start takes little time, and differs more from the next than a thousand calls do from the next thousand: so many times
+/// the rounds of others.
+const FIRST_ANSWER_ROUNDS: usize = 10;
+
 /// For how many seconds a client calls in a turn.
 const CLIENT_SECONDS: u32 = 1;
 
@@ -157,6 +161,7 @@ impl Contest<'_> {
             Work::Sessions(_) | Work::Streams(_) | Work::Counted(..) => {
                 self.options.rounds.min(STEADY_ROUNDS)
             }
+            Work::StdioFirstAnswer => self.options.rounds * FIRST_ANSWER_ROUNDS,
             _ => self.options.rounds,
         }
     }

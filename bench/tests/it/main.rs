@@ -3,4 +3,6 @@
 mod comparison;
 mod fake_server;
 mod http_clients;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod page_faults;
 mod streams;

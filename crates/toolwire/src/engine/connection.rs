@@ -36,6 +36,35 @@ struct Peer {
     subscriptions: BTreeSet<String>,
 }
 
+#[cfg(feature = "http-server")]
+impl Peer {
+    fn of_record(record: &SessionRecord) -> Self {
+        let version = record.version;
+        Self {
+            lifecycle: match record.initialized {
+                true => Lifecycle::Initialized { version },
+                false => Lifecycle::InitializeProcessed { version },
+            },
+            capabilities: Arc::new(record.capabilities.clone()),
+            info: record.client_info.clone().map(Arc::new),
+            minimum_log_level: record.log_level,
+            subscriptions: record.subscriptions.clone(),
+        }
+    }
+
+    fn to_record(&self) -> Option<SessionRecord> {
+        let mut record = SessionRecord::new(
+            self.lifecycle.version()?,
+            (*self.capabilities).clone(),
+            self.info.as_deref().cloned(),
+        );
+        record.initialized = self.lifecycle.is_initialized();
+        record.log_level = self.minimum_log_level;
+        record.subscriptions = self.subscriptions.clone();
+        Some(record)
+    }
+}
+
 #[derive(Debug, Default)]
 struct InFlight {
     ledger: InboundLedger<Running>,
@@ -73,39 +102,25 @@ impl ConnectionState {
     #[cfg(feature = "http-server")]
     pub(crate) fn of_session(record: &SessionRecord) -> Self {
         let state = Self::new();
-        state.restore(record);
+        *state.peer() = Peer::of_record(record);
         state
     }
 
-    /// Replaces what is remembered about the peer by what a store has.
+    /// Replaces what is remembered about the peer by what a store has. What was changed here since `before`, and is still
+    /// to be stored, stays changed.
     #[cfg(feature = "http-server")]
-    pub(crate) fn restore(&self, record: &SessionRecord) {
-        let version = record.version;
-        *self.peer() = Peer {
-            lifecycle: match record.initialized {
-                true => Lifecycle::Initialized { version },
-                false => Lifecycle::InitializeProcessed { version },
-            },
-            capabilities: Arc::new(record.capabilities.clone()),
-            info: record.client_info.clone().map(Arc::new),
-            minimum_log_level: record.log_level,
-            subscriptions: record.subscriptions.clone(),
+    pub(crate) fn rebase(&self, before: &SessionRecord, stored: &SessionRecord) {
+        let mut peer = self.peer();
+        *peer = match peer.to_record() {
+            Some(here) => Peer::of_record(&stored.with_changes(before, &here)),
+            None => Peer::of_record(stored),
         };
     }
 
     /// What a store has to keep; nothing before `initialize`.
     #[cfg(feature = "http-server")]
     pub(crate) fn to_record(&self) -> Option<SessionRecord> {
-        let peer = self.peer();
-        let mut record = SessionRecord::new(
-            peer.lifecycle.version()?,
-            (*peer.capabilities).clone(),
-            peer.info.as_deref().cloned(),
-        );
-        record.initialized = peer.lifecycle.is_initialized();
-        record.log_level = peer.minimum_log_level;
-        record.subscriptions = peer.subscriptions.clone();
-        Some(record)
+        self.peer().to_record()
     }
 
     /// A copy of the handshake's state, for the admission of a request.

@@ -12,6 +12,7 @@ mod clock;
 mod connection;
 pub(crate) mod exchange;
 mod kept;
+mod name_hashing;
 mod progress;
 #[cfg_attr(not(feature = "input"), path = "no_round.rs")]
 mod round;
@@ -28,6 +29,7 @@ pub use connection::ConnectionState;
 pub(crate) use connection::MessageSize;
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
 pub(crate) use kept::KeptParams;
+pub(crate) use name_hashing::NameHashing;
 pub(crate) use round::Round;
 #[cfg(feature = "input")]
 pub(crate) use round::Spending;

@@ -8,6 +8,8 @@ mod held;
 mod reader;
 mod relay;
 mod running;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -411,6 +413,13 @@ impl Duplex {
     }
 }
 
+/// Whatever ends a connection, being dropped or a panic, nobody waits for more of it.
+impl Drop for Duplex {
+    fn drop(&mut self) {
+        self.context.out.close();
+    }
+}
+
 fn too_long(limit: usize) -> Unreadable {
     Unreadable {
         error: ErrorObject::invalid_request(format!("the message is longer than {limit} bytes")),
@@ -424,42 +433,4 @@ pub(crate) enum Started {
     Answered(Vec<u8>),
     /// A handler works on it.
     Running(RunningRequest),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::transport::memory::InProcess;
-
-    async fn listen(client: &mut InProcess, id: usize) -> String {
-        let request = serde_json::json!({
-            "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen",
-            "params": {
-                "notifications": {},
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                },
-            },
-        });
-        client.send(&request.to_string()).await.unwrap();
-        client.receive().await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_connection_has_a_bounded_number_of_streams() {
-        let mut client = InProcess::connect(&Server::new("test", "1"));
-        for id in 0..requests::DEFAULT_IN_FLIGHT {
-            let answer = listen(&mut client, id).await;
-            assert!(answer.contains("acknowledged"), "{answer}");
-        }
-        let refused = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
-        assert!(refused.contains("overloaded"), "{refused}");
-
-        let cancel =
-            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#;
-        client.send(cancel).await.unwrap();
-        let answer = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
-        assert!(answer.contains("acknowledged"), "{answer}");
-    }
 }

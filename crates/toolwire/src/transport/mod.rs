@@ -15,6 +15,7 @@ mod memory;
 mod out_stream;
 mod outlet;
 mod single;
+mod spare_memory;
 mod stdio;
 mod stdio_context;
 

@@ -18,6 +18,7 @@ use crate::transport::chunk::Chunk;
 use crate::transport::duplex::Duplex;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
+use crate::transport::spare_memory;
 
 /// How much is read at once: little at first, because a process that has just started should answer soon, and most clients
 /// never send more.
@@ -87,7 +88,13 @@ impl Server {
     /// Serves on standard input and output until the client hangs up.
     ///
     /// When it returns, running requests are done and everything is written: end the process then, because the thread
-    /// that reads may still be waiting.
+    /// that reads may still be waiting. A handler that holds its thread past [`Limits::drain`] is not waited for, but a
+    /// runtime that is dropped waits for its threads.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the connection: handlers are dropped, what was queued is still written by a thread of its
+    /// own, and descriptor 1 is put back. The thread that reads cannot be called off: it takes the next bytes of standard
+    /// input with it before it ends, so that nobody should read there again.
     ///
     /// # Errors
     /// When standard output cannot be set up, or somebody already serves on it.
@@ -105,6 +112,7 @@ impl Server {
 
     async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
         let _taken = Taken::take()?;
+        spare_memory::keep_some();
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
         let out = Arc::new(OutStream::of_lines(options.limits.outbox()));
@@ -338,5 +346,21 @@ mod descriptors {
 
     pub(super) fn wait_writable(_output: &Output) {
         std::thread::yield_now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn somebody_else_is_refused_while_one_serves() {
+        let taken = Taken::take().unwrap();
+        for _ in 0..2 {
+            let refused = Server::new("test", "1").serve_stdio().await.unwrap_err();
+            assert!(refused.to_string().contains("already served"), "{refused}");
+        }
+        drop(taken);
+        drop(Taken::take().unwrap());
     }
 }

@@ -1,5 +1,6 @@
 //! How a connection ends: the client hangs up, or the server shuts down.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -99,6 +100,37 @@ async fn requests_that_never_finish_are_dropped_when_the_time_is_over() {
     assert_eq!(events.recv().await, Some("dropped"));
     assert_eq!(hung_up.elapsed().as_secs(), 3);
     peer.expect_end().await;
+}
+
+/// Starts a call that holds its thread, lets something end the connection, and expects the server to leave all the same.
+async fn check_left_although_a_thread_is_held(end: impl FnOnce(&Server, &mut Peer)) {
+    let (tell, mut events) = unbounded_channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let blocks = plain("blocks", move |_: RequestContext| {
+        let (tell, released) = (tell.clone(), Arc::clone(&released));
+        async move {
+            tell.send("started").expect("the test listens");
+            // An error means that the test is over.
+            let _ = released.lock().expect("one handler takes it").recv();
+            "never sent"
+        }
+    });
+    let mut limits = Limits::default();
+    limits.drain = Duration::from_millis(1);
+    let server = server().tool(blocks);
+    let mut peer = Peer::connect_with(&server, limits);
+    peer.send(call(1, "blocks", json!({}))).await;
+    assert_eq!(events.recv().await, Some("started"));
+    end(&server, &mut peer);
+    peer.expect_end().await;
+    drop(release);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_holds_its_thread_does_not_hold_its_connection() {
+    check_left_although_a_thread_is_held(|_, peer| peer.hang_up()).await;
+    check_left_although_a_thread_is_held(|server, _| server.shut_down()).await;
 }
 
 /// Sends more requests than answers may wait, hangs up, reads nothing, and expects the server to leave.

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::Principal;
-use crate::engine::after;
+use crate::engine::{NameHashing, Principal, after};
 use crate::store::{SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession};
 
 /// How much a [`MemorySessionStore`] holds.
@@ -163,7 +162,8 @@ impl SessionStore for MemorySessionStore {
 
 #[derive(Debug, Default)]
 struct Sessions {
-    by_id: HashMap<Arc<str>, Session>,
+    /// Ids are random, and made here.
+    by_id: HashMap<Arc<str>, Session, NameHashing>,
     /// Every session once, under a time that is not after its deadline. A look-up only moves the deadline; the place
     /// in here is corrected when its time has come, so that the busy sessions cost nothing.
     by_deadline: BTreeSet<(Instant, Arc<str>)>,

@@ -1,5 +1,7 @@
 //! The input of a connection, from its first bytes to its end.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
@@ -8,6 +10,9 @@ use crate::transport::chunk::Chunk;
 use crate::transport::duplex::relay::Relay;
 use crate::transport::duplex::running::{RunningRequest, Turn};
 use crate::transport::duplex::{Duplex, too_long};
+
+/// How long requests that were cut off may take to clean up behind themselves.
+const CLEANING_UP: Duration = Duration::from_secs(1);
 
 /// A connection and what it reads.
 pub(super) struct Reader {
@@ -104,15 +109,11 @@ impl Reader {
                     None => break self.on_end_of_input(relay).await,
                 },
                 Some(_) = self.connection.tasks.join_next() => {}
-                () = broken.cancelled() => {
-                    self.connection.context.state.cancel_all();
-                    self.connection.tasks.shutdown().await;
-                    break;
-                }
+                () = broken.cancelled() => break,
                 () = shutdown.cancelled() => break self.on_shutdown(relay).await,
             }
         }
-        self.connection.out().close();
+        self.cut_off().await;
         false
     }
 
@@ -137,9 +138,9 @@ impl Reader {
             stream.cancel_and_conclude(&self.connection.server);
         }
         self.drain(relay).await;
-        self.connection.context.caller.close();
     }
 
+    /// Gives what runs its time to finish.
     async fn drain(&mut self, relay: &Relay) {
         let connection = &mut self.connection;
         connection.release();
@@ -159,7 +160,18 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Ends what is left, now. The client is told first: it need not wait for what cannot be ended.
+    async fn cut_off(&mut self) {
+        let connection = &mut self.connection;
         connection.context.state.cancel_all();
-        connection.tasks.shutdown().await;
+        connection.context.out.close();
+        connection.context.caller.close();
+        // A handler that blocks its thread cannot be ended; it must not hold the connection back either.
+        let ended = tokio::time::timeout(CLEANING_UP, connection.tasks.shutdown());
+        if ended.await.is_err() {
+            tracing::warn!("a request could not be ended: its handler blocks a thread");
+        }
     }
 }

@@ -61,25 +61,35 @@ impl Relay {
     }
 
     /// Reads a connection to its end. Dropping the future ends it at once.
+    ///
+    /// # Panics
+    /// When a reader did: at once when the connection was lost with it, otherwise when the connection ends.
     pub(super) async fn run(self: Arc<Self>, reader: Reader) {
+        let _end = End(&self);
         let mut readers = JoinSet::new();
+        let mut panic = None;
         readers.spawn(read(Arc::clone(&self), Box::new(reader)));
         loop {
             tokio::select! {
                 left = readers.join_next() => match left {
                     Some(Ok(Left::Relieved)) => {}
                     // Others may still hold their threads. Nobody waits for them any more.
-                    Some(Ok(Left::WithTheConnection)) | None => return,
-                    Some(Err(error)) => match error.try_into_panic() {
-                        Ok(panic) if readers.is_empty() => std::panic::resume_unwind(panic),
-                        _ => {}
-                    },
+                    Some(Ok(Left::WithTheConnection)) | None => break,
+                    Some(Err(error)) => {
+                        panic = panic.or(error.try_into_panic().ok());
+                        if self.delivery.out.is_closed() {
+                            break;
+                        }
+                    }
                 },
                 reader = self.held_up() => {
                     readers.spawn(read(Arc::clone(&self), reader));
                     rouse();
                 }
             }
+        }
+        if let Some(panic) = panic {
+            std::panic::resume_unwind(panic);
         }
     }
 
@@ -182,15 +192,19 @@ async fn read(relay: Arc<Relay>, mut reader: Box<Reader>) -> Left {
             }
             relay.begin().await;
         };
+        let mut loan = Loan {
+            relay: &relay,
+            number,
+            is_over: false,
+        };
         let turn = poll_fn(|cx| Poll::Ready(request.poll_turn(cx))).await;
-        if let Some(back) = relay.take_back(number) {
+        if let Some(back) = loan.take_back() {
             reader = back;
             reader.settle(request, turn);
         } else {
-            let done = Done(&relay);
             let was_held_up = turn.is_ready();
             request.go_on(turn, &relay.delivery).await;
-            drop(done);
+            drop(loan);
             if !was_held_up {
                 return Left::Relieved;
             }
@@ -205,12 +219,39 @@ async fn read(relay: Arc<Relay>, mut reader: Box<Reader>) -> Left {
     Left::WithTheConnection
 }
 
-/// Counts one who was relieved as done, even if it panics.
-struct Done<'a>(&'a Relay);
+/// The connection is lent for a turn. A turn that panics takes the connection with it, unless somebody else reads it by
+/// then; and one who was relieved counts as done, whatever ended the turn.
+struct Loan<'a> {
+    relay: &'a Relay,
+    number: u64,
+    /// The connection came back.
+    is_over: bool,
+}
 
-impl Drop for Done<'_> {
+impl Loan<'_> {
+    fn take_back(&mut self) -> Option<Box<Reader>> {
+        let reader = self.relay.take_back(self.number);
+        self.is_over = reader.is_some();
+        reader
+    }
+}
+
+impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        self.0.lock().relieved -= 1;
-        self.0.done.notify_one();
+        if self.is_over || self.take_back().is_some() {
+            return;
+        }
+        self.relay.lock().relieved -= 1;
+        self.relay.done.notify_one();
+    }
+}
+
+/// Nobody gets the connection any more, when it ends while a handler that holds its thread has its turn.
+struct End<'a>(&'a Relay);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let reader = self.0.lock().reader.take();
+        drop(reader);
     }
 }

@@ -9,6 +9,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
+use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::transport::http::answer::{self, Answer};
 
@@ -48,12 +49,15 @@ pub(super) fn expose_to_all(answer: &mut Answer) {
 }
 
 /// Lets the page that asked read the answer.
-pub(super) fn expose(parts: &Parts, answer: &mut Answer) {
-    let Some(origin) = parts.headers.get(ORIGIN) else {
+pub(super) fn expose(origin: HeaderLookup<'_>, answer: &mut Answer) {
+    let HeaderLookup::One(origin) = origin else {
+        return;
+    };
+    let Ok(origin) = HeaderValue::from_str(origin) else {
         return;
     };
     let headers = answer.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(VARY, HeaderValue::from_static("Origin"));
 }

@@ -66,9 +66,13 @@ impl Endpoint {
         principal: &Principal,
     ) -> Result<Option<Arc<LiveSession>>, StoreError> {
         let idle = self.options.limits.session_idle;
-        let stored = self.options.sessions.load(id, principal, idle).await?;
+        let Some(stored) = self.options.sessions.load(id, principal, idle).await? else {
+            self.live.end(id, principal);
+            return Ok(None);
+        };
         let timeout = self.server.snapshot().options.client_answer_timeout;
-        Ok(stored.map(|stored| self.live.enter(id, principal, &stored, timeout)))
+        let live = self.live.enter(id, principal, &stored, idle, timeout);
+        Ok(Some(live))
     }
 
     /// Opens a session and returns its id.
@@ -89,10 +93,9 @@ impl Endpoint {
         let LiveSession { id, principal, .. } = session;
         let sessions = &self.options.sessions;
         let idle = self.options.limits.session_idle;
-        let Some(wanted) = session.state.to_record() else {
+        let Some((before, wanted)) = session.stored_and_wanted() else {
             return Ok(());
         };
-        let before = session.stored();
         let (mut revision, mut record) = (before.revision, wanted.clone());
         loop {
             let replaced = sessions.replace(id, principal, revision, record.clone());
@@ -121,10 +124,10 @@ impl Endpoint {
         if let Some(live) = self.live.find(id) {
             live.end();
         }
-        self.live.give_up(id);
-        self.signal(id, SessionSignal::Ended).await?;
+        let told = self.signal(id, SessionSignal::Ended).await;
+        // Nobody can come back for it, whether the others were told or not.
         self.options.events.forget_session(principal, id).await?;
-        Ok(true)
+        told.map(|()| true)
     }
 
     /// Tells the other nodes, if there are any, what happened to a session.

@@ -8,7 +8,8 @@ use toolwire_proto::param_headers::HeaderLookup;
 /// The fields that matter of one head.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head<'h> {
-    headers: &'h HeaderMap,
+    /// Where all values of a field are that came several times.
+    headers: Option<&'h HeaderMap>,
     pub(super) host: HeaderLookup<'h>,
     pub(super) origin: HeaderLookup<'h>,
     pub(super) content_type: HeaderLookup<'h>,
@@ -24,45 +25,58 @@ pub(super) struct Head<'h> {
 }
 
 impl<'h> Head<'h> {
+    /// Without a field.
+    pub(super) const EMPTY: Self = Self {
+        headers: None,
+        host: HeaderLookup::Absent,
+        origin: HeaderLookup::Absent,
+        content_type: HeaderLookup::Absent,
+        content_encoding: HeaderLookup::Absent,
+        accept: HeaderLookup::Absent,
+        session_id: HeaderLookup::Absent,
+        routing: Headers {
+            protocol_version: HeaderLookup::Absent,
+            method: HeaderLookup::Absent,
+            name: HeaderLookup::Absent,
+        },
+        fields: 0,
+        bytes: 0,
+    };
+
     pub(super) fn of(headers: &'h HeaderMap) -> Self {
         let mut head = Self {
-            headers,
-            host: HeaderLookup::Absent,
-            origin: HeaderLookup::Absent,
-            content_type: HeaderLookup::Absent,
-            content_encoding: HeaderLookup::Absent,
-            accept: HeaderLookup::Absent,
-            session_id: HeaderLookup::Absent,
-            routing: Headers {
-                protocol_version: HeaderLookup::Absent,
-                method: HeaderLookup::Absent,
-                name: HeaderLookup::Absent,
-            },
-            fields: 0,
-            bytes: 0,
+            headers: Some(headers),
+            ..Self::EMPTY
         };
         for (name, value) in headers {
-            let name = name.as_str();
-            head.fields += 1;
-            head.bytes += name.len() + value.len();
-            let slot = match name {
-                "host" => &mut head.host,
-                "origin" => &mut head.origin,
-                "content-type" => &mut head.content_type,
-                "content-encoding" => &mut head.content_encoding,
-                "accept" => &mut head.accept,
-                "mcp-session-id" => &mut head.session_id,
-                "mcp-protocol-version" => &mut head.routing.protocol_version,
-                "mcp-method" => &mut head.routing.method,
-                "mcp-name" => &mut head.routing.name,
-                _ => continue,
-            };
-            *slot = match slot {
-                HeaderLookup::Absent => one(value),
-                _ => HeaderLookup::Repeated,
-            };
+            let name = name.as_str().as_bytes();
+            if let Some(field) = head.count(name, value.as_bytes()) {
+                *field = match field {
+                    HeaderLookup::Absent => one(value),
+                    _ => HeaderLookup::Repeated,
+                };
+            }
         }
         head
+    }
+
+    /// Counts a field, whose name may be in any case, and tells where its value belongs if it is one of those that matter.
+    pub(super) fn count(&mut self, name: &[u8], value: &[u8]) -> Option<&mut HeaderLookup<'h>> {
+        self.fields += 1;
+        self.bytes += name.len() + value.len();
+        let field = match name.len() {
+            4 if is(name, b"host") => &mut self.host,
+            6 if is(name, b"accept") => &mut self.accept,
+            6 if is(name, b"origin") => &mut self.origin,
+            8 if is(name, b"mcp-name") => &mut self.routing.name,
+            10 if is(name, b"mcp-method") => &mut self.routing.method,
+            12 if is(name, b"content-type") => &mut self.content_type,
+            14 if is(name, b"mcp-session-id") => &mut self.session_id,
+            16 if is(name, b"content-encoding") => &mut self.content_encoding,
+            20 if is(name, b"mcp-protocol-version") => &mut self.routing.protocol_version,
+            _ => return None,
+        };
+        Some(field)
     }
 
     /// The values of `Accept`, which may be spread over several fields.
@@ -72,15 +86,26 @@ impl<'h> Head<'h> {
             _ => None,
         };
         let several = match self.accept {
-            HeaderLookup::Repeated => Some(self.headers.get_all(ACCEPT).iter()),
+            HeaderLookup::Repeated => self.headers,
             _ => None,
         };
         let several = several
             .into_iter()
-            .flatten()
+            .flat_map(|headers| headers.get_all(ACCEPT))
             .filter_map(|value| value.to_str().ok());
         one.into_iter().chain(several)
     }
+}
+
+/// Whether a name of a field is that one, in whatever case. All bytes at once: a loop that can end early is slower.
+pub(super) fn is<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
+    let Ok(name) = <&[u8; LENGTH]>::try_from(name) else {
+        return false;
+    };
+    // The bit tells the cases apart. Of other characters of a name (RFC 9110, section 5.6.2) it makes none that is in a
+    // known name.
+    let differing = name.iter().zip(known);
+    differing.fold(0, |all, (byte, known)| all | ((byte | 0x20) ^ known)) == 0
 }
 
 /// What a field that comes once holds.
@@ -126,6 +151,31 @@ mod tests {
         assert_eq!(head.fields, 6);
         let expected = "hosta.testx-other12345mcp-methodtools/callmcp-nameonemcp-nametwo";
         assert_eq!(head.bytes, expected.len() + "mcp-protocol-version?".len());
+    }
+
+    #[test]
+    fn names_are_known_in_every_case() {
+        for known in [
+            "host",
+            "origin",
+            "content-type",
+            "content-encoding",
+            "accept",
+            "mcp-session-id",
+            "mcp-protocol-version",
+            "mcp-method",
+            "mcp-name",
+        ] {
+            for spelled in [known.to_owned(), known.to_uppercase()] {
+                let mut head = Head::EMPTY;
+                assert!(head.count(spelled.as_bytes(), b"").is_some(), "{spelled}");
+            }
+            let other = known.replace('o', "0");
+            if other != known {
+                let mut head = Head::EMPTY;
+                assert!(head.count(other.as_bytes(), b"").is_none(), "{other}");
+            }
+        }
     }
 
     #[test]

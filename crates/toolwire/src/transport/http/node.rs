@@ -168,10 +168,7 @@ impl Endpoint {
                     }
                     SessionSignal::Cancelled { id } => live.state.cancel(&id),
                     SessionSignal::Moved { stream } => live.hand_over(&stream),
-                    SessionSignal::Ended => {
-                        live.end();
-                        self.live.give_up(&session);
-                    }
+                    SessionSignal::Ended => live.end(),
                     // Handled above: streams of that transport are no sessions of this kind.
                     SessionSignal::Message { .. } => {}
                 }

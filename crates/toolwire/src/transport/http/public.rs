@@ -11,6 +11,7 @@ use crate::engine::CatchPanic;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::authorizer::PublicRoute;
 use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::head::Head;
 use crate::transport::http::service::refuse_unread;
 use crate::transport::http::{cors, foreign_answer, incoming};
 
@@ -25,6 +26,7 @@ pub(super) async fn serve<B>(
     endpoint: &Endpoint,
     route: PublicRoute,
     parts: &Parts,
+    head: &Head<'_>,
     body: B,
 ) -> Answer
 where
@@ -34,7 +36,7 @@ where
     let served = answer_within_bounds(endpoint, route, parts, body).await;
     let mut answer = served.unwrap_or_else(|refusal| refusal);
     if route.for_pages {
-        cors::expose(parts, &mut answer);
+        cors::expose(head.origin, &mut answer);
     }
     answer
 }

@@ -13,7 +13,6 @@ use http_body::Body;
 use tokio::runtime::Handle;
 use toolwire_proto::admit;
 use toolwire_proto::features::Era;
-use toolwire_proto::param_headers::HeaderLookup;
 use toolwire_types::ResponseId;
 
 use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
@@ -28,6 +27,7 @@ use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
 use crate::transport::http::{authorizer, cors, guard, message, public};
+use crate::transport::spare_memory;
 
 /// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
 ///
@@ -63,6 +63,7 @@ impl HttpService {
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
         server.snapshot().options.seal.announce();
+        spare_memory::keep_some();
         let endpoint = Arc::new(Endpoint::new(server, options));
         if Handle::try_current().is_ok() {
             endpoint.node.join(&endpoint);
@@ -106,13 +107,35 @@ impl HttpService {
     {
         let (parts, body) = request.into_parts();
         let head = Head::of(&parts.headers);
-        let answer = match self.check(&parts, &head) {
-            Ok(()) => match (self.document(&parts), public::route(&self.endpoint, &parts)) {
+        self.respond_to(&parts, &head, body).await
+    }
+
+    /// Whether somebody looks at all header fields of a request, and not only at those of a [`Head`] and at those that
+    /// repeat arguments of a tool.
+    pub(super) fn needs_all_fields(&self) -> bool {
+        self.endpoint.options.authorizer.is_some()
+    }
+
+    /// The same for a request whose head was read already. Unless [all](Self::needs_all_fields) are needed, the parts may
+    /// lack the fields that nobody looks at.
+    pub(super) async fn respond_to<B>(
+        &self,
+        parts: &Parts,
+        head: &Head<'_>,
+        body: B,
+    ) -> Response<HttpBody>
+    where
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let answer = match self.check(parts, head) {
+            Ok(()) => match (self.document(parts), public::route(&self.endpoint, parts)) {
                 (Some(document), _) => document,
                 (None, Some(route)) => {
-                    Box::pin(public::serve(&self.endpoint, route, &parts, body)).await
+                    Box::pin(public::serve(&self.endpoint, route, parts, head, body)).await
                 }
-                (None, None) => self.answer(&parts, &head, body).await,
+                (None, None) => self.answer(parts, head, body).await,
             },
             Err(answer) => answer,
         };
@@ -134,9 +157,7 @@ impl HttpService {
     {
         let answered = self.route_and_serve(parts, head, body).await;
         let mut answer = answered.unwrap_or_else(|refusal| refusal);
-        if !matches!(head.origin, HeaderLookup::Absent) {
-            cors::expose(parts, &mut answer);
-        }
+        cors::expose(head.origin, &mut answer);
         answer
     }
 

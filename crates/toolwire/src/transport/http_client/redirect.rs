@@ -50,6 +50,16 @@ pub(super) fn target(
             "use that URL if you trust it",
         ));
     }
+    if target
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
+        // Whoever is between us and the server would read them, and nobody asked us to send them.
+        return Err(refused(
+            format!("redirects with credentials to {}", shown(&target)),
+            "check the URL of the server",
+        ));
+    }
     Ok(Some(target))
 }
 
@@ -197,6 +207,19 @@ mod tests {
             "https://user:secret@other.com/a?token=t",
             "https://other.com/a",
         );
+    }
+
+    #[test]
+    fn credentials_are_not_taken_from_a_redirect() {
+        for location in ["https://user:secret@example.com/x", "//user@example.com/x"] {
+            assert_eq!(
+                followed(307, location),
+                Err(
+                    "example.com:443 redirects with credentials to https://example.com/x"
+                        .to_owned()
+                )
+            );
+        }
     }
 
     #[test]

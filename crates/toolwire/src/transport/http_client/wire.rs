@@ -1,12 +1,19 @@
 //! The bytes of one connection: TCP, or TLS over it, or TLS over TLS to a proxy.
 
+#[cfg(test)]
+pub(super) mod failing_socket;
+
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+#[cfg(not(test))]
+type Socket = tokio::net::TcpStream;
+#[cfg(test)]
+type Socket = failing_socket::FailingSocket;
 
 /// An open connection and what the pool has to know about it.
 #[derive(Debug)]
@@ -14,19 +21,22 @@ pub(super) struct Wire {
     layer: Layer,
     /// The other end is a proxy, which must be told whole URLs.
     proxied: bool,
+    /// How many bytes a plain socket has taken.
+    written: u64,
 }
 
 #[derive(Debug)]
 enum Layer {
-    Plain(TcpStream),
+    Plain(Socket),
     Tls(Box<TlsStream<Wire>>),
 }
 
 impl Wire {
-    pub(super) fn plain(stream: TcpStream) -> Self {
+    pub(super) fn plain(stream: impl Into<Socket>) -> Self {
         Self {
-            layer: Layer::Plain(stream),
+            layer: Layer::Plain(stream.into()),
             proxied: false,
+            written: 0,
         }
     }
 
@@ -34,6 +44,7 @@ impl Wire {
         Self {
             layer: Layer::Tls(Box::new(stream)),
             proxied: false,
+            written: 0,
         }
     }
 
@@ -46,6 +57,15 @@ impl Wire {
 
     pub(super) fn is_proxied(&self) -> bool {
         self.proxied
+    }
+
+    /// How many bytes have left this process, those of TLS included. Over TLS a write may fail after others of its bytes
+    /// have left.
+    pub(super) fn written(&self) -> u64 {
+        match &self.layer {
+            Layer::Plain(_) => self.written,
+            Layer::Tls(stream) => stream.get_ref().0.written(),
+        }
     }
 
     /// Whether the server chose HTTP/2 in the TLS handshake.
@@ -85,10 +105,12 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.layer {
-            Layer::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Layer::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        let written = match &mut self.layer {
+            Layer::Plain(stream) => ready!(Pin::new(stream).poll_write(context, bytes))?,
+            Layer::Tls(stream) => return Pin::new(stream).poll_write(context, bytes),
+        };
+        self.written += written as u64;
+        Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
@@ -96,10 +118,12 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.layer {
-            Layer::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Layer::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-        }
+        let written = match &mut self.layer {
+            Layer::Plain(stream) => ready!(Pin::new(stream).poll_write_vectored(context, pieces))?,
+            Layer::Tls(stream) => return Pin::new(stream).poll_write_vectored(context, pieces),
+        };
+        self.written += written as u64;
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {

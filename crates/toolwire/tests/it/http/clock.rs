@@ -1,15 +1,20 @@
 //! What time does to sessions and streams, with a clock that stands still until the test moves it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::{Instant, advance};
-use toolwire::RequestContext;
+use toolwire::store::{
+    Bus, BusMessage, BusSubscription, EventLog, MemoryEventLog, MemorySessionStore, Replay,
+    SessionStore, StoreError, StoreFuture, StreamKey,
+};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
+use toolwire::{Principal, RequestContext};
 
 use crate::http::direct::{Direct, in_session, next_chunk};
 use crate::http::request::Request;
-use crate::http::stage::Stage;
+use crate::http::stage::{Happening, Stage};
 use crate::peer::{call, legacy, modern, notification, plain, server};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -71,6 +76,95 @@ async fn a_session_with_an_open_stream_is_not_idle() {
     assert_eq!(client.ping(&session).await, 200);
     drop(body);
     advance(limit + Duration::from_secs(30)).await;
+    assert_eq!(client.ping(&session).await, 404);
+}
+
+/// A bus that is away.
+#[derive(Debug)]
+struct NoBus;
+
+impl Bus for NoBus {
+    fn publish(&self, _: BusMessage) -> StoreFuture<'_, ()> {
+        Box::pin(async { Err(StoreError::unavailable("the bus is away")) })
+    }
+
+    fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>> {
+        Box::pin(async { Err(StoreError::unavailable("the bus is away")) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_ends_with_its_record() {
+    let sessions = Arc::new(MemorySessionStore::default());
+    let options =
+        HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
+    let mut stage = Stage::new();
+    let service = HttpService::new(stage.server.clone(), options);
+    let client = Direct::new(&service);
+    let session = client.open_session().await;
+    let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
+    let mut answering = Box::pin(client.send(in_session(&session, &wait)).await.into_body());
+    stage.expect(Happening::Started).await;
+    let get = Request::get(&session, "2025-11-25");
+    let mut pushed = Box::pin(client.send(get).await.into_body());
+    next_chunk(&mut pushed).await.expect("the stream begins");
+
+    let deleted = sessions.delete(&session, &Principal::anonymous()).await;
+    assert!(deleted.unwrap());
+    let deadline = Instant::now() + HttpLimits::default().keep_alive * 2;
+    while next_chunk(&mut pushed).await.is_some() {
+        assert!(Instant::now() <= deadline, "the stream goes on");
+    }
+    stage.expect(Happening::Dropped).await;
+    while next_chunk(&mut answering).await.is_some() {
+        assert!(Instant::now() <= deadline, "the stream goes on");
+    }
+    drop((pushed, answering));
+    assert_eq!(service.load().sessions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_finds_that_a_session_is_gone_ends_what_is_left_of_it() {
+    let sessions = Arc::new(MemorySessionStore::default());
+    let options =
+        HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
+    let mut stage = Stage::new();
+    let service = HttpService::new(stage.server.clone(), options);
+    let client = Direct::new(&service);
+    let session = client.open_session().await;
+    let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
+    // Nobody reads the answer, and nobody is told.
+    drop(client.send(in_session(&session, &wait)).await);
+    stage.expect(Happening::Started).await;
+    let deleted = sessions.delete(&session, &Principal::anonymous()).await;
+    assert!(deleted.unwrap());
+    stage.expect_nothing();
+    assert_eq!(client.ping(&session).await, 404);
+    stage.expect(Happening::Dropped).await;
+    tokio::task::yield_now().await;
+    assert_eq!(service.load().sessions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_of_a_session_is_forgotten_although_the_others_cannot_be_told() {
+    let events = Arc::new(MemoryEventLog::default());
+    let options = HttpOptions::new()
+        .with_event_log(Arc::clone(&events) as Arc<dyn EventLog>)
+        .with_bus(Arc::new(NoBus));
+    let client = Direct::new(&HttpService::new(Stage::new().server, options));
+    let session = client.open_session().await;
+    let get = Request::get(&session, "2025-11-25");
+    let mut pushed = Box::pin(client.send(get).await.into_body());
+    let priming = next_chunk(&mut pushed).await.expect("the stream begins");
+    let id = priming.lines().find_map(|line| line.strip_prefix("id: "));
+    let (stream, _) = id.and_then(|id| id.split_once('.')).expect("an event id");
+    let key = StreamKey::new(&session, stream);
+    let anonymous = Principal::anonymous();
+    let read = || events.read_after(&anonymous, &key, 0, Duration::ZERO);
+    assert!(matches!(read().await.unwrap(), Replay::Entries(_)));
+    let ended = client.ask(Request::delete(&session, "2025-11-25")).await;
+    assert_eq!(ended.status, 503, "{}", ended.body);
+    assert!(matches!(read().await.unwrap(), Replay::Unknown));
     assert_eq!(client.ping(&session).await, 404);
 }
 

@@ -80,6 +80,27 @@ async fn a_session_of_one_node_continues_on_the_other() {
 }
 
 #[tokio::test]
+async fn what_a_batch_changes_the_other_node_knows() {
+    let fleet = Fleet::new().await;
+    let at_a = Session::open(&fleet.a, "2025-03-26").await;
+    // Both have the session at hand, so that only its record tells the other.
+    let at_b = at_a.at(&fleet.b);
+    at_b.call(legacy(1, "ping", json!({}))).await;
+    let subscribe = legacy(1, "resources/subscribe", json!({"uri": "notes://a"}));
+    let set_level = legacy(2, "logging/setLevel", json!({"level": "error"}));
+    let answers = at_a.call(json!([subscribe, set_level])).await;
+    assert_eq!(answers, json!([answer(1, json!({})), answer(2, json!({}))]));
+    let mut events = at_b.listen().await;
+    fleet.at_b.server.resource_updated("notes://a");
+    // Which comes next in any case.
+    fleet.at_b.server.tools_changed();
+    assert_eq!(
+        method(&events.message().await),
+        "notifications/resources/updated"
+    );
+}
+
+#[tokio::test]
 async fn a_question_of_one_node_is_answered_at_the_other() {
     let fleet = Fleet::new().await;
     let at_a = Session::open(&fleet.a, "2025-11-25").await;

@@ -6,6 +6,7 @@ mod cancelling;
 mod failures;
 mod http1;
 mod http2;
+mod never_twice;
 mod pool;
 mod proxies;
 pub(crate) mod raw;

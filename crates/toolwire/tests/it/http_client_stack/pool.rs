@@ -168,3 +168,23 @@ async fn a_body_read_to_its_end_gives_the_connection_back() {
     drop(body);
     tokio::join!(ask(&http, &server), connection.answer(FINE));
 }
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_costs_its_connection_only_if_more_is_to_come() {
+    let server = RawServer::bind().await;
+    let http = client();
+    let (_, (_, mut connection)) = tokio::join!(ask(&http, &server), server.answer_once(FINE));
+    for body in ["0\r\n\r\n", "4\r\nfine\r\n0\r\nX: y\r\n\r\n"] {
+        let accepted = format!("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        let sending = within(http.send(post(server.url("/"), "{}")));
+        let (answer, _) = tokio::join!(sending, connection.answer(&accepted));
+        drop(answer.unwrap());
+        tokio::join!(ask(&http, &server), connection.answer(FINE));
+    }
+    assert!(server.is_untouched().await);
+    let unfinished = "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n";
+    let sending = within(http.send(post(server.url("/"), "{}")));
+    let (answer, _) = tokio::join!(sending, connection.answer(unfinished));
+    drop(answer.unwrap());
+    connection.closed().await;
+}

@@ -25,6 +25,27 @@ async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
 }
 
 #[tokio::test]
+async fn credentials_in_a_redirect_are_not_told_to_the_proxy() {
+    let proxy = RawServer::bind().await;
+    let http = client().with_proxies(HttpProxies::none().with_http(proxy.url("/")));
+    let there = "HTTP/1.1 307 Temporary Redirect\r\n\
+                 Location: http://someone:s3cret@server.invalid/there\r\nContent-Length: 0\r\n\r\n";
+    let asking = within(http.send(get("http://server.invalid/mcp")));
+    let (answer, (_, mut connection)) = tokio::join!(asking, proxy.answer_once(there));
+    let failure = answer.expect_err("it goes nowhere");
+    assert_eq!(failure.step(), HttpStep::Redirect);
+    assert_eq!(
+        failure.what(),
+        "server.invalid:80 redirects with credentials to http://server.invalid/there"
+    );
+    assert!(!format!("{failure:?}").contains("s3cret"), "{failure:?}");
+    // Nothing more comes before the client is gone.
+    drop(http);
+    connection.closed().await;
+    assert!(proxy.is_untouched().await);
+}
+
+#[tokio::test]
 async fn https_goes_through_a_tunnel_that_sees_no_request() {
     let (authority, server, proxy) = (
         Authority::new(),

@@ -53,11 +53,18 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
         context: Arc::clone(&context),
         answers: Vec::new(),
         running: JoinSet::new(),
+        changes_record: false,
     };
     for message in messages {
         if let Err(answer) = batch.start(message).await {
             return answer;
         }
+    }
+    if batch.changes_record
+        && let Standing::Session(session) = &batch.standing
+        && let Err(error) = post.endpoint.save(session).await
+    {
+        return answer::store_failed(&error);
     }
     let Batch {
         standing,
@@ -98,6 +105,8 @@ struct Batch<'a> {
     context: Arc<HttpStreamContext>,
     answers: Vec<Vec<u8>>,
     running: JoinSet<Option<Finished>>,
+    /// Some message changed what is remembered about the session.
+    changes_record: bool,
 }
 
 impl Batch<'_> {
@@ -139,7 +148,10 @@ impl Batch<'_> {
                 }
             });
         match started {
-            Ok(Started::Answered(finished)) => self.answers.push(finished.message.into_bytes()),
+            Ok(Started::Answered(finished)) => {
+                self.changes_record |= requests::changes_record(&request.method);
+                self.answers.push(finished.message.into_bytes());
+            }
             Ok(Started::Running(work)) => match self.post.endpoint.requests.take() {
                 Some(slot) => drop(self.running.spawn(async move {
                     let finished = work.finish().await;

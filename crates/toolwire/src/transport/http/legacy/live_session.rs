@@ -2,14 +2,18 @@
 //!
 //! The record of a session is in the store, where every node finds it. This is what cannot be there: running requests,
 //! questions that wait for the client, connections. It lives as long as somebody here needs it. The last ones that came
-//! are kept a little longer, because a session that has just asked something will most likely ask again.
+//! are kept a little longer, because a session that has just asked something will most likely ask again: as many, as long
+//! and as large as is bounded here.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::engine::{Caller, Cancellation, ConnectionState, Principal};
-use crate::store::StoredSession;
+use tokio::time::Instant;
+
+use crate::engine::{Caller, Cancellation, ConnectionState, NameHashing, Principal};
+use crate::store::{SessionRecord, StoredSession};
 use crate::transport::http::legacy::push::{Push, PushReader};
 use crate::transport::http::legacy::stream_control::StreamControl;
 
@@ -29,8 +33,12 @@ pub(crate) struct LiveSession {
     registry: Weak<LiveSessions>,
 }
 
-/// How many sessions are kept although nobody needs them at the moment. One takes two or three kilobytes.
+/// How many sessions are kept although nobody needs them at the moment. One takes two or three kilobytes, and twice what
+/// its record takes.
 const KEPT: usize = 512;
+
+/// The largest record of a session that is kept, as JSON. Clients may declare much about themselves.
+const KEPT_BYTES: usize = 16 * 1024;
 
 /// All sessions this node works for, and the last ones it worked for.
 #[derive(Debug, Default)]
@@ -40,23 +48,26 @@ pub(crate) struct LiveSessions {
 
 #[derive(Debug, Default)]
 struct Known {
-    by_id: HashMap<String, Weak<LiveSession>>,
-    /// In the order in which they came.
-    kept: VecDeque<Arc<LiveSession>>,
+    by_id: HashMap<String, Weak<LiveSession>, NameHashing>,
+    /// In the order in which they came, with the time at which they did.
+    kept: VecDeque<(Instant, Arc<LiveSession>)>,
 }
 
 impl LiveSessions {
-    /// The live part of a stored session, which is brought up to date.
+    /// The live part of a stored session, which is brought up to date. It is kept no longer than a session may be idle.
     pub(crate) fn enter(
         self: &Arc<Self>,
         id: &str,
         principal: &Principal,
         stored: &StoredSession,
+        idle: Duration,
         answer_timeout: Duration,
     ) -> Arc<LiveSession> {
         // Ids are never used twice, so the principal is the one the store has just checked.
         if let Some(live) = self.find(id) {
-            live.refresh(stored);
+            if live.refresh(stored) && is_large(&stored.record) {
+                self.give_up(id);
+            }
             return live;
         }
         let entering = Arc::new(LiveSession {
@@ -70,9 +81,13 @@ impl LiveSessions {
             push: Mutex::default(),
             registry: Arc::downgrade(self),
         });
-        let (live, given_up) = self.lock().enter(entering);
+        let is_kept = !is_large(&stored.record);
+        let mut known = self.lock();
+        let given_up = known.give_up_old(idle);
+        let live = known.enter(Arc::clone(&entering), is_kept);
         // Not before the lock is free, because it takes the session from the list.
-        drop(given_up);
+        drop(known);
+        drop((given_up, entering));
         live
     }
 
@@ -81,10 +96,17 @@ impl LiveSessions {
         self.lock().find(id)
     }
 
-    /// Does not keep a session that is over.
-    pub(crate) fn give_up(&self, id: &str) {
+    /// Ends what is left here of a session that the store does not have.
+    pub(crate) fn end(&self, id: &str, principal: &Principal) {
+        if let Some(live) = self.find(id).filter(|live| live.principal == *principal) {
+            live.end();
+        }
+    }
+
+    /// Does not keep a session any more.
+    fn give_up(&self, id: &str) {
         let mut known = self.lock();
-        let at = known.kept.iter().position(|live| live.id == id);
+        let at = known.kept.iter().position(|(_, live)| live.id == id);
         let given_up = at.and_then(|at| known.kept.remove(at));
         drop(known);
         drop(given_up);
@@ -96,7 +118,7 @@ impl LiveSessions {
         let resting = known
             .kept
             .iter()
-            .filter(|live| Arc::strong_count(live) == 1);
+            .filter(|(_, live)| Arc::strong_count(live) == 1);
         known.by_id.len() - resting.count()
     }
 
@@ -110,45 +132,80 @@ impl Known {
         self.by_id.get(id).and_then(Weak::upgrade)
     }
 
-    /// Lists and keeps a session, unless it is listed already. Returns it, and what must be dropped for it.
-    fn enter(&mut self, live: Arc<LiveSession>) -> (Arc<LiveSession>, Option<Arc<LiveSession>>) {
+    /// Lists a session, unless it is listed already, and keeps it if it should be. Returns the one that is listed.
+    fn enter(&mut self, live: Arc<LiveSession>, is_kept: bool) -> Arc<LiveSession> {
         if let Some(listed) = self.find(&live.id) {
-            return (listed, Some(live));
+            return listed;
         }
         self.by_id.insert(live.id.clone(), Arc::downgrade(&live));
-        self.kept.push_back(Arc::clone(&live));
-        let given_up = match self.kept.len() > KEPT {
-            true => self.kept.pop_front(),
-            false => None,
-        };
-        (live, given_up)
+        if is_kept {
+            self.kept.push_back((Instant::now(), Arc::clone(&live)));
+        }
+        live
+    }
+
+    /// Makes room for another one: takes those away that came too long ago, and the first one when there are too many.
+    fn give_up_old(&mut self, idle: Duration) -> Vec<(Instant, Arc<LiveSession>)> {
+        let old = self
+            .kept
+            .iter()
+            .take_while(|(came, _)| came.elapsed() >= idle);
+        let old = old.count().max((self.kept.len() + 1).saturating_sub(KEPT));
+        self.kept.drain(..old).collect()
     }
 }
 
-impl LiveSession {
-    /// The record as it was last seen in the store.
-    pub(crate) fn stored(&self) -> StoredSession {
-        self.lock_stored().clone()
+/// Whether the record of a session is too large to be kept with it. Looks no further than it must.
+fn is_large(record: &SessionRecord) -> bool {
+    struct Room(usize);
+
+    impl io::Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let left = self.0.checked_sub(bytes.len());
+            self.0 = left.ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
-    /// Takes over what another node, or another request here, has stored since.
-    pub(crate) fn refresh(&self, stored: &StoredSession) {
+    serde_json::to_writer(Room(KEPT_BYTES), record).is_err()
+}
+
+impl LiveSession {
+    /// The record as it was last seen in the store, and as it should be; nothing before `initialize`. Both are of one
+    /// moment: what somebody stores in between would look like a wish to undo it.
+    pub(crate) fn stored_and_wanted(&self) -> Option<(StoredSession, SessionRecord)> {
+        let known = self.lock_stored();
+        let wanted = self.state.to_record()?;
+        Some((known.clone(), wanted))
+    }
+
+    /// Takes over what another node, or another request here, has stored since; says whether there was anything.
+    pub(crate) fn refresh(&self, stored: &StoredSession) -> bool {
         let mut known = self.lock_stored();
-        if known.revision < stored.revision {
-            *known = stored.clone();
-            self.state.restore(&stored.record);
+        let is_newer = known.revision < stored.revision;
+        if is_newer {
+            let before = std::mem::replace(&mut *known, stored.clone());
+            self.state.rebase(&before.record, &stored.record);
         }
+        is_newer
     }
 
     fn lock_stored(&self) -> MutexGuard<'_, StoredSession> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends everything that runs for the session here.
+    /// The session is over: ends everything that runs for it here.
     pub(crate) fn end(&self) {
         self.ended.cancel();
         self.state.cancel_all();
         self.caller.close();
+        if let Some(registry) = self.registry.upgrade() {
+            registry.give_up(&self.id);
+        }
     }
 
     /// The stream of that name, if it is known here, else a new control of it.
@@ -215,70 +272,4 @@ impl Drop for LiveSession {
 }
 
 #[cfg(test)]
-mod tests {
-    use toolwire_types::{ClientCapabilities, ProtocolVersion};
-
-    use super::*;
-    use crate::store::SessionRecord;
-
-    fn enter(sessions: &Arc<LiveSessions>, id: &str, revision: u64) -> Arc<LiveSession> {
-        let mut record =
-            SessionRecord::new(ProtocolVersion::LATEST, ClientCapabilities::new(), None);
-        record.initialized = revision > 1;
-        let stored = StoredSession::new(Arc::new(record), revision);
-        sessions.enter(id, &Principal::anonymous(), &stored, Duration::ZERO)
-    }
-
-    #[test]
-    fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
-        let sessions = Arc::new(LiveSessions::default());
-        let first = enter(&sessions, "a", 1);
-        assert!(!first.state.is_initialized());
-        assert_eq!(sessions.len(), 1);
-        let first = {
-            let weak = Arc::downgrade(&first);
-            drop(first);
-            weak
-        };
-        assert_eq!(sessions.len(), 0, "nobody needs it");
-        let second = enter(&sessions, "a", 2);
-        assert!(Weak::ptr_eq(&first, &Arc::downgrade(&second)));
-        assert!(second.state.is_initialized());
-        assert_eq!(sessions.len(), 1);
-    }
-
-    #[test]
-    fn only_the_last_ones_are_kept() {
-        let sessions = Arc::new(LiveSessions::default());
-        let needed = enter(&sessions, "needed", 1);
-        enter(&sessions, "forgotten", 1);
-        for id in 0..KEPT - 2 {
-            enter(&sessions, &id.to_string(), 1);
-        }
-        assert!(sessions.find("forgotten").is_some());
-        enter(&sessions, "one more", 1);
-        enter(&sessions, "and another", 1);
-        assert!(sessions.find("forgotten").is_none());
-        assert!(sessions.find("0").is_some());
-        // Not kept any more, it lives as long as it is needed.
-        assert!(sessions.find("needed").is_some());
-        assert_eq!(sessions.len(), 1);
-        drop(needed);
-        assert!(sessions.find("needed").is_none());
-        assert_eq!(sessions.lock().by_id.len(), KEPT);
-    }
-
-    #[test]
-    fn one_that_is_over_is_not_kept() {
-        let sessions = Arc::new(LiveSessions::default());
-        let running = enter(&sessions, "a", 1);
-        enter(&sessions, "b", 1);
-        for id in ["a", "b", "never seen"] {
-            sessions.give_up(id);
-        }
-        assert!(sessions.find("b").is_none());
-        assert!(sessions.find("a").is_some());
-        drop(running);
-        assert!(sessions.find("a").is_none());
-    }
-}
+mod tests;

@@ -173,9 +173,9 @@ impl Reading {
             () = self.session.ended.cancelled() => Step::End,
             () = shutdown => Step::End,
             () = token_end::passed(self.token_end) => Step::End,
-            step = self.read(after, self.interval) => {
-                self.keep_session().await;
-                step
+            step = self.read(after, self.interval) => match self.keep_session().await {
+                true => step,
+                false => Step::End,
             }
         }
     }
@@ -195,19 +195,25 @@ impl Reading {
         }
     }
 
-    /// A session with an open stream is not idle. Said once in an interval.
-    async fn keep_session(&self) {
+    /// A session with an open stream is not idle. Said once in an interval; false when there is no such session any more.
+    async fn keep_session(&self) -> bool {
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.elapsed() < self.interval {
-                return;
+                return true;
             }
             *kept = Instant::now();
         }
         let LiveSession { id, principal, .. } = &*self.session;
-        let kept = self.sessions.touch(id, principal, self.session_idle).await;
-        if let Err(error) = kept {
-            tracing::warn!(%error, "a session cannot be kept from expiring");
+        match self.sessions.touch(id, principal, self.session_idle).await {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!("the session of a stream is gone, so the stream ends");
+                self.session.end();
+                return false;
+            }
+            Err(error) => tracing::warn!(%error, "a session cannot be kept from expiring"),
         }
+        true
     }
 }

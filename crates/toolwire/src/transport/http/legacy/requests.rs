@@ -311,7 +311,7 @@ fn immediate(id: &RequestId, outcome: Outcome) -> Answer {
 }
 
 /// Methods after which the record of the session is another.
-fn changes_record(method: &str) -> bool {
+pub(crate) fn changes_record(method: &str) -> bool {
     matches!(
         method,
         "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"

@@ -13,7 +13,7 @@ use crate::client::http::HttpFailure;
 use crate::transport::http_client::explain;
 use crate::transport::http_client::origin::Origin;
 
-/// A body and the connection it comes over. Dropped before its end, it takes the connection with it.
+/// A body and the connection it comes over. Dropped before its end has come, it takes the connection with it.
 #[derive(Debug)]
 pub(super) struct Http1Body {
     /// Nothing once the body is over.
@@ -44,6 +44,18 @@ impl Http1Body {
             && self.keeps
         {
             self.origin.give_back(connection);
+        }
+    }
+}
+
+impl Drop for Http1Body {
+    /// What nobody read is passed over if all of it is there, which is so for most answers that say nothing.
+    fn drop(&mut self) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        if self.keeps && connection.pass_over(&mut self.framing) {
+            self.give_back();
         }
     }
 }

@@ -40,6 +40,10 @@ pub(in super::super) struct Http1 {
     /// How many bytes of heads are read for one answer.
     head_room: usize,
     head: HeadProgress,
+    /// How many bytes had left when the request began.
+    left_before: u64,
+    /// A write has failed.
+    is_broken: bool,
 }
 
 /// How far the head of an answer has come.
@@ -61,7 +65,7 @@ struct Output {
     /// What is still to be written of a longer body.
     body: Bytes,
     flushed: bool,
-    /// Something of the request may have gone out.
+    /// Something of the request was taken.
     begun: bool,
 }
 
@@ -73,6 +77,8 @@ impl Http1 {
             output: Output::default(),
             head_room: head_room as usize,
             head: HeadProgress::default(),
+            left_before: 0,
+            is_broken: false,
         }
     }
 
@@ -91,6 +97,7 @@ impl Http1 {
         };
         let keeps = self.output.begin(request, body, around);
         self.head = HeadProgress::default();
+        self.left_before = self.wire.written();
         let asked = &request.method;
         let mut head = poll_fn(|context| self.poll_answer(context, asked)).await?;
         head.keeps &= keeps;
@@ -125,7 +132,7 @@ impl Http1 {
         asked: &Method,
     ) -> Poll<Result<AnswerHead, Broken>> {
         let unwritten = match self.poll_write(context) {
-            Poll::Ready(Err(error)) if !self.output.begun => {
+            Poll::Ready(Err(error)) if !self.has_begun() => {
                 return Poll::Ready(Err(Broken::Unsent(error)));
             }
             // It may have answered all the same, and say why it wants no more.
@@ -147,6 +154,11 @@ impl Http1 {
                 return Poll::Ready(Ok(head));
             }
         }
+    }
+
+    /// Whether anything of the request may have gone out, or may still do so.
+    fn has_begun(&self) -> bool {
+        self.output.begun || self.wire.written() > self.left_before
     }
 
     /// The head of the answer, once it is there; interim ones are passed over.
@@ -171,6 +183,12 @@ impl Http1 {
 
     /// Writes what is left of the request.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let written = self.poll_write_on(context);
+        self.is_broken |= matches!(written, Poll::Ready(Err(_)));
+        written
+    }
+
+    fn poll_write_on(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let output = &mut self.output;
         let mut wire = Pin::new(&mut self.wire);
         while output.left() > 0 {
@@ -227,6 +245,17 @@ impl Http1 {
         }
     }
 
+    /// Passes over the rest of a body, as far as it has come; says whether that was all.
+    pub(super) fn pass_over(&mut self, framing: &mut Framing) -> bool {
+        loop {
+            match framing.next(&mut self.input) {
+                Ok(Piece::Data(_)) => {}
+                Ok(Piece::End) => return true,
+                Ok(Piece::More(_)) | Err(_) => return false,
+            }
+        }
+    }
+
     /// Whether nothing is left of the last exchange, and nothing has happened to the connection since. The waker is
     /// told when that changes.
     pub(in super::super) fn is_idle(&mut self, waker: &Waker) -> bool {
@@ -263,7 +292,10 @@ fn may_end_head(input: &[u8], seen: usize) -> bool {
 
 impl Drop for Http1 {
     fn drop(&mut self) {
-        self.wire.say_goodbye();
+        // What a failed write has left in the layers below must not go out after all: it may be sent elsewhere by now.
+        if !self.is_broken {
+            self.wire.say_goodbye();
+        }
     }
 }
 
@@ -295,5 +327,28 @@ impl Output {
         self.written += of_head;
         self.body.advance(written - of_head);
         self.begun = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_long_buffer_of_a_connection_that_waits_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (near, _far) = (near.unwrap(), far.unwrap());
+        let mut connection = Http1::new(Wire::plain(near), 1024);
+        connection.output.flushed = true;
+        for (length, is_kept) in [(IDLE_BYTES, true), (IDLE_BYTES + 1, false)] {
+            connection.input = BytesMut::with_capacity(length);
+            assert!(connection.is_idle(Waker::noop()));
+            assert_eq!(connection.input.capacity() == length, is_kept);
+            assert!(connection.input.capacity() <= IDLE_BYTES);
+        }
     }
 }

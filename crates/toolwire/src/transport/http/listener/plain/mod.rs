@@ -20,6 +20,7 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
+use self::request::PlainRequest;
 use crate::transport::http::answer::Answer;
 use crate::transport::http::listener::head_deadline::Requests;
 use crate::transport::http::service::HttpService;
@@ -52,6 +53,7 @@ pub(super) async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let all_fields = service.needs_all_fields();
     let mut unread = Bytes::new();
     loop {
         if unread.is_empty() {
@@ -60,7 +62,7 @@ where
                 None => return Ok(None),
             };
         }
-        let Some((request, length)) = request::read(&unread) else {
+        let Some(request) = request::read(&unread, all_fields) else {
             return Ok(Some(Handover {
                 unread,
                 answer: None,
@@ -70,9 +72,15 @@ where
         let in_progress = requests.begin();
         let mut ahead = Vec::new();
         let room = AHEAD.saturating_sub(unread.len());
+        let PlainRequest {
+            parts,
+            head,
+            body,
+            length,
+        } = request;
         let answer = {
             // Pinned where it is made: handed on, it would have room twice.
-            let mut answer = pin!(service.respond(request));
+            let mut answer = pin!(service.respond_to(&parts, &head, body));
             poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut ahead, room, cx)).await
         };
         if !ahead.is_empty() {

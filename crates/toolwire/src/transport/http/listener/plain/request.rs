@@ -7,96 +7,113 @@
 use std::mem::MaybeUninit;
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST,
-    TRANSFER_ENCODING, UPGRADE, USER_AGENT,
-};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use toolwire_proto::header_value::PARAM_PREFIX;
+use toolwire_proto::param_headers::HeaderLookup;
 
-use crate::transport::http::answer::SESSION_ID;
+use crate::transport::http::head::{self, Head};
 use crate::transport::http::listener::request_body::RequestBody;
 
 /// How many header fields a plain request has at most.
 const FIELDS: usize = 64;
 
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// A request that is plain.
+#[derive(Debug)]
+pub(super) struct PlainRequest<'b> {
+    /// Its header fields are those that somebody may look up.
+    pub(super) parts: Parts,
+    pub(super) head: Head<'b>,
+    pub(super) body: RequestBody,
+    /// How many of the bytes are of it.
+    pub(super) length: usize,
+}
 
-/// Reads the request these bytes begin with, if it is plain; says also how long it is.
-pub(super) fn read(bytes: &Bytes) -> Option<(Request<RequestBody>, usize)> {
+/// Reads the request these bytes begin with, if it is plain. Most fields are only judged: a map of them, which costs as much
+/// as all the rest of reading, is made when `all_fields` are needed, and of those that repeat arguments of a tool.
+pub(super) fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS];
-    let mut head = httparse::Request::new(&mut []);
-    let parsed = head.parse_with_uninit_headers(bytes, &mut fields).ok()?;
+    let mut read = httparse::Request::new(&mut []);
+    let parsed = read.parse_with_uninit_headers(bytes, &mut fields).ok()?;
     let httparse::Status::Complete(head_length) = parsed else {
         return None;
     };
-    let (Some("POST"), Some(path), Some(1)) = (head.method, head.path, head.version) else {
+    let (Some("POST"), Some(path), Some(1)) = (read.method, read.path, read.version) else {
         return None;
     };
     // Other forms of a target name a host, or no path.
     if !path.starts_with('/') {
         return None;
     }
-    let mut headers = HeaderMap::with_capacity(head.headers.len());
+    // At once: fields are many and short.
+    let head_text = HeadText::of(&bytes[..head_length])?;
+    let (mut parts, ()) = Request::new(()).into_parts();
+    let mut head = Head::EMPTY;
     let mut content_length = None;
-    for field in head.headers.iter() {
-        let name = name(field.name)?;
-        if name == CONTENT_LENGTH {
+    for field in read.headers.iter() {
+        let (name, value) = (field.name.as_bytes(), field.value);
+        if let Some(place) = head.count(name, value) {
+            // What comes twice, or is no text, is strange.
+            let (HeaderLookup::Absent, Some(text)) = (&*place, head_text.value(value)) else {
+                return None;
+            };
+            *place = HeaderLookup::One(text);
+        } else if head::is(name, b"content-length") {
             if content_length.is_some() {
                 return None;
             }
-            content_length = Some(number(field.value)?);
-        } else if name == CONNECTION {
-            if !field.value.eq_ignore_ascii_case(b"keep-alive") {
+            content_length = Some(number(value)?);
+        } else if head::is(name, b"connection") {
+            if !value.eq_ignore_ascii_case(b"keep-alive") {
                 return None;
             }
-        } else if name == TRANSFER_ENCODING || name == EXPECT || name == UPGRADE {
+        } else if head::is(name, b"transfer-encoding")
+            || head::is(name, b"expect")
+            || head::is(name, b"upgrade")
+        {
             return None;
         }
-        let value = HeaderValue::from_maybe_shared(bytes.slice_ref(field.value)).ok()?;
-        headers.append(name, value);
+        if all_fields || repeats_argument(name) {
+            let value = HeaderValue::from_maybe_shared(bytes.slice_ref(value)).ok()?;
+            let name = HeaderName::from_bytes(name).ok()?;
+            parts.headers.append(name, value);
+        }
     }
     let length = head_length.checked_add(content_length?)?;
     if length > bytes.len() {
         return None;
     }
-    let body = RequestBody::Whole(bytes.slice(head_length..length));
-    let mut request = Request::new(body);
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = Uri::from_maybe_shared(bytes.slice_ref(path.as_bytes())).ok()?;
-    *request.headers_mut() = headers;
-    Some((request, length))
+    parts.method = Method::POST;
+    parts.uri = Uri::from_maybe_shared(bytes.slice_ref(path.as_bytes())).ok()?;
+    Some(PlainRequest {
+        parts,
+        head,
+        body: RequestBody::Whole(bytes.slice(head_length..length)),
+        length,
+    })
 }
 
-/// The name of a field. Those that most requests have need neither be copied nor looked up.
-fn name(name: &str) -> Option<HeaderName> {
-    let name = name.as_bytes();
-    let usual = match name.len() {
-        4 if same(name, b"host") => HOST,
-        6 if same(name, b"accept") => ACCEPT,
-        8 if same(name, b"mcp-name") => NAME,
-        10 if same(name, b"mcp-method") => METHOD,
-        10 if same(name, b"user-agent") => USER_AGENT,
-        12 if same(name, b"content-type") => CONTENT_TYPE,
-        13 if same(name, b"authorization") => AUTHORIZATION,
-        14 if same(name, b"content-length") => CONTENT_LENGTH,
-        14 if same(name, b"mcp-session-id") => SESSION_ID,
-        20 if same(name, b"mcp-protocol-version") => PROTOCOL_VERSION,
-        _ => return HeaderName::from_bytes(name).ok(),
-    };
-    Some(usual)
+/// Whether a field may hold an argument of a tool.
+fn repeats_argument(name: &[u8]) -> bool {
+    let prefix = name.get(..PARAM_PREFIX.len());
+    prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX.as_bytes()))
 }
 
-/// Whether a name is that one, in whatever case. All bytes at once: a loop that can end early is slower.
-fn same<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
-    let Ok(name) = <&[u8; LENGTH]>::try_from(name) else {
-        return false;
-    };
-    // The bit tells the cases apart. Of other characters of a name (RFC 9110, section 5.6.2) it makes none that is in a
-    // known name.
-    let differing = name.iter().zip(known);
-    differing.fold(0, |all, (byte, known)| all | ((byte | 0x20) ^ known)) == 0
+/// A head that is text.
+struct HeadText<'b>(&'b str);
+
+impl<'b> HeadText<'b> {
+    fn of(head: &'b [u8]) -> Option<Self> {
+        std::str::from_utf8(head).ok().map(Self)
+    }
+
+    /// A value of this head, if it has only characters that everybody reads alike: visible ones of ASCII, spaces and tabs.
+    /// The others of ASCII are in no value that was parsed.
+    fn value(&self, value: &[u8]) -> Option<&'b str> {
+        let start = value.as_ptr().addr().wrapping_sub(self.0.as_ptr().addr());
+        let text = self.0.get(start..start.checked_add(value.len())?)?;
+        text.is_ascii().then_some(text)
+    }
 }
 
 /// A number without signs or spaces, which not all readers take to mean the same.
@@ -115,23 +132,67 @@ mod tests {
 
     const PLAIN: &str = "POST /mcp?a=b HTTP/1.1\r\nHost: a.test\r\nX-Other: \u{E9}\r\nContent-Length: 4\r\n\r\nbodyPOST";
 
-    fn read_text(text: &str) -> Option<(Request<RequestBody>, usize)> {
-        read(&Bytes::copy_from_slice(text.as_bytes()))
+    fn is_plain(text: &str) -> bool {
+        read(&Bytes::copy_from_slice(text.as_bytes()), false).is_some()
     }
 
     #[test]
     fn a_plain_request_is_read_to_its_end_and_not_beyond() {
-        let (request, length) = read_text(PLAIN).unwrap();
-        assert_eq!(length, PLAIN.len() - "POST".len());
-        assert_eq!(request.method(), Method::POST);
-        assert_eq!(request.uri(), "/mcp?a=b");
-        assert_eq!(request.headers()["host"], "a.test");
-        assert_eq!(request.headers()["x-other"].as_bytes(), "\u{E9}".as_bytes());
-        assert_eq!(request.headers().len(), 3);
-        let RequestBody::Whole(body) = request.into_body() else {
+        let bytes = Bytes::from_static(PLAIN.as_bytes());
+        let request = read(&bytes, true).unwrap();
+        assert_eq!(request.length, PLAIN.len() - "POST".len());
+        assert_eq!(request.parts.method, Method::POST);
+        assert_eq!(request.parts.uri, "/mcp?a=b");
+        assert_eq!(request.head.host, HeaderLookup::One("a.test"));
+        assert_eq!(request.head.fields, 3);
+        let headers = &request.parts.headers;
+        assert_eq!(headers["host"], "a.test");
+        assert_eq!(headers["x-other"].as_bytes(), "\u{E9}".as_bytes());
+        assert_eq!(headers.len(), 3);
+        let RequestBody::Whole(body) = request.body else {
             panic!("it is whole");
         };
         assert_eq!(body, "body");
+    }
+
+    #[test]
+    fn fields_are_kept_where_somebody_may_look_them_up() {
+        let text = "POST / HTTP/1.1\r\nHost: a\r\nUser-Agent: b\r\nMCP-param-Region: c\r\nContent-Length: 0\r\n\r\n";
+        let bytes = Bytes::from_static(text.as_bytes());
+        for all in [false, true] {
+            let request = read(&bytes, all).unwrap();
+            assert_eq!(request.head.host, HeaderLookup::One("a"));
+            assert_eq!(request.head.fields, 4);
+            assert_eq!(request.parts.headers["mcp-param-region"], "c");
+            assert_eq!(request.parts.headers.len(), if all { 4 } else { 1 });
+        }
+    }
+
+    #[test]
+    fn the_head_is_the_one_that_is_found_in_a_map() {
+        let text = "POST / HTTP/1.1\r\nHost: a\r\nACCEPT: b\r\norigin: c\r\nMcp-Name: d\t e\r\nMcp-Method: f\r\n\
+                    Content-Type: g\r\nMcp-Session-Id: h\r\nContent-Encoding: i\r\nMcp-Protocol-Version: j\r\n\
+                    X-Other: k\r\nContent-Length: 0\r\n\r\n";
+        let bytes = Bytes::from_static(text.as_bytes());
+        let request = read(&bytes, true).unwrap();
+        let found = Head::of(&request.parts.headers);
+        let seen = |head: Head<'_>| {
+            let accept: Vec<String> = head.accept().map(str::to_owned).collect();
+            let Head {
+                host,
+                origin,
+                content_type,
+                content_encoding,
+                session_id,
+                routing,
+                fields,
+                bytes,
+                ..
+            } = head;
+            let lookups = [host, origin, content_type, content_encoding, session_id];
+            format!("{lookups:?} {routing:?} {fields} {bytes} {accept:?}")
+        };
+        assert_eq!(seen(request.head), seen(found));
     }
 
     #[test]
@@ -139,40 +200,16 @@ mod tests {
         let end = PLAIN.len() - "POST".len();
         for cut in 0..end {
             let bytes = Bytes::copy_from_slice(&PLAIN.as_bytes()[..cut]);
-            assert!(read(&bytes).is_none(), "{cut}");
+            assert!(read(&bytes, false).is_none(), "{cut}");
         }
-        assert!(read(&Bytes::copy_from_slice(&PLAIN.as_bytes()[..end])).is_some());
-    }
-
-    #[test]
-    fn names_are_known_in_every_case() {
-        for known in [
-            "host",
-            "accept",
-            "mcp-name",
-            "mcp-method",
-            "user-agent",
-            "content-type",
-            "authorization",
-            "content-length",
-            "mcp-session-id",
-            "mcp-protocol-version",
-            "x-anything",
-        ] {
-            for spelled in [known.to_owned(), known.to_uppercase()] {
-                assert_eq!(name(&spelled).unwrap(), known);
-            }
-        }
-        for strange in ["mcp name", "ho:t", ""] {
-            assert_eq!(name(strange), None, "{strange:?}");
-        }
+        assert!(is_plain(&PLAIN[..end]));
     }
 
     #[test]
     fn what_would_change_the_connection_is_not_plain() {
         let with = |field: &str| {
             let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
-            read_text(&text).is_some()
+            is_plain(&text)
         };
         assert!(with("Content-Length: 0"));
         assert!(with("content-length: 0\r\nConnection: Keep-Alive"));
@@ -193,7 +230,12 @@ mod tests {
             "Content-Length: 0\r\nExpect: 100-continue",
             "Content-Length: 0\r\nX-Value: a\0b",
             "Content-Length: 0\r\nX-Value: a\rb",
+            "Content-Length: 0\r\nMcp-Name: a\u{1}b",
+            "Content-Length: 0\r\nMcp-Name: a\u{7F}b",
             "Content-Length: 0\r\n folded",
+            "Content-Length: 0\r\nHost: b",
+            "Content-Length: 0\r\nAccept: a/b\r\naccept: c/d",
+            "Content-Length: 0\r\nMcp-Name: \u{E9}",
             "Content-Length : 0",
         ] {
             assert!(!with(field), "{field:?}");
@@ -202,8 +244,7 @@ mod tests {
 
     #[test]
     fn only_posts_of_http_1_1_to_a_path_are_plain() {
-        let plain =
-            |line: &str| read_text(&format!("{line}\r\nContent-Length: 0\r\n\r\n")).is_some();
+        let plain = |line: &str| is_plain(&format!("{line}\r\nContent-Length: 0\r\n\r\n"));
         assert!(plain("POST / HTTP/1.1"));
         for line in [
             "GET / HTTP/1.1",
@@ -223,10 +264,9 @@ mod tests {
     fn a_head_with_very_many_fields_is_not_plain() {
         let with = |fields: usize| {
             let others = "X-Filler: x\r\n".repeat(fields - 1);
-            read_text(&format!(
+            is_plain(&format!(
                 "POST / HTTP/1.1\r\n{others}Content-Length: 0\r\n\r\n"
             ))
-            .is_some()
         };
         assert!(with(FIELDS));
         assert!(!with(FIELDS + 1));
@@ -238,10 +278,12 @@ mod tests {
             let (before, after) = PLAIN.as_bytes().split_at(at);
             for bytes in [bytes.clone(), [before, &bytes, after].concat()] {
                 let bytes = Bytes::from(bytes);
-                let Some((request, length)) = read(&bytes) else { continue };
-                prop_assert!(length <= bytes.len());
-                let announced = request.headers()["content-length"].to_str().unwrap().parse::<u64>().unwrap();
-                let body = http_body::Body::size_hint(request.body()).exact();
+                let request = read(&bytes, true);
+                prop_assert_eq!(read(&bytes, false).is_some(), request.is_some());
+                let Some(request) = request else { continue };
+                prop_assert!(request.length <= bytes.len());
+                let announced = request.parts.headers["content-length"].to_str().unwrap().parse::<u64>().unwrap();
+                let body = http_body::Body::size_hint(&request.body).exact();
                 prop_assert_eq!(body, Some(announced));
             }
         }

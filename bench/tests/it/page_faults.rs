@@ -1,0 +1,28 @@
+//! Memory is not given back to the system and taken again for each request.
+
+use toolwire_bench::ServerProcess;
+use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
+
+/// Pages for each request that are still no sign of it. A message of that length alone has 25.
+const FEW: u64 = 5;
+
+#[tokio::test]
+async fn long_messages_use_the_memory_of_those_before() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bench-server"));
+    command.args(["http", "0", "3"]);
+    let server = ServerProcess::start_command(command).await.unwrap();
+    let requests = 500;
+    let workload = Workload::new(Era::Modern, Kind::Echo, 100_000);
+    let plan = Plan::new(workload, requests)
+        .with_connections(32)
+        .with_warm_up(100);
+    let load = load::warm_up(server.url(), &plan).await.unwrap();
+    let before = server.page_faults().unwrap();
+    let outcome = load.measure().await;
+    assert_eq!(outcome.first_error, None);
+    let faults = server.page_faults().unwrap() - before;
+    assert!(
+        faults < requests as u64 * FEW,
+        "{faults} pages for {requests} requests"
+    );
+}

@@ -1,0 +1,174 @@
+//! Which sessions a node holds, and what it makes of news about them.
+
+use toolwire_types::{ClientCapabilities, ProtocolVersion};
+
+use super::*;
+use crate::engine::TokenInfo;
+
+const IDLE: Duration = Duration::from_secs(300);
+
+fn record(revision: u64) -> SessionRecord {
+    let mut record = SessionRecord::new(ProtocolVersion::LATEST, ClientCapabilities::new(), None);
+    record.initialized = revision > 1;
+    record
+}
+
+fn enter(sessions: &Arc<LiveSessions>, id: &str, revision: u64) -> Arc<LiveSession> {
+    enter_as(sessions, id, revision, record(revision))
+}
+
+fn enter_as(
+    sessions: &Arc<LiveSessions>,
+    id: &str,
+    revision: u64,
+    record: SessionRecord,
+) -> Arc<LiveSession> {
+    let stored = StoredSession::new(Arc::new(record), revision);
+    let principal = Principal::anonymous();
+    sessions.enter(id, &principal, &stored, IDLE, Duration::ZERO)
+}
+
+/// A record that takes so many bytes.
+fn record_of(bytes: usize) -> SessionRecord {
+    let mut record = record(1);
+    let length = |record: &SessionRecord| serde_json::to_vec(record).unwrap().len();
+    // The quotation marks of the resource.
+    let room = bytes - length(&record) - 2;
+    record.subscriptions.insert("x".repeat(room));
+    assert_eq!(length(&record), bytes);
+    record
+}
+
+#[test]
+fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
+    let sessions = Arc::new(LiveSessions::default());
+    let first = enter(&sessions, "a", 1);
+    assert!(!first.state.is_initialized());
+    assert_eq!(sessions.len(), 1);
+    let first = {
+        let weak = Arc::downgrade(&first);
+        drop(first);
+        weak
+    };
+    assert_eq!(sessions.len(), 0, "nobody needs it");
+    let second = enter(&sessions, "a", 2);
+    assert!(Weak::ptr_eq(&first, &Arc::downgrade(&second)));
+    assert!(second.state.is_initialized());
+    assert_eq!(sessions.len(), 1);
+}
+
+#[test]
+fn only_the_last_ones_are_kept() {
+    let sessions = Arc::new(LiveSessions::default());
+    let needed = enter(&sessions, "needed", 1);
+    enter(&sessions, "forgotten", 1);
+    for id in 0..KEPT - 2 {
+        enter(&sessions, &id.to_string(), 1);
+    }
+    assert!(sessions.find("forgotten").is_some());
+    enter(&sessions, "one more", 1);
+    enter(&sessions, "and another", 1);
+    assert!(sessions.find("forgotten").is_none());
+    assert!(sessions.find("0").is_some());
+    // Not kept any more, it lives as long as it is needed.
+    assert!(sessions.find("needed").is_some());
+    assert_eq!(sessions.len(), 1);
+    drop(needed);
+    assert!(sessions.find("needed").is_none());
+    assert_eq!(sessions.lock().by_id.len(), KEPT);
+}
+
+#[test]
+fn one_that_is_over_is_not_kept() {
+    let sessions = Arc::new(LiveSessions::default());
+    let running = enter(&sessions, "a", 1);
+    enter(&sessions, "b", 1);
+    let anonymous = Principal::anonymous();
+    let token = TokenInfo {
+        valid: true,
+        subject: Some("somebody else".to_owned()),
+        ..TokenInfo::default()
+    };
+    sessions.end("b", &Principal::of(&token));
+    assert!(sessions.find("b").is_some());
+    for id in ["a", "b", "never seen"] {
+        sessions.end(id, &anonymous);
+    }
+    assert!(sessions.find("b").is_none());
+    assert!(sessions.find("a").is_some());
+    assert!(running.ended.is_cancelled());
+    drop(running);
+    assert!(sessions.find("a").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_came_long_ago_is_not_kept() {
+    let sessions = Arc::new(LiveSessions::default());
+    enter(&sessions, "first", 1);
+    let moment = Duration::from_millis(1);
+    tokio::time::advance(moment).await;
+    enter(&sessions, "second", 1);
+    let running = enter(&sessions, "running", 1);
+    tokio::time::advance(IDLE - moment * 2).await;
+    enter(&sessions, "third", 1);
+    assert!(sessions.find("first").is_some());
+    tokio::time::advance(moment).await;
+    enter(&sessions, "fourth", 1);
+    assert!(sessions.find("first").is_none());
+    assert!(sessions.find("second").is_some());
+    tokio::time::advance(moment).await;
+    enter(&sessions, "fifth", 1);
+    assert!(sessions.find("second").is_none());
+    assert!(sessions.find("running").is_some(), "somebody needs it");
+    drop(running);
+    assert!(sessions.find("running").is_none());
+    assert!(sessions.find("third").is_some());
+}
+
+#[test]
+fn a_large_one_is_not_kept() {
+    let sessions = Arc::new(LiveSessions::default());
+    enter_as(&sessions, "kept", 1, record_of(KEPT_BYTES));
+    assert!(sessions.find("kept").is_some());
+    let large = enter_as(&sessions, "large", 1, record_of(KEPT_BYTES + 1));
+    assert!(sessions.find("large").is_some(), "somebody needs it");
+    drop(large);
+    assert!(sessions.find("large").is_none());
+    // One may grow.
+    enter_as(&sessions, "kept", 2, record_of(KEPT_BYTES + 1));
+    assert!(sessions.find("kept").is_none());
+}
+
+#[test]
+fn what_is_still_to_be_stored_survives_what_others_store() {
+    let sessions = Arc::new(LiveSessions::default());
+    let live = enter(&sessions, "a", 1);
+    live.state.subscribe("notes://mine").unwrap();
+    let mut others = record(2);
+    others.subscriptions.insert("notes://theirs".to_owned());
+    enter_as(&sessions, "a", 2, others.clone());
+    let (stored, wanted) = live.stored_and_wanted().unwrap();
+    assert_eq!((stored.revision, &*stored.record), (2, &others));
+    others.subscriptions.insert("notes://mine".to_owned());
+    assert_eq!(wanted, others);
+}
+
+#[test]
+fn what_is_stored_and_what_is_wanted_are_of_one_moment() {
+    const ROUNDS: u64 = 5_000;
+    let sessions = Arc::new(LiveSessions::default());
+    let live = enter(&sessions, "a", 1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for revision in 2..ROUNDS {
+                let mut record = record(revision);
+                record.subscriptions.insert(format!("notes://{revision}"));
+                enter_as(&sessions, "a", revision, record);
+            }
+        });
+        while live.stored_and_wanted().unwrap().0.revision < ROUNDS - 1 {
+            let (stored, wanted) = live.stored_and_wanted().unwrap();
+            assert_eq!(*stored.record, wanted);
+        }
+    });
+}
