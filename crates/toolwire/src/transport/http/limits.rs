@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolwire_proto::outbox::OutboxLimits;
 
-/// The bounds of an HTTP endpoint.
+/// The bounds of an HTTP endpoint. A time of [`Duration::MAX`] is never.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpLimits {
@@ -14,7 +14,8 @@ pub struct HttpLimits {
     pub header_fields: usize,
     /// How many bytes names and values of all header fields may have together; more gets 431. 16 KiB.
     pub header_bytes: usize,
-    /// How long the head of a request may take to arrive; then the connection is closed. 10 s.
+    /// How long the head of a request may take to arrive; then the connection is closed. One that begins before the request
+    /// ahead of it is answered has this time from the answer. A TLS handshake has as long. 10 s.
     pub header_deadline: Duration,
     /// How long an HTTP/1.1 connection may rest between requests. Longer than proxies keep theirs, or they would now and
     /// then send a request into a connection that is just being closed. 2 min.
