@@ -26,6 +26,7 @@ use crate::transport::http::legacy::http_with_sse::{self, HttpWithSse};
 use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
+use crate::transport::http::slots::Slots;
 use crate::transport::http::{authorizer, cors, guard, message, public};
 use crate::transport::spare_memory;
 
@@ -91,6 +92,11 @@ impl HttpService {
             streams: self.endpoint.streams.used(),
             sessions: self.endpoint.live.len(),
         }
+    }
+
+    /// The requests that run.
+    pub(super) fn requests(&self) -> &Arc<Slots> {
+        &self.endpoint.requests
     }
 
     /// Waits until no request runs, also none whose client has gone.

@@ -1,7 +1,8 @@
 //! How much an endpoint does at once, and the bound on it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 
 use tokio::sync::Notify;
 
@@ -11,6 +12,28 @@ pub(super) struct Slots {
     used: AtomicUsize,
     limit: usize,
     emptied: Notify,
+    /// A thread that sleeps until the first slot is taken.
+    sleeper: Sleeper,
+}
+
+#[derive(Debug, Default)]
+struct Sleeper {
+    sleeps: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+impl Sleeper {
+    #[cold]
+    fn wake(&self) {
+        self.sleeps.store(false, Ordering::SeqCst);
+        if let Some(thread) = &*self.thread() {
+            thread.unpark();
+        }
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<Thread>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Slots {
@@ -19,6 +42,7 @@ impl Slots {
             used: AtomicUsize::new(0),
             limit,
             emptied: Notify::new(),
+            sleeper: Sleeper::default(),
         })
     }
 
@@ -26,7 +50,23 @@ impl Slots {
     pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
         let slot = Slot(Arc::clone(self));
         // Counted first, and given back by the drop of `slot` when that was one too many.
-        (self.used.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(slot)
+        let used = self.used.fetch_add(1, Ordering::SeqCst);
+        if self.sleeper.sleeps.load(Ordering::SeqCst) {
+            self.sleeper.wake();
+        }
+        (used < self.limit).then_some(slot)
+    }
+
+    /// Wakes the calling thread, of which there is one, when a slot is taken; says no when one is taken already.
+    pub(super) fn wake_me(&self) -> bool {
+        *self.sleeper.thread() = Some(thread::current());
+        // Said before the count is read, so that whoever takes the first slot sees it, or is seen.
+        self.sleeper.sleeps.store(true, Ordering::SeqCst);
+        let is_free = self.used.load(Ordering::SeqCst) == 0;
+        if !is_free {
+            self.sleeper.sleeps.store(false, Ordering::SeqCst);
+        }
+        is_free
     }
 
     pub(super) fn used(&self) -> usize {
@@ -83,6 +123,20 @@ mod tests {
         assert!(third.is_some());
         drop((second, third));
         assert_eq!(slots.used(), 0);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_woken_by_the_first_slot() {
+        let slots = Slots::new(2);
+        let first = slots.take().unwrap();
+        assert!(!slots.wake_me());
+        drop(first);
+        assert!(slots.wake_me());
+        thread::scope(|scope| {
+            scope.spawn(|| drop(slots.take()));
+            thread::park();
+        });
+        assert!(!slots.sleeper.sleeps.load(Ordering::SeqCst));
     }
 
     #[tokio::test]

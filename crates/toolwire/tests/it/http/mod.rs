@@ -5,6 +5,7 @@
     reason = "a test may panic, also outside its own function"
 )]
 
+mod blocking;
 mod clock;
 mod cors;
 mod crowd;

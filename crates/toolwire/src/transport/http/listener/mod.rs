@@ -9,6 +9,7 @@ mod http2;
 mod plain;
 mod preface;
 mod request_body;
+mod rouser;
 mod signals;
 mod stall;
 #[cfg(feature = "tls")]
@@ -28,6 +29,7 @@ use crate::server::Server;
 use crate::transport::http::listener::accept::{Backoff, accept};
 use crate::transport::http::listener::connection::Setup;
 use crate::transport::http::listener::connections::Connections;
+use crate::transport::http::listener::rouser::Rouser;
 use crate::transport::http::listener::signals::Signals;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::service::HttpService;
@@ -151,6 +153,7 @@ impl HttpListener {
             false => Signals::ignored(),
         };
         tracing::info!("listening on {}", self.url);
+        let _rouser = Rouser::start(self.service.requests());
         let mut connections = Connections::default();
         let mut backoff = Backoff::default();
         loop {
