@@ -9,6 +9,7 @@ mod connect;
 mod demo;
 mod failure;
 mod given;
+mod interrupts;
 mod run;
 mod screen;
 mod show;

@@ -12,6 +12,7 @@ use crate::asking::Asking;
 use crate::commands::{self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, Session};
 use crate::connect::connect;
 use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::{accounts, demo, target, tour};
 
@@ -87,9 +88,21 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             let run = async |session: &Session, plan: ListenPlan| plan.run(session).await;
             with_client(&listen.server, None, screen, plan, run).await
         }
-        Command::Login(login) => unless_interrupted(accounts::log_in(&login, screen)).await,
-        Command::Logout(logout) => unless_interrupted(accounts::log_out(&logout, screen)).await,
-        Command::Whoami(whoami) => unless_interrupted(accounts::who_am_i(&whoami, screen)).await,
+        Command::Login(login) => {
+            Interrupts::heard()
+                .or(accounts::log_in(&login, screen))
+                .await
+        }
+        Command::Logout(logout) => {
+            Interrupts::heard()
+                .or(accounts::log_out(&logout, screen))
+                .await
+        }
+        Command::Whoami(whoami) => {
+            Interrupts::heard()
+                .or(accounts::who_am_i(&whoami, screen))
+                .await
+        }
         Command::Demo(demo) => serve(demo, screen).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -108,6 +121,8 @@ async fn with_client<P>(
     plan: impl FnOnce(Vec<String>) -> Result<P, Failure>,
     run: impl AsyncFnOnce(&Session, P) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
+    // One for the whole way: what comes between two steps must not be missed.
+    let mut interrupts = Interrupts::heard();
     let (target, words) = target::find(server)?;
     let plan = plan(words)?;
     let asking = match answers {
@@ -115,45 +130,20 @@ async fn with_client<P>(
         None => None,
     };
     let connecting = connect(&target, server, asking.as_ref(), screen);
-    let client = unless_interrupted(connecting).await?;
+    let client = interrupts.or(connecting).await?;
     let session = Session {
         client,
         screen: Arc::clone(screen),
     };
-    let outcome = unless_interrupted(run(&session, plan)).await;
+    let outcome = interrupts.or(run(&session, plan)).await;
     let outcome = outcome.map_err(|failure| failure.at(&target));
     let goodbye = tokio::time::timeout(GOODBYE, session.client.close());
     tokio::select! {
         _ = goodbye => {}
         // Whoever interrupts twice does not want to wait.
-        exit = interrupted() => return Err(Failure::silent(exit)),
+        exit = interrupts.next() => return Err(Failure::silent(exit)),
     }
     outcome
-}
-
-async fn unless_interrupted<T>(
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    tokio::select! {
-        outcome = work => outcome,
-        exit = interrupted() => Err(Failure::silent(exit)),
-    }
-}
-
-/// Waits for the user, or the system, to want an end.
-async fn interrupted() -> Exit {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            return tokio::select! {
-                _ = tokio::signal::ctrl_c() => Exit::Interrupted,
-                _ = terminate.recv() => Exit::Terminated,
-            };
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
-    Exit::Interrupted
 }
 
 async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
