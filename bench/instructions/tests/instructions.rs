@@ -20,11 +20,11 @@ use toolwire_bench::load::{Era, Kind, Workload};
 const REFERENCE: f64 = 30_346.0;
 
 /// One `tools/call` with a small text, from bytes to bytes in process.
-const IN_PROCESS: f64 = 12_452.0;
+const IN_PROCESS: f64 = 12_441.0;
 
 /// The same over HTTP, with everything around it: 2026-07-28, and in a session of 2025-11-25.
-const HTTP: f64 = 29_198.0;
-const HTTP_IN_SESSION: f64 = 27_306.0;
+const HTTP: f64 = 25_542.0;
+const HTTP_IN_SESSION: f64 = 23_416.0;
 
 /// The same over stdio, all at once.
 const STDIO: f64 = 10_550.0;
