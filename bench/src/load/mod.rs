@@ -1,4 +1,4 @@
-//! The load on a server over HTTP: a fixed number of the same request on connections that stay open. [`stdio`] has that
+//! The load on a server over HTTP: a fixed number of the same request on connections that stay open. `stdio` has that
 //! over stdio.
 //!
 //! It runs in a process of its own (`load-generator`), on one thread, with requests that were built before. The first answer

@@ -4,13 +4,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinHandle;
-use toolwire_types::Tool;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 use super::*;
-use crate::server::ServedTool;
 use crate::transport::memory::InProcess;
+use crate::{JsonSchema, RequestContext, ServedTool};
 
 async fn listen(client: &mut InProcess, id: usize) -> String {
     let request = serde_json::json!({
@@ -43,6 +42,9 @@ async fn a_connection_has_a_bounded_number_of_streams() {
     assert!(answer.contains("acknowledged"), "{answer}");
 }
 
+#[derive(serde::Deserialize, JsonSchema)]
+struct Nothing {}
+
 /// A connection to a server with the tools `quick`, and `blocks`, which tells that it runs and holds its thread.
 struct Stage {
     input: mpsc::Sender<Chunk>,
@@ -57,7 +59,7 @@ impl Stage {
         let (tell, started) = mpsc::unbounded_channel();
         let (release, released) = std::sync::mpsc::channel();
         let released = Arc::new(Mutex::new(released));
-        let blocks = ServedTool::raw(tool("blocks"), move |_, _| {
+        let blocks = ServedTool::typed("blocks", move |_: RequestContext, _: Nothing| {
             let (tell, released) = (tell.clone(), Arc::clone(&released));
             async move {
                 tell.send(()).expect("the test listens");
@@ -66,7 +68,7 @@ impl Stage {
                 "released"
             }
         });
-        let quick = ServedTool::raw(tool("quick"), |_, _| async { "quick" });
+        let quick = ServedTool::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
         let limits = Limits {
             drain: WAIT * 2,
             ..Limits::default()
@@ -106,10 +108,6 @@ const WAIT: Duration = Duration::from_secs(20);
 async fn within<T>(waiting: impl Future<Output = T>) -> T {
     let waited = tokio::time::timeout(WAIT, waiting).await;
     waited.expect("nothing happened for a long time")
-}
-
-fn tool(name: &str) -> Tool {
-    Tool::new(name, serde_json::json!({"type": "object"}))
 }
 
 fn call(id: i64, tool: &str) -> String {
