@@ -1,6 +1,7 @@
 //! One connection: from an accepted socket to its last byte.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
 use crate::transport::http::answer::Answer;
+use crate::transport::http::head::Head;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::head_deadline::{
     HeadDeadline, Patience, RequestInProgress, Requests,
@@ -25,7 +27,7 @@ use crate::transport::http::listener::head_deadline::{
 use crate::transport::http::listener::http2;
 use crate::transport::http::listener::plain;
 use crate::transport::http::listener::preface::{Prefaced, Spoken};
-use crate::transport::http::listener::request_body::RequestBody;
+use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
 use crate::transport::http::listener::stall::StallGuard;
 use crate::transport::http::service::HttpService;
 
@@ -206,7 +208,10 @@ fn responding(
     in_progress: RequestInProgress,
 ) -> Responding {
     Box::pin(async move {
-        let answer = service.respond(request).await;
+        let (parts, body) = request.into_parts();
+        let head = Head::of(&parts.headers);
+        let mut answering = pin!(service.respond_to(&parts, &head, body));
+        let answer = poll_fn(|cx| poll_answer(answering.as_mut(), cx)).await;
         Ok(answer.map(|body| body.during(in_progress)))
     })
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use crate::transport::http::answer::Answer;
 use crate::transport::http::listener::head_deadline::Requests;
 
 /// One type for both kinds, so that the service is compiled once.
@@ -25,6 +26,16 @@ impl RequestBody {
     pub(super) async fn skip(mut self) {
         while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut self).poll_frame(cx)).await {}
     }
+}
+
+/// Lets an answer to such a request come about. Never inlined, so that all of it is compiled once for plain requests and
+/// for those of hyper.
+#[inline(never)]
+pub(super) fn poll_answer(
+    answer: Pin<&mut impl Future<Output = Answer>>,
+    cx: &mut Context<'_>,
+) -> Poll<Answer> {
+    answer.poll(cx)
 }
 
 impl Body for RequestBody {

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use self::request::PlainRequest;
 use crate::transport::http::answer::Answer;
 use crate::transport::http::listener::head_deadline::Requests;
+use crate::transport::http::listener::request_body::poll_answer;
 use crate::transport::http::service::HttpService;
 
 /// How long a request may be to be served here. Read on the stack: a connection that rests needs no buffer.
@@ -136,7 +137,7 @@ fn poll_attended<S>(
 where
     S: AsyncRead + Unpin,
 {
-    if let Poll::Ready(answer) = answer.poll(cx) {
+    if let Poll::Ready(answer) = poll_answer(answer, cx) {
         return Poll::Ready(Some(answer));
     }
     while ahead.len() < room {
