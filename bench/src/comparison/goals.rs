@@ -52,6 +52,14 @@ const fn small_call(case: &'static str) -> [Goal; 2] {
     ]
 }
 
+const fn counted_call(case: &'static str) -> [Goal; 2] {
+    let most = Bound::AtMost(1.15);
+    [
+        goal(case, INSTRUCTIONS, instructions_to_limit, most),
+        goal(case, ALLOCATIONS, allocations, Bound::AtMost(22.0)),
+    ]
+}
+
 fn goals() -> impl Iterator<Item = Goal> {
     let small_calls = [
         "modern-c1",
@@ -126,30 +134,6 @@ fn goals() -> impl Iterator<Item = Goal> {
             Bound::AtMost(16_384.0),
         ),
         goal(
-            "counted-modern",
-            INSTRUCTIONS,
-            instructions_to_limit,
-            Bound::AtMost(1.15),
-        ),
-        goal(
-            "counted-modern",
-            ALLOCATIONS,
-            allocations,
-            Bound::AtMost(22.0),
-        ),
-        goal(
-            "counted-legacy",
-            INSTRUCTIONS,
-            instructions_to_limit,
-            Bound::AtMost(1.15),
-        ),
-        goal(
-            "counted-legacy",
-            ALLOCATIONS,
-            allocations,
-            Bound::AtMost(22.0),
-        ),
-        goal(
             "counted-in-process",
             ALLOCATIONS,
             allocations,
@@ -170,7 +154,11 @@ fn goals() -> impl Iterator<Item = Goal> {
         goal("client-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
         goal("client-c32", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(5.0)),
     ];
-    small_calls.into_iter().flat_map(small_call).chain(others)
+    let counted = ["counted-modern", "counted-legacy"];
+    let calls = small_calls.into_iter().flat_map(small_call);
+    calls
+        .chain(others)
+        .chain(counted.into_iter().flat_map(counted_call))
 }
 
 /// One line for each goal about a case that was run.

@@ -1,6 +1,6 @@
 //! Where a server may send a user.
 
-use crate::auth::web_url::WebUrl;
+use crate::web_url::WebUrl;
 
 /// Whether this is an absolute `http` or `https` URL that every reader reads the same way: in ASCII, with a host, and
 /// without the name of a user, which people take for the host.

@@ -7,6 +7,7 @@
 //! not need.
 
 pub mod admit;
+#[cfg(feature = "auth")]
 pub mod auth;
 pub mod cache;
 #[cfg(feature = "input")]
@@ -41,9 +42,20 @@ pub mod result_kind;
 pub mod rounds;
 #[cfg(feature = "input")]
 pub mod sampling_rules;
+pub mod scopes;
 pub mod sse;
 pub mod stamp;
 pub mod strict_json;
 pub mod subscriptions;
 pub mod trace_context;
 pub mod uri_template;
+#[cfg(any(feature = "auth", feature = "input"))]
+#[cfg_attr(
+    not(feature = "auth"),
+    expect(
+        dead_code,
+        unreachable_pub,
+        reason = "a question needs less of a URL than OAuth does"
+    )
+)]
+pub(crate) mod web_url;

@@ -16,7 +16,7 @@
 use std::fmt;
 
 use super::challenge::{Challenge, ChallengeError};
-use super::scopes::ScopeSet;
+use crate::scopes::ScopeSet;
 
 /// How often scopes are added for one request, unless the caller says otherwise: with the first authorization, a user
 /// is asked three times at most.

@@ -9,8 +9,8 @@ use toolwire_types::auth::Secret;
 use super::endpoints::{self, InvalidUrl};
 use super::pkce::{self, Verifier};
 use super::resource_indicator::ResourceIndicator;
-use super::scopes::{OFFLINE_ACCESS, ScopeSet};
 use super::{form, redirect_uri};
+use crate::scopes::{OFFLINE_ACCESS, ScopeSet};
 
 /// Parameters that are set here and by nobody else.
 const RESERVED: [&str; 9] = [

@@ -9,7 +9,7 @@ mod tests;
 
 use std::fmt;
 
-use super::scopes::ScopeSet;
+use crate::scopes::ScopeSet;
 
 pub use self::read::{LONGEST_HEADER, parse};
 

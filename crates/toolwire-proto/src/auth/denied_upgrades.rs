@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::scopes::ScopeSet;
 use crate::mirrored_headers::routing_headers;
+use crate::scopes::ScopeSet;
 
 /// How many operations are remembered; beyond that the oldest is forgotten.
 pub const MAX_DENIED: usize = 256;

@@ -20,7 +20,7 @@ use super::challenge::{Challenge, TokenScheme};
 use super::endpoints::InvalidUrl;
 use super::jwk_rules;
 use super::signing_algorithm::SigningAlgorithm;
-use super::web_url::WebUrl;
+use crate::web_url::WebUrl;
 
 /// The type of a proof.
 pub const PROOF_TYPE: &str = "dpop+jwt";

@@ -4,9 +4,9 @@
 //! authorization/security-considerations, "Communication Security"; security best practices, "Server-Side Request
 //! Forgery"). Names that resolve to private addresses are judged when they are resolved, by [`super::addresses`].
 
-pub use super::web_url::{InvalidUrl, LONGEST_URL, UrlProblem};
+pub use crate::web_url::{InvalidUrl, LONGEST_URL, UrlProblem};
 
-use super::web_url::WebUrl;
+use crate::web_url::WebUrl;
 
 /// Checks a URL that the user configured: `https`, or `http` on this machine, and no fragment.
 ///

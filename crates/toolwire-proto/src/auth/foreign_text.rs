@@ -21,11 +21,11 @@ use super::metadata_rules::{
     IssuerPolicy, check_client_id_document, check_identity, check_resource, check_server, keys_url,
 };
 use super::resource_indicator::ResourceIndicator;
-use super::scopes::ScopeSet;
 use super::signing_algorithm::SigningAlgorithm;
 use super::token_response::{GrantedToken, consequence};
 use super::well_known::{resource_metadata_url, server_metadata_urls};
 use super::{challenge, endpoints, form, jwk_rules, redirect_uri};
+use crate::scopes::ScopeSet;
 
 const ISSUER: &str = "https://auth.example.com";
 const RESOURCE: &str = "https://mcp.example.com/mcp";

@@ -12,8 +12,8 @@ use std::fmt;
 use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse, JwtHeader};
 
 use super::resource_indicator::ResourceIndicator;
-use super::scopes::{InvalidScope, ScopeSet};
 use super::signing_algorithm::SigningAlgorithm;
+use crate::scopes::{InvalidScope, ScopeSet};
 
 /// How many seconds clocks may differ, unless the rules say otherwise.
 pub const DEFAULT_LEEWAY: u64 = 60;

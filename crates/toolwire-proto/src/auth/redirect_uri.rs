@@ -6,7 +6,7 @@
 
 use toolwire_types::auth::ApplicationType;
 
-use super::web_url::{InvalidUrl, UrlProblem, WebUrl};
+use crate::web_url::{InvalidUrl, UrlProblem, WebUrl};
 
 /// Checks a URI that a client wants to register.
 ///

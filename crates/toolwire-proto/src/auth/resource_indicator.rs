@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::web_url::{InvalidUrl, UrlProblem, WebUrl};
+use crate::web_url::{InvalidUrl, UrlProblem, WebUrl};
 
 /// The URI of a server that tokens are meant for.
 ///

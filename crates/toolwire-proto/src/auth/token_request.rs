@@ -15,7 +15,7 @@ use toolwire_types::auth::Secret;
 use super::form;
 use super::pkce::Verifier;
 use super::resource_indicator::ResourceIndicator;
-use super::scopes::ScopeSet;
+use crate::scopes::ScopeSet;
 
 pub use self::assertion::{ASSERTION_LIFETIME, ClientAssertionClaims};
 pub use self::client::ClientAuthentication;

@@ -6,9 +6,9 @@ use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
 
 use super::challenge::TokenScheme;
 use super::credentials::is_token;
-use super::scopes::{InvalidScope, ScopeSet};
 use super::token_request::ID_JAG;
 use crate::http::shown;
+use crate::scopes::{InvalidScope, ScopeSet};
 
 /// A token that was given out, as far as it needs no secrecy.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 use toolwire_types::ProtocolVersion;
 
 use super::endpoints::{self, InvalidUrl, UrlProblem};
-use super::web_url::WebUrl;
 use crate::features::VersionFeatures as _;
+use crate::web_url::WebUrl;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";

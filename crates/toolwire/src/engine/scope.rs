@@ -8,10 +8,10 @@ mod input;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging;
 use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::stamp::{Stamp, Target};
 use toolwire_types::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel,

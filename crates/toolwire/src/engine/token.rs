@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
-use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ErrorObject;
 use toolwire_types::json;
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwire_proto::admit::Admitted;
-use toolwire_proto::auth::scopes::{InvalidScope, ScopeSet};
 use toolwire_proto::rounds::{self, MissingCapability};
+use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use toolwire_types::{ClientCapabilities, CompletionReference, ErrorObject};
 
 use crate::server::registration::RegistrationError;

@@ -8,8 +8,8 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 use toolwire_proto::admit::Admitted;
-use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::methods::Method;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::subscriptions::LONGEST_FILTER;
 use toolwire_types::{CompleteRequestParams, SubscriptionsListenRequestParams};
 

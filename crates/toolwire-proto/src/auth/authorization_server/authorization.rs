@@ -7,8 +7,8 @@ use std::fmt;
 
 use super::parameters::{Parameters, ParametersRefused};
 use crate::auth::resource_indicator::ResourceIndicator;
-use crate::auth::scopes::ScopeSet;
 use crate::auth::{pkce, redirect_uri};
+use crate::scopes::ScopeSet;
 
 /// The longest client id that is looked up, in bytes.
 pub const LONGEST_CLIENT_ID: usize = 2048;

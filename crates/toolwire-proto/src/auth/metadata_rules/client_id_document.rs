@@ -12,7 +12,7 @@ use toolwire_types::auth::{ClientIdMetadataDocument, JwkSet};
 use crate::auth::endpoints::{InvalidUrl, UrlProblem};
 use crate::auth::jwk_rules;
 use crate::auth::redirect_uri;
-use crate::auth::web_url::WebUrl;
+use crate::web_url::WebUrl;
 
 /// How many redirect URIs a document may have.
 pub const MAX_REDIRECT_URIS: usize = 100;

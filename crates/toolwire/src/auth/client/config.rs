@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolwire_proto::auth::scopes::{InvalidScope, ScopeSet};
+use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use toolwire_types::auth::ClientMetadata;
 
 use super::assertion::{AssertionSource, IdentityProvider};

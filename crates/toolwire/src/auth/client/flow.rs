@@ -15,7 +15,7 @@ use toolwire_proto::auth::challenge::{Challenge, TokenScheme};
 use toolwire_proto::auth::credentials::Credentials;
 use toolwire_proto::auth::denied_upgrades::DeniedUpgrades;
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
-use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ProtocolVersion;
 use tracing::Instrument as _;
 

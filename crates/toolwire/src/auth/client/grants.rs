@@ -4,9 +4,9 @@ use toolwire_proto::auth::authorization_request::{AuthorizationRequest, state_fr
 use toolwire_proto::auth::authorization_response::{ExpectedResponse, read, state_of};
 use toolwire_proto::auth::metadata_rules::{AuthMethod, ClientCredentials};
 use toolwire_proto::auth::pkce::Verifier;
-use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::auth::token_request::Grant;
 use toolwire_proto::auth::token_response::{Consequence, GrantedToken, read_assertion};
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
 use super::AuthError;

@@ -3,11 +3,11 @@
 use http::{HeaderMap, Method, StatusCode};
 use toolwire_proto::auth::metadata_rules::AuthMethod;
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
-use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::auth::token_request::{
     ClientAssertionClaims, ClientAuthentication, Grant, RevokedToken, TokenRequest,
 };
 use toolwire_proto::auth::token_response::{Consequence, consequence, described};
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
 
 use super::AuthError;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use toolwire_proto::auth::authorization_server::lifetimes::Lifetimes;
 use toolwire_proto::auth::endpoints::{self, InvalidUrl};
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
-use toolwire_proto::auth::scopes::{InvalidScope, ScopeSet};
 use toolwire_proto::request_state::{KeyRing, StateKey};
+use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 
 use super::clients::Clients;
 use super::grants::Grants;

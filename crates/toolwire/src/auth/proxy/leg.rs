@@ -17,10 +17,10 @@ use toolwire_proto::auth::metadata_rules::{
     AuthMethod, ClientCredentials, IssuerPolicy, check_identity,
 };
 use toolwire_proto::auth::pkce::Verifier;
-use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::auth::token_request::{ClientAuthentication, Grant, TokenRequest};
 use toolwire_proto::auth::token_response::{Consequence, GrantedToken, consequence};
 use toolwire_proto::auth::well_known::server_metadata_urls;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ProtocolVersion;
 use toolwire_types::auth::{AuthorizationServerMetadata, OAuthError, Secret, TokenResponse};
 

@@ -47,7 +47,7 @@ use toolwire_proto::auth::authorization_server::LONGEST_PARAMETERS;
 use toolwire_proto::auth::authorization_server::authorization::Offer;
 use toolwire_proto::auth::redirect_uri::Destination;
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
-use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use self::clients::Clients;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use toolwire_proto::auth::endpoints;
 use toolwire_proto::auth::pkce;
-use toolwire_proto::auth::scopes::ScopeSet;
 use toolwire_proto::auth::well_known::server_metadata_url;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::AuthorizationServerMetadata;
 
 use super::Place;

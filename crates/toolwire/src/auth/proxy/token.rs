@@ -10,7 +10,7 @@ use toolwire_proto::auth::authorization_server::token::{
     GrantRequest, PresentedClient, TokenRefused,
 };
 use toolwire_proto::auth::pkce;
-use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
 use super::Core;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use toolwire_proto::auth::endpoints::{self, InvalidUrl};
 use toolwire_proto::auth::jwt_claims::TokenRules;
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
-use toolwire_proto::auth::scopes::{InvalidScope, ScopeHierarchy, ScopeSet};
 use toolwire_proto::auth::well_known::resource_metadata_url;
+use toolwire_proto::scopes::{InvalidScope, ScopeHierarchy, ScopeSet};
 use toolwire_types::auth::ProtectedResourceMetadata;
 
 use super::ResourceServer;

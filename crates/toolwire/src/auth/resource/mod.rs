@@ -30,7 +30,7 @@ use toolwire_proto::auth::challenge::{Challenge, ChallengeError, TokenScheme};
 use toolwire_proto::auth::credentials::{Credentials, is_in_query};
 use toolwire_proto::auth::dpop;
 use toolwire_proto::auth::jwt_claims::{client_of, scopes_of};
-use toolwire_proto::auth::scopes::{ScopeHierarchy, ScopeSet};
+use toolwire_proto::scopes::{ScopeHierarchy, ScopeSet};
 use toolwire_types::auth::AccessTokenClaims;
 
 use self::proofs::Proofs;

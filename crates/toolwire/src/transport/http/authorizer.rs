@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
-use toolwire_proto::auth::scopes::ScopeSet;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::{BoxFuture, TokenInfo};

@@ -1,7 +1,7 @@
 //! What a token grants, and what is refused, hidden and named.
 
 use serde_json::{Value, json};
-use toolwire::proto::auth::scopes::ScopeHierarchy;
+use toolwire::proto::scopes::ScopeHierarchy;
 use toolwire::transport::http::HttpOptions;
 
 use super::guarded::{Guarded, config, insufficient, options, protected_server, tokens, whoami};

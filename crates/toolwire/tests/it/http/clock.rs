@@ -93,13 +93,18 @@ impl Bus for NoBus {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_session_ends_with_its_record() {
+/// A service and the store of its sessions.
+fn with_own_store(stage: &Stage) -> (HttpService, Arc<MemorySessionStore>) {
     let sessions = Arc::new(MemorySessionStore::default());
     let options =
         HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
+    (HttpService::new(stage.server.clone(), options), sessions)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_ends_with_its_record() {
     let mut stage = Stage::new();
-    let service = HttpService::new(stage.server.clone(), options);
+    let (service, sessions) = with_own_store(&stage);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
@@ -125,11 +130,8 @@ async fn a_session_ends_with_its_record() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_finds_that_a_session_is_gone_ends_what_is_left_of_it() {
-    let sessions = Arc::new(MemorySessionStore::default());
-    let options =
-        HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
     let mut stage = Stage::new();
-    let service = HttpService::new(stage.server.clone(), options);
+    let (service, sessions) = with_own_store(&stage);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));

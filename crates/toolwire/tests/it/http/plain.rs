@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
-use toolwire::proto::auth::scopes::ScopeSet;
+use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, PublicRoute,
 };

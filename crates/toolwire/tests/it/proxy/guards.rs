@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
-use toolwire::proto::auth::scopes::ScopeSet;
+use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, PublicRoute,
 };

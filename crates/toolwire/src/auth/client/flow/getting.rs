@@ -1,7 +1,7 @@
 //! The ways to a better token: somebody else's, a refresh, or a new authorization.
 
 use toolwire_proto::auth::attempts::NextStep;
-use toolwire_proto::auth::scopes::{ScopeSet, ScopeSources};
+use toolwire_proto::scopes::{ScopeSet, ScopeSources};
 
 use super::{Better, Flow, RefusedRequest};
 use crate::auth::client::AuthError;

@@ -10,13 +10,13 @@ use super::ScopeSet;
 /// Which scopes imply which others. None do unless they are named here.
 ///
 /// ```
-/// use toolwire_proto::auth::scopes::{ScopeHierarchy, ScopeSet};
+/// use toolwire_proto::scopes::{ScopeHierarchy, ScopeSet};
 ///
 /// let hierarchy = ScopeHierarchy::new().with_implied("files:write", ["files:read"]);
 /// let granted = ScopeSet::parse("files:write")?;
 /// let required = ScopeSet::parse("files:read mail:read")?;
 /// assert_eq!(hierarchy.missing(&required, &granted).to_string(), "mail:read");
-/// # Ok::<(), toolwire_proto::auth::scopes::InvalidScope>(())
+/// # Ok::<(), toolwire_proto::scopes::InvalidScope>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScopeHierarchy {

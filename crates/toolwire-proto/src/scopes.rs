@@ -19,13 +19,13 @@ pub const LONGEST_SCOPE: usize = 1024;
 /// Scopes in the order they were named, each once (RFC 6749, section 3.3).
 ///
 /// ```
-/// use toolwire_proto::auth::scopes::ScopeSet;
+/// use toolwire_proto::scopes::ScopeSet;
 ///
 /// let read = ScopeSet::parse("files:read")?;
 /// let both = read.union(&ScopeSet::parse("files:write files:read")?);
 /// assert_eq!(both.to_string(), "files:read files:write");
 /// assert_eq!(both.without(&read).to_string(), "files:write");
-/// # Ok::<(), toolwire_proto::auth::scopes::InvalidScope>(())
+/// # Ok::<(), toolwire_proto::scopes::InvalidScope>(())
 /// ```
 #[derive(Debug, Clone, Default, Eq)]
 pub struct ScopeSet(Vec<String>);
