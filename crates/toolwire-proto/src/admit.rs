@@ -4,16 +4,14 @@
 //! Legacy requests get their version from the handshake or the header. Capabilities, parameters of the method itself and
 //! `Mcp-Param-*` headers are judged later, by whoever knows the tool.
 
+mod admitted;
 mod notification;
 mod params;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde_json::value::RawValue;
-use toolwire_types::{
-    ErrorObject, LoggingLevel, ProgressToken, ProtocolVersion, RequestId, code, meta_key,
-};
+use toolwire_types::{ErrorObject, ProtocolVersion, RequestId, code, meta_key};
 
 use crate::envelope::RequestEnvelope;
 use crate::features::{Era, SupportedVersions, VersionFeatures};
@@ -23,6 +21,8 @@ use crate::methods::{self, Method, NameSource};
 use crate::negotiate::unsupported_version;
 use crate::param_headers::{HeaderLookup, HeaderMismatch, MismatchReason};
 
+pub use admitted::{Admitted, MethodRef};
+use admitted::{Judged, takes_input};
 pub use notification::{IgnoreReason, NotificationAction, admit_notification};
 use params::Params;
 
@@ -71,87 +71,6 @@ pub struct Headers<'h> {
     pub name: HeaderLookup<'h>,
 }
 
-/// A request that may be dispatched.
-#[derive(Debug, Clone)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "only the gate makes these; everybody above takes them apart"
-)]
-pub struct Admitted<'a> {
-    /// The id the answer repeats.
-    pub id: RequestId,
-    /// What is asked.
-    pub method: MethodRef<'a>,
-    /// The version the request is served in; for `initialize` the one it negotiates.
-    pub version: ProtocolVersion,
-    /// The era of that version.
-    pub era: Era,
-    /// The parameters, unread.
-    pub params: Option<&'a RawValue>,
-    /// What `_meta` says.
-    pub meta: RequestMeta<'a>,
-    /// `_meta`, unread.
-    pub raw_meta: Option<&'a RawValue>,
-    /// The tool, prompt, URI or task the request names, where the method names one.
-    pub name: Option<Cow<'a, str>>,
-    /// `arguments`, unread.
-    pub arguments: Option<&'a RawValue>,
-    /// `inputResponses`, an object, on methods that may ask for input.
-    pub input_responses: Option<&'a RawValue>,
-    /// `requestState` on methods that may ask for input; the empty string is a state, too.
-    pub request_state: Option<Cow<'a, str>>,
-}
-
-/// A method of the protocol or one the server's author added.
-#[derive(Debug, Clone)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a method is in the table or it is not"
-)]
-pub enum MethodRef<'a> {
-    /// A row of the table.
-    Known(&'static Method),
-    /// A custom method.
-    Custom(Cow<'a, str>),
-}
-
-impl MethodRef<'_> {
-    /// The wire name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Known(row) => row.name,
-            Self::Custom(name) => name,
-        }
-    }
-
-    /// Whether the request may be answered with `input_required`, in revisions that have it.
-    #[must_use]
-    pub fn may_ask_input(&self) -> bool {
-        matches!(self, Self::Known(row) if row.may_ask_input)
-    }
-}
-
-/// What the `_meta` of a request says; the open rest of it stays in the raw parameters.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct RequestMeta<'a> {
-    /// The sender wants progress under this token.
-    pub progress_token: Option<ProgressToken>,
-    /// The least severe log level wanted (modern requests only).
-    pub log_level: Option<LoggingLevel>,
-    /// The client's capabilities, an object (modern requests only).
-    pub client_capabilities: Option<&'a RawValue>,
-    /// Who the client says it is, an object (modern requests only).
-    pub client_info: Option<&'a RawValue>,
-    /// W3C trace context: the parent span.
-    pub traceparent: Option<Cow<'a, str>>,
-    /// W3C trace context: vendor state.
-    pub tracestate: Option<Cow<'a, str>>,
-    /// W3C baggage.
-    pub baggage: Option<Cow<'a, str>>,
-}
-
 /// A request that is answered without running anything.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
@@ -174,15 +93,19 @@ pub struct Rejection {
 /// # Errors
 /// The rejection to send back.
 pub fn admit<'a>(
-    request: &RequestEnvelope<'a>,
+    request: &'a RequestEnvelope<'a>,
     facts: &Facts<'_>,
 ) -> Result<Admitted<'a>, Rejection> {
-    admit_or_refuse(request, facts).map_err(|(error, era)| Rejection {
-        id: request.id.clone(),
-        http_status: http_status_before_dispatch(error.code, era),
-        error,
-        era,
-    })
+    // Built here, once, from little: a request is moved on the way of each call.
+    match judge(request, facts) {
+        Ok(judged) => Ok(judged.admit(request)),
+        Err((error, era)) => Err(Rejection {
+            id: request.id.clone(),
+            http_status: http_status_before_dispatch(error.code, era),
+            error,
+            era,
+        }),
+    }
 }
 
 /// The HTTP status under which a request that is not dispatched is refused: what makes a bad message there is an ordinary
@@ -215,10 +138,7 @@ pub fn http_status_for(error_code: i64, era: Era) -> u16 {
 
 type Refusal = (ErrorObject, Era);
 
-fn admit_or_refuse<'a>(
-    request: &RequestEnvelope<'a>,
-    facts: &Facts<'_>,
-) -> Result<Admitted<'a>, Refusal> {
+fn judge<'a>(request: &'a RequestEnvelope<'a>, facts: &Facts<'_>) -> Result<Judged<'a>, Refusal> {
     let header_era = facts.headers.and_then(|headers| header_era(&headers));
     let params = Params::of(request).map_err(|error| {
         let era = header_era.unwrap_or(Era::Legacy);
@@ -227,26 +147,22 @@ fn admit_or_refuse<'a>(
     // Either the body or the header makes a request modern.
     let is_modern = params.meta().names_version() || header_era == Some(Era::Modern);
     if is_modern {
-        admit_modern(request, &params, facts).map_err(|error| (error, Era::Modern))
+        judge_modern(request, &params, facts).map_err(|error| (error, Era::Modern))
     } else {
-        admit_legacy(request, &params, facts).map_err(|error| (error, Era::Legacy))
+        judge_legacy(request, &params, facts).map_err(|error| (error, Era::Legacy))
     }
 }
 
 /// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
-fn admit_modern<'a>(
-    request: &RequestEnvelope<'a>,
-    params: &Params<'_, 'a>,
+fn judge_modern<'a>(
+    request: &'a RequestEnvelope<'a>,
+    params: &Params<'a>,
     facts: &Facts<'_>,
-) -> Result<Admitted<'a>, ErrorObject> {
+) -> Result<Judged<'a>, ErrorObject> {
     let requested = params.meta().required_version()?;
-    let client_capabilities = params.meta().required_client_capabilities()?;
-    let meta = RequestMeta {
-        log_level: params.meta().log_level()?,
-        client_capabilities: Some(client_capabilities),
-        client_info: params.meta().client_info()?,
-        ..params.meta().common()?
-    };
+    params.meta().check_client()?;
+    let log_level = params.meta().log_level()?;
+    params.meta().progress_token()?;
 
     let row = methods::find(&request.method);
     if let Some(headers) = &facts.headers {
@@ -263,15 +179,22 @@ fn admit_modern<'a>(
         .ok_or_else(|| unsupported_version(&requested, facts.supported))?;
 
     let method = find_method(request, row, version, facts)?;
-    finish(request, params, version, method, meta)
+    if takes_input(version, &method) {
+        params.check_input()?;
+    }
+    Ok(Judged {
+        method,
+        version,
+        log_level,
+    })
 }
 
-fn admit_legacy<'a>(
-    request: &RequestEnvelope<'a>,
-    params: &Params<'_, 'a>,
+fn judge_legacy<'a>(
+    request: &'a RequestEnvelope<'a>,
+    params: &Params<'a>,
     facts: &Facts<'_>,
-) -> Result<Admitted<'a>, ErrorObject> {
-    let meta = params.meta().common()?;
+) -> Result<Judged<'a>, ErrorObject> {
+    params.meta().progress_token()?;
     // A method nobody knows is just that, whatever is wrong with the version.
     let row = methods::find(&request.method);
     if row.is_none() && !(facts.is_custom_method)(&request.method) {
@@ -282,45 +205,17 @@ fn admit_legacy<'a>(
     if facts.require_initialized {
         facts.lifecycle.require_initialized(&request.method)?;
     }
-    finish(request, params, version, method, meta)
-}
-
-fn finish<'a>(
-    request: &RequestEnvelope<'a>,
-    params: &Params<'_, 'a>,
-    version: ProtocolVersion,
-    method: MethodRef<'a>,
-    meta: RequestMeta<'a>,
-) -> Result<Admitted<'a>, ErrorObject> {
-    let source = match &method {
-        MethodRef::Known(row) => row.name_source,
-        MethodRef::Custom(_) => NameSource::None,
-    };
-    let takes_input = version.has_input_required() && method.may_ask_input();
-    let (input_responses, request_state) = if takes_input {
-        (params.input_responses()?, params.request_state()?)
-    } else {
-        (None, None)
-    };
-    Ok(Admitted {
-        id: request.id.clone(),
+    Ok(Judged {
         method,
         version,
-        era: version.era(),
-        params: request.params,
-        meta,
-        raw_meta: params.raw_meta(),
-        name: params.name(source),
-        arguments: params.arguments(),
-        input_responses,
-        request_state,
+        log_level: None,
     })
 }
 
 /// The version of a legacy request: negotiated, named by the header, or assumed.
 fn legacy_version(
     request: &RequestEnvelope<'_>,
-    params: &Params<'_, '_>,
+    params: &Params<'_>,
     facts: &Facts<'_>,
 ) -> Result<ProtocolVersion, ErrorObject> {
     if request.method == "initialize" {
@@ -407,7 +302,7 @@ fn check_headers(
     headers: &Headers<'_>,
     request: &RequestEnvelope<'_>,
     row: Option<&Method>,
-    params: &Params<'_, '_>,
+    params: &Params<'_>,
     version: &str,
 ) -> Result<(), ErrorObject> {
     let plain = |value| Ok(Cow::Borrowed(header_value::trimmed(value)));
@@ -451,8 +346,9 @@ fn same<'h>(
     }
 }
 
+#[inline]
 fn find_method<'a>(
-    request: &RequestEnvelope<'a>,
+    request: &'a RequestEnvelope<'a>,
     row: Option<&'static Method>,
     version: ProtocolVersion,
     facts: &Facts<'_>,
@@ -465,9 +361,7 @@ fn find_method<'a>(
             row.name,
             joined(facts.supported),
         ))),
-        None if (facts.is_custom_method)(&request.method) => {
-            Ok(MethodRef::Custom(request.method.clone()))
-        }
+        None if (facts.is_custom_method)(&request.method) => Ok(MethodRef::Custom(&request.method)),
         None => Err(unknown_method(&request.method)),
     }
 }

@@ -15,10 +15,6 @@ use crate::param_members::ParamMembers;
     clippy::exhaustive_enums,
     reason = "JSON-RPC has exactly these kinds of message"
 )]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, and most are requests"
-)]
 pub enum Envelope<'a> {
     /// Has `method` and `id`.
     Request(RequestEnvelope<'a>),

@@ -4,6 +4,8 @@
 //! its `Mcp-Name` comes from. Nothing else in the workspace lists method names together with rules. Sampling, elicitation
 //! and roots have rows up to 2025-11-25 only: afterwards they are input requests inside a result, not messages.
 
+use std::num::NonZeroU8;
+
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{ProtocolVersion, ServerCapabilities};
 
@@ -12,10 +14,40 @@ use crate::features::VersionFeatures;
 /// The row of a method or notification, by its exact name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Method> {
-    TABLE
-        .binary_search_by(|row| row.name.cmp(name))
-        .ok()
-        .map(|index| &TABLE[index])
+    let mut place = first_place(name.as_bytes());
+    loop {
+        let row = &TABLE[PLACES[place]?.get() as usize - 1];
+        if row.name == name {
+            return Some(row);
+        }
+        place = (place + 1) % PLACES.len();
+    }
+}
+
+/// Where the rows are, each counted from one and at the first free place from that of its name on. Every request is looked
+/// up here, and hardly any is compared with more than its own name.
+static PLACES: [Option<NonZeroU8>; 128] = {
+    // There must be empty places, where looking ends.
+    assert!(TABLE.len() < 100);
+    let mut places = [None; 128];
+    let mut row = 0;
+    while row < TABLE.len() {
+        let mut place = first_place(TABLE[row].name.as_bytes());
+        while places[place].is_some() {
+            place = (place + 1) % places.len();
+        }
+        row += 1;
+        places[place] = NonZeroU8::new(row as u8);
+    }
+    places
+};
+
+const fn first_place(name: &[u8]) -> usize {
+    match name {
+        [] => 0,
+        [first, .., last] => (name.len() * 5 + *first as usize + *last as usize * 3) % PLACES.len(),
+        [only] => *only as usize % PLACES.len(),
+    }
 }
 
 /// Every row, sorted by name.
@@ -331,7 +363,7 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 
 /// Sorted by name, because [`find`] searches it by halves.
 #[rustfmt::skip]
-static TABLE: &[Method] = &[
+const TABLE: &[Method] = &[
     request("completion/complete").needs(Capability::Completions),
     server_request("elicitation/create").since(JUNE_2025).until(LAST_LEGACY),
     request("initialize").until(LAST_LEGACY),

@@ -39,6 +39,12 @@ impl<'a> Part<'a> {
         self.0.starts_with('{')
     }
 
+    /// Whether the value is a string.
+    #[must_use]
+    pub fn is_string(self) -> bool {
+        self.0.starts_with('"')
+    }
+
     /// The meaning of a JSON string, borrowed when it has no escapes; `None` for other values.
     #[must_use]
     pub fn text(self) -> Option<Cow<'a, str>> {
@@ -84,12 +90,6 @@ pub struct MetaMembers<'a> {
     pub log_level: Option<Part<'a>>,
     /// `progressToken`.
     pub progress_token: Option<Part<'a>>,
-    /// W3C trace context: the parent span.
-    pub traceparent: Option<Part<'a>>,
-    /// W3C trace context: vendor state.
-    pub tracestate: Option<Part<'a>>,
-    /// W3C baggage.
-    pub baggage: Option<Part<'a>>,
 }
 
 impl<'a> ParamMembers<'a> {
@@ -119,9 +119,6 @@ impl<'a> MetaMembers<'a> {
             meta_key::CLIENT_INFO => &mut self.client_info,
             meta_key::LOG_LEVEL => &mut self.log_level,
             "progressToken" => &mut self.progress_token,
-            "traceparent" => &mut self.traceparent,
-            "tracestate" => &mut self.tracestate,
-            "baggage" => &mut self.baggage,
             _ => return,
         };
         *slot = unless_null(value);

@@ -287,6 +287,8 @@ pub struct ErrorObject {
 impl ErrorObject {
     /// An error with a code of your choice.
     #[must_use]
+    // Also tells the compiler that what leads to an error need not stand beside what does not.
+    #[cold]
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,

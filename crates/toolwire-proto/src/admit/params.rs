@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
 use toolwire_types::{ErrorObject, LoggingLevel, ProgressToken, meta_key};
 
-use super::RequestMeta;
 use crate::envelope::RequestEnvelope;
 use crate::methods::NameSource;
 use crate::param_members::{MetaMembers, ParamMembers, Part};
@@ -15,29 +13,24 @@ const LONGEST_PROGRESS_TOKEN: usize = 1024;
 
 /// What the gate reads of the parameters.
 #[derive(Debug)]
-pub(super) struct Params<'r, 'a> {
-    members: &'r ParamMembers<'a>,
+pub(super) struct Params<'a> {
+    members: &'a ParamMembers<'a>,
 }
 
-impl<'r, 'a> Params<'r, 'a> {
-    pub(super) fn of(request: &'r RequestEnvelope<'a>) -> Result<Self, ErrorObject> {
+impl<'a> Params<'a> {
+    pub(super) fn of(request: &'a RequestEnvelope<'a>) -> Result<Self, ErrorObject> {
+        optional_object(request.members.meta, "params._meta")?;
+        Ok(Self::of_admitted(request))
+    }
+
+    /// Those of a request that has passed the gate.
+    pub(super) fn of_admitted(request: &'a RequestEnvelope<'a>) -> Self {
         let members = &request.members;
-        optional_object(members.meta, "params._meta")?;
-        Ok(Self { members })
+        Self { members }
     }
 
-    pub(super) fn meta(&self) -> Meta<'r, 'a> {
+    pub(super) fn meta(&self) -> Meta<'a> {
         Meta(&self.members.in_meta)
-    }
-
-    /// `_meta` as it came.
-    pub(super) fn raw_meta(&self) -> Option<&'a RawValue> {
-        self.members.meta.map(Part::raw)
-    }
-
-    /// The arguments of a tool or prompt, unread.
-    pub(super) fn arguments(&self) -> Option<&'a RawValue> {
-        self.members.arguments.map(Part::raw)
     }
 
     /// What the request names; `None` when the member is missing or no string.
@@ -62,26 +55,23 @@ impl<'r, 'a> Params<'r, 'a> {
             })
     }
 
-    pub(super) fn input_responses(&self) -> Result<Option<&'a RawValue>, ErrorObject> {
-        optional_object(self.members.input_responses, "params.inputResponses")
-    }
-
-    pub(super) fn request_state(&self) -> Result<Option<Cow<'a, str>>, ErrorObject> {
+    /// What a client that was asked for input brings with it.
+    pub(super) fn check_input(&self) -> Result<(), ErrorObject> {
+        optional_object(self.members.input_responses, "params.inputResponses")?;
         match self.members.request_state {
-            Some(part) => part
-                .text()
-                .map(Some)
-                .ok_or_else(|| ErrorObject::invalid_params("params.requestState must be a string")),
-            None => Ok(None),
+            Some(part) if !part.is_string() => Err(ErrorObject::invalid_params(
+                "params.requestState must be a string",
+            )),
+            _ => Ok(()),
         }
     }
 }
 
 /// What the gate reads of `_meta`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Meta<'r, 'a>(&'r MetaMembers<'a>);
+pub(super) struct Meta<'a>(&'a MetaMembers<'a>);
 
-impl<'a> Meta<'_, 'a> {
+impl<'a> Meta<'a> {
     /// Whether it names a version, which makes the request a modern one.
     pub(super) fn names_version(&self) -> bool {
         self.0.protocol_version.is_some()
@@ -94,15 +84,11 @@ impl<'a> Meta<'_, 'a> {
             .ok_or_else(|| required(meta_key::PROTOCOL_VERSION, "a string"))
     }
 
-    pub(super) fn required_client_capabilities(&self) -> Result<&'a RawValue, ErrorObject> {
-        self.0
-            .client_capabilities
-            .filter(|part| part.is_object())
-            .map(Part::raw)
-            .ok_or_else(|| required(meta_key::CLIENT_CAPABILITIES, "an object"))
-    }
-
-    pub(super) fn client_info(&self) -> Result<Option<&'a RawValue>, ErrorObject> {
+    /// What every modern request says of its client.
+    pub(super) fn check_client(&self) -> Result<(), ErrorObject> {
+        if !self.0.client_capabilities.is_some_and(Part::is_object) {
+            return Err(required(meta_key::CLIENT_CAPABILITIES, "an object"));
+        }
         optional_object(self.0.client_info, meta_key::CLIENT_INFO)
     }
 
@@ -120,19 +106,7 @@ impl<'a> Meta<'_, 'a> {
             .transpose()
     }
 
-    /// The members that every revision has.
-    pub(super) fn common(&self) -> Result<RequestMeta<'a>, ErrorObject> {
-        // Trace context is telemetry: a bad one is dropped and never fails a request.
-        Ok(RequestMeta {
-            progress_token: self.progress_token()?,
-            traceparent: self.0.traceparent.and_then(Part::text),
-            tracestate: self.0.tracestate.and_then(Part::text),
-            baggage: self.0.baggage.and_then(Part::text),
-            ..RequestMeta::default()
-        })
-    }
-
-    fn progress_token(&self) -> Result<Option<ProgressToken>, ErrorObject> {
+    pub(super) fn progress_token(&self) -> Result<Option<ProgressToken>, ErrorObject> {
         let Some(raw) = self.0.progress_token else {
             return Ok(None);
         };
@@ -151,15 +125,12 @@ impl<'a> Meta<'_, 'a> {
     }
 }
 
-fn optional_object<'a>(
-    part: Option<Part<'a>>,
-    what: &str,
-) -> Result<Option<&'a RawValue>, ErrorObject> {
+fn optional_object(part: Option<Part<'_>>, what: &str) -> Result<(), ErrorObject> {
     match part {
         Some(part) if !part.is_object() => Err(ErrorObject::invalid_params(format!(
             "{what} must be an object"
         ))),
-        other => Ok(other.map(Part::raw)),
+        _ => Ok(()),
     }
 }
 

@@ -79,6 +79,26 @@ fn the_table_is_sorted_and_has_no_name_twice() {
 }
 
 #[test]
+fn every_row_is_found_by_its_name_and_by_nothing_like_it() {
+    for row in all() {
+        assert_eq!(find(row.name), Some(row));
+        let (first, last) = (&row.name[..1], &row.name[row.name.len() - 1..]);
+        for other in [
+            &row.name[1..],
+            &row.name[..row.name.len() - 1],
+            &format!("{}{last}", row.name),
+            &format!("{first}{}{last}", "x".repeat(row.name.len() - 2)),
+            &row.name.to_uppercase(),
+        ] {
+            assert_eq!(find(other), None, "{other}");
+        }
+    }
+    for other in ["", "x", "/", "ü", "tools/call\0"] {
+        assert_eq!(find(other), None, "{other:?}");
+    }
+}
+
+#[test]
 fn six_results_are_cacheable_and_three_methods_may_ask() {
     let names = |keep: fn(&super::Method) -> bool| -> Vec<&str> {
         all()

@@ -95,9 +95,15 @@ impl<T> InboundLedger<T> {
         cancellation: Cancellation,
         note: T,
     ) -> Result<ExchangeKey, Overloaded> {
-        if self.len() >= self.limit {
+        if self.is_full() {
             return Err(Overloaded);
         }
+        Ok(self.enter(id, cancellation, note))
+    }
+
+    /// Notes a request that is about to wait, or to be looked after by somebody else. Whoever does this has found the
+    /// ledger not to be [full](Self::is_full) before the request ran.
+    pub fn enter(&mut self, id: RequestId, cancellation: Cancellation, note: T) -> ExchangeKey {
         let number = self.next;
         self.next += 1;
         let exchange = Some(Exchange {
@@ -117,7 +123,13 @@ impl<T> InboundLedger<T> {
                 self.places.len() - 1
             }
         };
-        Ok(ExchangeKey { number, place })
+        ExchangeKey { number, place }
+    }
+
+    /// Whether no more requests may run.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.limit
     }
 
     /// Marks every request with this id as cancelled and returns those for which this is news.

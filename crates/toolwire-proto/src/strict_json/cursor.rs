@@ -129,35 +129,29 @@ impl<'a> Cursor<'a> {
         self.expect(b'"')?;
         let start = self.at;
         self.at += plain_run(&self.text.as_bytes()[start..]);
-        if self.peek() != Some(b'"') {
-            return self.string_with_escapes(start);
+        let escaped = !self.at_quote();
+        if escaped {
+            self.skip_escapes()?;
         }
         let text = self.since(start);
         self.at += 1;
-        let escaped = false;
         Ok(StringToken { text, escaped })
     }
 
-    /// The rest of a string that starts there.
+    /// Goes on to the quote behind a string, from an escape in it.
     #[cold]
-    fn string_with_escapes(&mut self, start: usize) -> Result<StringToken<'a>, Malformed> {
-        let mut escaped = false;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    let text = self.since(start);
-                    self.at += 1;
-                    return Ok(StringToken { text, escaped });
-                }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.at += 1;
-                    self.escape()?;
-                }
-                _ => return Err(Malformed),
-            }
+    fn skip_escapes(&mut self) -> Result<(), Malformed> {
+        while !self.at_quote() {
+            self.expect(b'\\')?;
+            self.escape()?;
             self.at += plain_run(&self.text.as_bytes()[self.at..]);
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn at_quote(&self) -> bool {
+        self.peek() == Some(b'"')
     }
 
     /// Skips everything up to the end of the container that starts here, checking only its strings. Brackets are

@@ -85,6 +85,7 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, Unread
 }
 
 /// Repeated names inside an element are left for the element's own reading: they concern its id, not the batch.
+#[cold]
 fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, Unreadable> {
     if elements.is_empty() {
         return Err(invalid("an empty batch", None));
@@ -93,6 +94,7 @@ fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, Unreadable> {
     Ok(Envelope::Batch(messages.collect()))
 }
 
+#[cold]
 fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> Unreadable {
     Unreadable {
         error: ErrorObject::parse_error(message),
@@ -100,6 +102,7 @@ fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> Unreadable {
     }
 }
 
+#[cold]
 fn invalid(message: &'static str, id: Option<RequestId>) -> Unreadable {
     Unreadable {
         error: ErrorObject::invalid_request(message),

@@ -160,7 +160,9 @@ impl Pass<'_, '_> {
                 match frame.names() {
                     Some(names) => {
                         self.cursor.expect(b'}')?;
-                        self.parsed.has_repeated_names |= self.names.close(names);
+                        if self.names.close(names) {
+                            self.parsed.has_repeated_names = true;
+                        }
                     }
                     None => self.cursor.expect(b']')?,
                 }
@@ -207,7 +209,9 @@ impl Pass<'_, '_> {
     fn name(&mut self, names: usize) -> Result<(), Interruption> {
         self.cursor.skip_whitespace();
         let name = self.cursor.string()?;
-        self.parsed.has_repeated_names |= self.names.push(name, names);
+        if self.names.push(name, names) {
+            self.parsed.has_repeated_names = true;
+        }
         if self.is_kept() {
             self.parts[self.depth - 1].name = name;
         }

@@ -4,7 +4,8 @@
 //! it says everything itself. Nothing mutable about a peer lives anywhere else, so peers cannot see each other.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolwire_proto::features::SupportedVersions;
 use toolwire_proto::lifecycle::Lifecycle;
@@ -24,7 +25,11 @@ const MAX_SUBSCRIPTIONS: usize = 1024;
 #[derive(Debug, Default)]
 pub struct ConnectionState {
     peer: Mutex<Peer>,
+    /// The version of a handshake that is complete: it does not change any more.
+    settled: OnceLock<ProtocolVersion>,
     in_flight: Mutex<InFlight>,
+    /// A request may have to be refused because of others. Otherwise nobody needs the ledger to start one.
+    is_busy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +76,35 @@ struct InFlight {
     bytes: usize,
 }
 
+impl InFlight {
+    fn check_room(&self, size: MessageSize) -> Result<(), Overloaded> {
+        let is_too_much = self.bytes > 0 && self.bytes.saturating_add(size.bytes) > size.limit;
+        match is_too_much || self.ledger.is_full() {
+            true => Err(Overloaded::new()),
+            false => Ok(()),
+        }
+    }
+
+    fn enter(
+        &mut self,
+        id: &RequestId,
+        cancellable: requests::Cancellation,
+        cancellation: &Cancellation,
+        size: MessageSize,
+    ) -> ExchangeKey {
+        let running = Running {
+            cancellation: cancellation.clone(),
+            bytes: size.bytes,
+        };
+        self.bytes += size.bytes;
+        self.ledger.enter(id.clone(), cancellable, running)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.ledger.is_full() || !self.ledger.is_empty()
+    }
+}
+
 #[derive(Debug)]
 struct Running {
     cancellation: Cancellation,
@@ -93,8 +127,9 @@ impl ConnectionState {
             ..InFlight::default()
         };
         Self {
-            peer: Mutex::default(),
+            is_busy: AtomicBool::new(in_flight.is_busy()),
             in_flight: Mutex::new(in_flight),
+            ..Self::default()
         }
     }
 
@@ -126,13 +161,20 @@ impl ConnectionState {
     /// A copy of the handshake's state, for the admission of a request.
     #[must_use]
     pub fn lifecycle(&self) -> Lifecycle {
-        self.peer().lifecycle
+        if let Some(&version) = self.settled.get() {
+            return Lifecycle::Initialized { version };
+        }
+        let lifecycle = self.peer().lifecycle;
+        if let Lifecycle::Initialized { version } = lifecycle {
+            self.settled.get_or_init(|| version);
+        }
+        lifecycle
     }
 
     /// The version `initialize` settled on, if there was one.
     #[must_use]
     pub fn version(&self) -> Option<ProtocolVersion> {
-        self.peer().lifecycle.version()
+        self.lifecycle().version()
     }
 
     /// Whether an `initialize` request was answered with success.
@@ -144,7 +186,7 @@ impl ConnectionState {
     /// Whether `notifications/initialized` was received.
     #[must_use]
     pub fn is_initialized(&self) -> bool {
-        self.peer().lifecycle.is_initialized()
+        self.lifecycle().is_initialized()
     }
 
     /// What the client declared at `initialize`; empty before.
@@ -215,9 +257,17 @@ impl ConnectionState {
         self.peer().subscriptions.iter().cloned().collect()
     }
 
+    /// Refuses a request when too many run, or when the messages of those that run are too large together.
+    pub(crate) fn check_room(&self, size: MessageSize) -> Result<(), ErrorObject> {
+        match self.is_busy.load(Ordering::Acquire) {
+            true => Ok(self.in_flight().check_room(size)?),
+            false => Ok(()),
+        }
+    }
+
     /// Enters a request into the ledger of running ones, with the flag that cancels it.
     ///
-    /// Refused when too many run, or when the messages of those that run are too large together.
+    /// Refused like [`check_room`](Self::check_room).
     pub(crate) fn begin(
         &self,
         id: &RequestId,
@@ -226,17 +276,23 @@ impl ConnectionState {
         size: MessageSize,
     ) -> Result<ExchangeKey, ErrorObject> {
         let mut in_flight = self.in_flight();
-        let total = in_flight.bytes.saturating_add(size.bytes);
-        if total > size.limit && in_flight.bytes > 0 {
-            return Err(Overloaded::new().into());
-        }
-        let running = Running {
-            cancellation: cancellation.clone(),
-            bytes: size.bytes,
-        };
-        let key = in_flight.ledger.begin(id.clone(), cancellable, running)?;
-        in_flight.bytes = total;
+        in_flight.check_room(size)?;
+        let key = in_flight.enter(id, cancellable, cancellation, size);
+        self.is_busy.store(true, Ordering::Release);
         Ok(key)
+    }
+
+    /// As [`begin`](Self::begin), for a request that had its first turn since there was found to be room for it.
+    pub(crate) fn enter(
+        &self,
+        id: &RequestId,
+        cancellable: requests::Cancellation,
+        cancellation: &Cancellation,
+        size: MessageSize,
+    ) -> ExchangeKey {
+        let mut in_flight = self.in_flight();
+        self.is_busy.store(true, Ordering::Release);
+        in_flight.enter(id, cancellable, cancellation, size)
     }
 
     /// Raises the flag of every running request with this id. Unknown ids are ignored.
@@ -254,6 +310,7 @@ impl ConnectionState {
         let mut in_flight = self.in_flight();
         let (may_send, running) = in_flight.ledger.finish(key);
         in_flight.bytes -= running.map_or(0, |running| running.bytes);
+        self.is_busy.store(in_flight.is_busy(), Ordering::Release);
         may_send == MaySend::Waiting
     }
 
@@ -280,4 +337,46 @@ impl ConnectionState {
 pub(crate) struct MessageSize {
     pub(crate) bytes: usize,
     pub(crate) limit: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: MessageSize = MessageSize {
+        bytes: 10,
+        limit: 25,
+    };
+
+    fn enter(state: &ConnectionState) -> ExchangeKey {
+        let cancellable = requests::Cancellation::Allowed;
+        state.enter(&1.into(), cancellable, &Cancellation::new(), SMALL)
+    }
+
+    #[test]
+    fn there_is_room_until_too_many_run() {
+        let state = ConnectionState::with_limit(1);
+        assert!(state.check_room(SMALL).is_ok());
+        let key = enter(&state);
+        assert!(state.check_room(SMALL).is_err());
+        assert!(state.finish(key));
+        assert!(state.check_room(SMALL).is_ok());
+        assert!(
+            ConnectionState::with_limit(0).check_room(SMALL).is_err(),
+            "nobody may run where nobody is wanted"
+        );
+    }
+
+    #[test]
+    fn there_is_room_until_those_that_run_are_too_large() {
+        let state = ConnectionState::with_limit(10);
+        let keys = [enter(&state), enter(&state)];
+        assert!(state.check_room(SMALL).is_err());
+        assert!(state.finish(keys[0]));
+        assert!(state.check_room(SMALL).is_ok());
+        assert!(state.finish(keys[1]));
+        // One that is alone may be of any size.
+        let large = MessageSize { bytes: 26, ..SMALL };
+        assert!(state.check_room(large).is_ok());
+    }
 }

@@ -1,7 +1,6 @@
 //! One request on its way through the server, and what it comes to.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -17,15 +16,25 @@ use crate::server::snapshot::Snapshot;
 /// An admitted request with everything its handler needs.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    pub(crate) route: Route,
-    /// All parameters, of methods that need more than their name and arguments.
-    pub(crate) params: Option<RawJson>,
     pub(crate) context: RequestContext,
-    /// The server as it was when the request came.
-    pub(crate) snapshot: Arc<Snapshot>,
 }
 
 impl Exchange {
+    /// How its method was found.
+    pub(crate) fn route(&self) -> &Route {
+        &self.context.scope().route
+    }
+
+    /// All parameters, of methods that need more than their name and arguments.
+    pub(crate) fn params(&self) -> Option<&RawJson> {
+        self.context.scope().params.as_ref()
+    }
+
+    /// The server as it was when the request came.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.context.scope().snapshot
+    }
+
     /// The tool, prompt or URI it is about, for methods that name one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.context.scope().kept.name()
@@ -38,7 +47,7 @@ impl Exchange {
 
     /// Decodes the parameters of the method.
     pub(crate) fn decode_params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
-        let text = self.params.as_ref().map_or("{}", |params| params.get());
+        let text = self.params().map_or("{}", |params| params.get());
         serde_json::from_str(text)
             .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))
     }
@@ -51,7 +60,7 @@ pub(crate) type Outcome = Result<Reply, ErrorObject>;
 #[derive(Debug, Clone)]
 pub(crate) enum Route {
     Known(&'static Method),
-    Custom(String),
+    Custom(Box<str>),
 }
 
 impl Route {
@@ -155,6 +164,7 @@ pub(crate) fn encode_outcome(id: &RequestId, outcome: Outcome) -> Vec<u8> {
 }
 
 /// Writes an error answer.
+#[cold]
 pub(crate) fn encode_error(id: ResponseId, error: ErrorObject) -> Vec<u8> {
     encode(&Response::error(id, error)).expect("an error answer holds only text and raw JSON")
 }

@@ -21,8 +21,8 @@ impl KeptParams {
         let name = request.name.as_deref();
         let parts = [
             name.unwrap_or_default(),
-            request.raw_meta.map_or("", RawValue::get),
-            request.arguments.map_or("", RawValue::get),
+            request.meta().map_or("", RawValue::get),
+            request.arguments().map_or("", RawValue::get),
         ];
         let [first, second, third] = parts;
         let mut text = String::with_capacity(first.len() + second.len() + third.len());
@@ -32,8 +32,8 @@ impl KeptParams {
         Self {
             text: text.into_boxed_str(),
             name: name.map(str::len),
-            meta: request.raw_meta.map(|meta| meta.get().len()),
-            arguments: request.arguments.is_some(),
+            meta: request.meta().map(|meta| meta.get().len()),
+            arguments: request.arguments().is_some(),
         }
     }
 

@@ -16,12 +16,37 @@ const NUMBERS: usize = 48;
 /// The progress of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    pub(crate) gate: ProgressGate,
+    /// Nothing as long as nobody reports anything, as most requests never do.
+    reports: Option<Box<Reports>>,
+}
+
+#[derive(Debug, Default)]
+struct Reports {
+    gate: ProgressGate,
     /// The message up to its first number.
     head: Vec<u8>,
 }
 
 impl Progress {
+    /// Whether this value may be reported now; then it is the last one that was.
+    pub(crate) fn accept(&mut self, progress: f64) -> bool {
+        self.reports().gate.accept(progress)
+    }
+
+    /// Nothing may be reported any more.
+    pub(crate) fn complete(&mut self) {
+        self.reports().gate.complete();
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        let reports = self.reports.as_ref();
+        reports.is_some_and(|reports| reports.gate.is_complete())
+    }
+
+    fn reports(&mut self) -> &mut Reports {
+        self.reports.get_or_insert_default()
+    }
+
     /// A report of numbers alone; every revision has those.
     pub(crate) fn message(
         &mut self,
@@ -29,11 +54,12 @@ impl Progress {
         progress: f64,
         total: Option<f64>,
     ) -> serde_json::Result<Vec<u8>> {
-        if self.head.is_empty() {
-            self.head = head(token)?;
+        let head = &mut self.reports().head;
+        if head.is_empty() {
+            *head = written_head(token)?;
         }
-        let mut message = Vec::with_capacity(self.head.len() + NUMBERS);
-        message.extend_from_slice(&self.head);
+        let mut message = Vec::with_capacity(head.len() + NUMBERS);
+        message.extend_from_slice(head);
         json::write_number(&mut message, progress)?;
         if let Some(total) = total {
             message.extend_from_slice(b",\"total\":");
@@ -44,7 +70,7 @@ impl Progress {
     }
 }
 
-fn head(token: &ProgressToken) -> serde_json::Result<Vec<u8>> {
+fn written_head(token: &ProgressToken) -> serde_json::Result<Vec<u8>> {
     let nothing_yet = ProgressNotificationParams::new(token.clone(), 0.0);
     let mut message = notification(METHOD, &nothing_yet)?;
     message.truncate(message.len() - "0}}".len());

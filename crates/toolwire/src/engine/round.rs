@@ -1,6 +1,6 @@
 //! One run of a handler: what came with it, and what it finds out for the next.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use toolwire_proto::journal::{EndlessRounds, Journal};
@@ -9,14 +9,23 @@ use toolwire_types::{InputRequests, InputResponses};
 /// What the client sent back when it was asked for input, and what is known from earlier rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
-    pub(crate) input_responses: InputResponses,
-    /// The empty text is a state, too.
-    pub(crate) request_state: Option<String>,
-    /// For a state that may be used once.
-    pub(crate) to_be_spent: Option<Spending>,
+    /// Nothing, for most requests.
+    brought: Option<Box<Brought>>,
     /// Nothing until the handler asks or remembers something; most never do.
     journal: Mutex<Option<Box<Journal>>>,
 }
+
+/// What the client sent back.
+#[derive(Debug, Default)]
+struct Brought {
+    input_responses: InputResponses,
+    /// The empty text is a state, too.
+    request_state: Option<String>,
+    /// For a state that may be used once.
+    to_be_spent: Option<Spending>,
+}
+
+static NO_RESPONSES: LazyLock<InputResponses> = LazyLock::new(InputResponses::new);
 
 /// How a state that may be used once is remembered.
 #[derive(Debug, Clone)]
@@ -29,11 +38,39 @@ pub(crate) struct Spending {
 impl Round {
     /// What came with the request.
     pub(crate) fn new(input_responses: InputResponses, request_state: Option<String>) -> Self {
-        Self {
+        let brought = Brought {
             input_responses,
             request_state,
-            ..Self::default()
+            to_be_spent: None,
+        };
+        Self {
+            brought: Some(Box::new(brought)),
+            journal: Mutex::default(),
         }
+    }
+
+    /// The state that came can be used once.
+    pub(crate) fn with_spending(mut self, spending: Option<Spending>) -> Self {
+        self.brought.get_or_insert_default().to_be_spent = spending;
+        self
+    }
+
+    /// The answers to what an earlier round has asked.
+    pub(crate) fn input_responses(&self) -> &InputResponses {
+        match &self.brought {
+            Some(brought) => &brought.input_responses,
+            None => &NO_RESPONSES,
+        }
+    }
+
+    /// The state an earlier round has left; the empty text is one, too.
+    pub(crate) fn request_state(&self) -> Option<&str> {
+        self.brought.as_ref()?.request_state.as_deref()
+    }
+
+    /// For a state that may be used once.
+    pub(crate) fn to_be_spent(&self) -> Option<&Spending> {
+        self.brought.as_ref()?.to_be_spent.as_ref()
     }
 
     /// Goes on from what earlier rounds have found out.

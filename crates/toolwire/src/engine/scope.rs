@@ -6,7 +6,7 @@
 #[cfg(feature = "input")]
 mod input;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging;
@@ -19,24 +19,38 @@ use toolwire_types::{
     ProtocolVersion, RawJson, RequestId, meta_key,
 };
 
+use crate::engine::exchange::Route;
 use crate::engine::progress::{self, Progress};
 use crate::engine::{
     Cancellation, ConnectionState, KeptParams, Notice, Round, TokenInfo, TransportContext,
 };
+use crate::server::Server;
+use crate::server::snapshot::Snapshot;
+
+/// Most requests declare nothing, and share this.
+static NO_CAPABILITIES: LazyLock<Arc<ClientCapabilities>> = LazyLock::new(Arc::default);
 
 /// One request as its handler sees it. [`RequestContext`](crate::RequestContext) is the handle to it.
 #[derive(Debug)]
 pub struct RequestScope {
+    /// Found when somebody asks.
+    pub(crate) server: OnceLock<Server>,
+    /// The server as it was when the request came.
+    pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) transport: Arc<dyn TransportContext>,
+    pub(crate) route: Route,
+    /// All parameters, of methods that need more than what is kept.
+    pub(crate) params: Option<RawJson>,
     pub(crate) id: RequestId,
     pub(crate) version: ProtocolVersion,
-    pub(crate) client_capabilities: Arc<ClientCapabilities>,
+    /// What the client declared: in this request, or else what the connection knows once somebody asks.
+    pub(crate) client_capabilities: OnceLock<Arc<ClientCapabilities>>,
     /// `None` drops every log message.
     pub(crate) minimum_log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
     pub(crate) kept: KeptParams,
     /// Read when somebody asks.
-    pub(crate) meta: OnceLock<Meta>,
+    pub(crate) meta: OnceLock<Box<Meta>>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
     /// Whether the request may be answered with `input_required`.
@@ -91,6 +105,16 @@ impl RequestScope {
         })
     }
 
+    /// What the client declared: in this request, or when the connection was initialized.
+    #[must_use]
+    pub fn client_capabilities(&self) -> &ClientCapabilities {
+        self.client_capabilities
+            .get_or_init(|| match self.connection_state() {
+                Some(state) if !self.version.is_stateless() => state.client_capabilities(),
+                _ => Arc::clone(&NO_CAPABILITIES),
+            })
+    }
+
     /// What the client calls itself: in this request, or when the connection was initialized.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
@@ -108,6 +132,13 @@ impl RequestScope {
             }
         };
         self.client_info.get_or_init(find).as_deref()
+    }
+
+    /// The server that serves it.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        self.server
+            .get_or_init(|| Server::of_snapshot(&self.snapshot))
     }
 
     /// The state of the connection the transport resolved for this request, if it keeps one.
@@ -148,7 +179,7 @@ impl RequestScope {
         };
         // Held until it is sent, so that two threads cannot overtake each other, nor the outcome one of them.
         let mut reports = self.progress();
-        if self.is_cancelled() || !reports.gate.accept(progress) {
+        if self.is_cancelled() || !reports.accept(progress) {
             return;
         }
         let total = total.filter(|total| total.is_finite());
@@ -175,7 +206,7 @@ impl RequestScope {
         }
         // Held until it is sent: spec 2026-07-28, server/utilities/logging, nothing follows the response.
         let reports = self.progress();
-        if reports.gate.is_complete() || self.is_cancelled() {
+        if reports.is_complete() || self.is_cancelled() {
             return;
         }
         let mut params = LoggingMessageNotificationParams::new(level, data);
@@ -188,7 +219,7 @@ impl RequestScope {
         // Where nobody else has the scope, nobody can report anything.
         let is_shared = Arc::strong_count(self) > 1 || self.first_round.is_some();
         if is_shared {
-            self.progress().gate.complete();
+            self.progress().complete();
         }
     }
 
@@ -205,7 +236,7 @@ impl RequestScope {
         }
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
         let first = self.first_round.as_deref().unwrap_or(self);
         first
             .progress

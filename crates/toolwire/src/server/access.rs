@@ -54,9 +54,12 @@ impl Access {
     }
 
     /// Refuses a client that did not declare what it must have declared.
-    pub(crate) fn check_client(&self, declared: &ClientCapabilities) -> Result<(), ErrorObject> {
+    pub(crate) fn check_client<'c>(
+        &self,
+        declared: impl FnOnce() -> &'c ClientCapabilities,
+    ) -> Result<(), ErrorObject> {
         match &self.required {
-            Some(Required(check)) => check(declared),
+            Some(Required(check)) => check(declared()),
             None => Ok(()),
         }
     }

@@ -151,7 +151,7 @@ impl fmt::Debug for Completers {
 
 /// Answers `completion/complete`.
 pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
-    let snapshot = &*exchange.snapshot;
+    let snapshot = exchange.snapshot();
     let version = exchange.context.version();
     let request: CompleteRequestParams = exchange.decode_params()?;
     let unknown =

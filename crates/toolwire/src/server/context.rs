@@ -38,12 +38,11 @@ use crate::server::access::Access;
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     scope: Arc<RequestScope>,
-    server: Server,
 }
 
 impl RequestContext {
-    pub(crate) fn new(scope: Arc<RequestScope>, server: Server) -> Self {
-        Self { scope, server }
+    pub(crate) fn new(scope: Arc<RequestScope>) -> Self {
+        Self { scope }
     }
 
     pub(crate) fn scope(&self) -> &Arc<RequestScope> {
@@ -53,7 +52,7 @@ impl RequestContext {
     /// The server that serves the request: to add tools, or to tell clients that something changed.
     #[must_use]
     pub fn server(&self) -> &Server {
-        &self.server
+        self.scope.server()
     }
 
     // ---- the request ----
@@ -95,13 +94,13 @@ impl RequestContext {
     /// What the client declared that it can do.
     #[must_use]
     pub fn client_capabilities(&self) -> &ClientCapabilities {
-        &self.scope.client_capabilities
+        self.scope.client_capabilities()
     }
 
     /// Whether the client declared everything in `needed`.
     #[must_use]
     pub fn client_supports(&self, needed: &ClientCapabilities) -> bool {
-        rounds::missing_capabilities(needed, &self.scope.client_capabilities).is_none()
+        rounds::missing_capabilities(needed, self.client_capabilities()).is_none()
     }
 
     /// Whether the caller's token grants what this needs.
@@ -111,7 +110,7 @@ impl RequestContext {
 
     /// Refuses a caller that may not use something.
     pub(crate) fn check_access(&self, access: &Access) -> Result<(), ErrorObject> {
-        access.check_client(self.client_capabilities())?;
+        access.check_client(|| self.client_capabilities())?;
         self.check_scopes(access)
     }
 

@@ -28,9 +28,9 @@ pub(crate) enum Dispatch {
 impl Server {
     /// Routes a request.
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
-        let snapshot = &*exchange.snapshot;
+        let snapshot = exchange.snapshot();
         let version = exchange.context.version();
-        if let Route::Known(method) = exchange.route
+        if let Route::Known(method) = exchange.route()
             && !method.is_offered(version, snapshot.capabilities())
         {
             return Dispatch::Now(Err(not_offered(method.name)));
@@ -38,7 +38,7 @@ impl Server {
         let now = |outcome: Outcome| {
             Dispatch::Now(outcome.map_err(|error| stamp::stamp_error(error, version)))
         };
-        match exchange.route.name() {
+        match exchange.route().name() {
             "ping" => now(snapshot.finish(EmptyResult::new(), version)),
             "initialize" => now(initialize(snapshot, &exchange)),
             "server/discover" => now(discover(snapshot, version)),
@@ -54,7 +54,7 @@ impl Server {
 }
 
 fn later(exchange: Exchange) -> Dispatch {
-    let method = exchange.route.name();
+    let method = exchange.route().name();
     let (context, version) = (&exchange.context, exchange.context.version());
     let span = tracing::debug_span!("exchange", method, id = %context.request_id(), %version);
     Dispatch::Later(match span.is_disabled() {
@@ -74,7 +74,7 @@ async fn serve(exchange: Exchange) -> Outcome {
     let outcome = match CatchPanic::new(handle(&exchange)).await {
         Ok(outcome) => outcome,
         Err(_) => {
-            let method = exchange.route.name();
+            let method = exchange.route().name();
             // A subscriber may panic in turn, as `tracing_subscriber::fmt` does when standard error is gone. The request
             // is answered all the same.
             let report = || tracing::error!(method, id = %scope.id, "a handler panicked");
@@ -89,10 +89,10 @@ async fn serve(exchange: Exchange) -> Outcome {
 }
 
 async fn handle(exchange: &Exchange) -> Outcome {
-    match &exchange.route {
+    match exchange.route() {
         Route::Known(method) => match method.name {
             "tools/call" => rounds_loop::call_tool(method, exchange).await,
-            other => match exchange.snapshot.work_of_kind(method, exchange) {
+            other => match exchange.snapshot().work_of_kind(method, exchange) {
                 Some(work) => work.await,
                 // Up to 2024-11-05 no capability stands before it.
                 None if other == "completion/complete" => Err(ErrorObject::invalid_params(
@@ -107,12 +107,12 @@ async fn handle(exchange: &Exchange) -> Outcome {
 
 /// Runs a method of the author's own.
 async fn call_method(exchange: &Exchange) -> Outcome {
-    let name = exchange.route.name();
-    let Some(method) = exchange.snapshot.methods.get(name) else {
+    let name = exchange.route().name();
+    let Some(method) = exchange.snapshot().methods.get(name) else {
         return Err(not_offered(name));
     };
     let version = exchange.context.version();
-    let params = exchange.params.clone();
+    let params = exchange.params().cloned();
     let params = params.unwrap_or_else(RawJson::empty_object);
     let result = method
         .call(exchange.context.clone(), params)
@@ -120,7 +120,7 @@ async fn call_method(exchange: &Exchange) -> Outcome {
         .map_err(|error| error.into_error_object())?;
     Ok(Reply::Json(stamp::stamp_raw(
         result,
-        &exchange.snapshot.target(version),
+        &exchange.snapshot().target(version),
     )))
 }
 

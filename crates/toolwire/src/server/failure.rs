@@ -39,6 +39,7 @@ enum Failure {
 impl ToolError {
     /// A failure the model should read.
     #[must_use]
+    #[cold]
     pub fn failed(message: impl Into<String>) -> Self {
         Self(Failure::Text(message.into()))
     }

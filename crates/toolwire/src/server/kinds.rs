@@ -33,7 +33,7 @@ pub(crate) struct Kind {
 
 pub(crate) static PROMPTS: Kind = Kind {
     name: "prompts",
-    answer: |snapshot, exchange| match exchange.route.name() {
+    answer: |snapshot, exchange| match exchange.route().name() {
         "prompts/list" => Some(lists::prompts(snapshot, exchange)),
         _ => None,
     },
@@ -52,7 +52,7 @@ pub(crate) static PROMPTS: Kind = Kind {
 
 pub(crate) static RESOURCES: Kind = Kind {
     name: "resources",
-    answer: |snapshot, exchange| match exchange.route.name() {
+    answer: |snapshot, exchange| match exchange.route().name() {
         "resources/list" => Some(lists::resources(snapshot, exchange)),
         "resources/templates/list" => Some(lists::templates(snapshot, exchange)),
         "resources/subscribe" => Some(subscribe(snapshot, exchange, true)),
@@ -104,7 +104,7 @@ pub(crate) static COMPLETION: Kind = Kind {
 
 /// The parameters of a request; what cannot be read is refused by whoever serves it.
 fn read<T: DeserializeOwned>(request: &Admitted<'_>) -> Option<T> {
-    serde_json::from_str(request.params?.get()).ok()
+    serde_json::from_str(request.params()?.get()).ok()
 }
 
 impl Snapshot {

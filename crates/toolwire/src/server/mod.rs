@@ -37,7 +37,7 @@ pub(crate) mod snapshot;
 mod tool;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{Implementation, ServerCapabilities};
@@ -86,10 +86,20 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     snapshot: RwLock<Arc<Snapshot>>,
     hub: Arc<Hub>,
     shutdown: Cancellation,
+}
+
+impl Shared {
+    fn with(snapshot: Arc<Snapshot>) -> Self {
+        Self {
+            snapshot: RwLock::new(snapshot),
+            hub: Arc::default(),
+            shutdown: Cancellation::new(),
+        }
+    }
 }
 
 impl Server {
@@ -102,14 +112,10 @@ impl Server {
     /// A server with a full identity: title, icons, website.
     #[must_use]
     pub fn with_info(info: Implementation) -> Self {
-        let shared = Shared {
-            snapshot: RwLock::new(Arc::new(Snapshot::new(info))),
-            hub: Arc::default(),
-            shutdown: Cancellation::new(),
-        };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            Shared::with(Arc::new(Snapshot::new(info, Weak::clone(shared))))
+        });
+        Self { shared }
     }
 
     /// What the server advertises, derived from what is registered.
@@ -157,6 +163,14 @@ impl Server {
         )
     }
 
+    /// The server that a snapshot was taken of. When that is gone, another one that offers the same, to nobody.
+    pub(crate) fn of_snapshot(snapshot: &Arc<Snapshot>) -> Self {
+        let shared = snapshot.server.upgrade();
+        Self {
+            shared: shared.unwrap_or_else(|| Arc::new(Shared::with(Arc::clone(snapshot)))),
+        }
+    }
+
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.shared.hub
     }
@@ -194,5 +208,21 @@ impl fmt::Debug for Server {
                 &(snapshot.resources.len() + snapshot.templates.len()),
             )
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_knows_its_server_and_outlives_it() {
+        let server = Server::new("short", "1").with_instructions("Be quick.");
+        let snapshot = server.snapshot();
+        let found = Server::of_snapshot(&snapshot);
+        assert!(Arc::ptr_eq(&found.shared, &server.shared));
+        drop((server, found));
+        let left = Server::of_snapshot(&snapshot);
+        assert_eq!(left.snapshot().instructions.as_deref(), Some("Be quick."));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn of_request(
     admitted: &Admitted<'_>,
     _: &dyn TransportContext,
 ) -> Result<Round, ErrorObject> {
-    match admitted.request_state {
+    match admitted.request_state() {
         None => Ok(Round),
         Some(_) => Err(ErrorObject::invalid_params(
             "requestState: this server never asks for input",

@@ -1,9 +1,8 @@
 //! From an admitted request to its scope: everything a handler will see of it.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use toolwire_proto::admit::{Admitted, MethodRef};
-use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging::{self, LevelChoice};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
@@ -16,9 +15,6 @@ use crate::server::snapshot::Snapshot;
 /// What legacy clients see that never set a level.
 const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
 
-/// Most requests declare nothing, and share this.
-static NO_CAPABILITIES: LazyLock<Arc<ClientCapabilities>> = LazyLock::new(Arc::default);
-
 impl Server {
     /// Gives an admitted request its scope.
     pub(crate) fn open(
@@ -27,65 +23,58 @@ impl Server {
         transport: Arc<dyn TransportContext>,
         cancellation: Option<Cancellation>,
     ) -> Result<Exchange, ErrorObject> {
-        self.open_in(self.snapshot(), admitted, transport, cancellation)
+        Self::open_in(self.snapshot(), admitted, transport, cancellation)
     }
 
     /// The same, by the server as it was at a moment.
     pub(crate) fn open_in(
-        &self,
         snapshot: Arc<Snapshot>,
         admitted: &Admitted<'_>,
         transport: Arc<dyn TransportContext>,
         cancellation: Option<Cancellation>,
     ) -> Result<Exchange, ErrorObject> {
+        let route = match admitted.method {
+            MethodRef::Known(method) => Route::Known(method),
+            MethodRef::Custom(name) => Route::Custom(name.into()),
+        };
+        // Of a tool call only the name and the arguments matter, so the rest is not copied.
+        let params = admitted.params().filter(|_| route.name() != "tools/call");
         let scope = RequestScope {
             version: admitted.version,
-            client_capabilities: client_capabilities(admitted, &*transport)?,
+            client_capabilities: declared_capabilities(admitted)?,
             minimum_log_level: minimum_log_level(&snapshot, admitted, &*transport),
             #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
             round: rounds::of_request(&snapshot, admitted, &*transport)?,
             kept: KeptParams::of(admitted),
+            params: params.map(RawJson::from),
             id: admitted.id.clone(),
-            progress_token: admitted.meta.progress_token.clone(),
+            progress_token: admitted.progress_token(),
             meta: Default::default(),
             client_info: Default::default(),
             cancellation,
             progress: Default::default(),
             first_round: None,
-            transport,
-        };
-        let route = match &admitted.method {
-            MethodRef::Known(method) => Route::Known(method),
-            MethodRef::Custom(name) => Route::Custom(name.clone().into_owned()),
-        };
-        // Of a tool call only the name and the arguments matter, so the rest is not copied.
-        let params = admitted.params.filter(|_| route.name() != "tools/call");
-        Ok(Exchange {
-            params: params.map(RawJson::from),
-            context: RequestContext::new(Arc::new(scope), self.clone()),
-            route,
+            server: Default::default(),
             snapshot,
-        })
+            transport,
+            route,
+        };
+        let context = RequestContext::new(Arc::new(scope));
+        Ok(Exchange { context })
     }
 }
 
-/// What the request declares, or what the connection declared once and for all.
-fn client_capabilities(
+/// What the request itself declares, if it does.
+#[inline]
+fn declared_capabilities(
     admitted: &Admitted<'_>,
-    transport: &dyn TransportContext,
-) -> Result<Arc<ClientCapabilities>, ErrorObject> {
-    let none = || Arc::clone(&NO_CAPABILITIES);
-    if !admitted.version.is_stateless() {
-        return Ok(transport
-            .connection_state()
-            .map_or_else(none, |state| state.client_capabilities()));
-    }
-    match admitted.meta.client_capabilities {
-        None => Ok(none()),
-        Some(raw) if raw.get() == "{}" => Ok(none()),
+) -> Result<OnceLock<Arc<ClientCapabilities>>, ErrorObject> {
+    match admitted.client_capabilities() {
+        None => Ok(OnceLock::new()),
+        Some(raw) if raw.get() == "{}" => Ok(OnceLock::new()),
         Some(raw) => serde_json::from_str(raw.get())
-            .map(Arc::new)
+            .map(|declared| OnceLock::from(Arc::new(declared)))
             .map_err(|error| {
                 ErrorObject::invalid_params(format!("the client capabilities in `_meta`: {error}"))
             }),
@@ -101,7 +90,7 @@ fn minimum_log_level(
         return None;
     }
     let choice = LevelChoice {
-        requested: admitted.meta.log_level,
+        requested: admitted.log_level,
         session: transport
             .connection_state()
             .and_then(|state| state.minimum_log_level()),

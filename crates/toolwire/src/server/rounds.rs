@@ -24,24 +24,28 @@ pub(crate) fn of_request(
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
 ) -> Result<Round, ErrorObject> {
-    let input_responses = match admitted.input_responses {
+    let (responses, token) = (admitted.input_responses(), admitted.request_state());
+    if responses.is_none() && token.is_none() {
+        return Ok(Round::default());
+    }
+    let input_responses = match responses {
         Some(raw) => serde_json::from_str(raw.get())
             .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,
         None => InputResponses::default(),
     };
-    let Some(token) = &admitted.request_state else {
+    let Some(token) = token else {
         return Ok(Round::new(input_responses, None));
     };
     let purpose = Purpose {
         principal: &Principal::of(transport.auth()),
         method: admitted.method.name(),
         name: admitted.name.as_deref().unwrap_or_default(),
-        arguments: admitted.arguments,
+        arguments: admitted.arguments(),
     };
-    let opened = snapshot.options.seal.open(&purpose, token)?;
-    let mut round = Round::new(input_responses, opened.author_state).with_journal(opened.journal);
-    round.to_be_spent = opened.to_be_spent;
-    Ok(round)
+    let opened = snapshot.options.seal.open(&purpose, &token)?;
+    Ok(Round::new(input_responses, opened.author_state)
+        .with_journal(opened.journal)
+        .with_spending(opened.to_be_spent))
 }
 
 /// What is to be done about a run of a handler that did not come to a result.
@@ -68,8 +72,8 @@ impl<'a> Rounds<'a> {
         method: &'static Method,
         exchange: &'a Exchange,
     ) -> Result<Self, ErrorObject> {
-        if let Some(spending) = &exchange.context.scope().round.to_be_spent {
-            Box::pin(exchange.snapshot.options.seal.spend(spending)).await?;
+        if let Some(spending) = exchange.context.scope().round.to_be_spent() {
+            Box::pin(exchange.snapshot().options.seal.spend(spending)).await?;
         }
         Ok(Self {
             exchange,
@@ -102,7 +106,10 @@ impl<'a> Rounds<'a> {
             // How it failed does not matter: a handler that could not find something out cannot go on, whatever it made
             // of the error.
             Err(error) => match round.suspend()? {
-                Some(questions) => response::input_required(questions, round.request_state.clone()),
+                Some(questions) => {
+                    let state = round.request_state().map(str::to_owned);
+                    response::input_required(questions, state)
+                }
                 None => return Ok(Settled::Failed(error)),
             },
         };
@@ -143,8 +150,7 @@ impl<'a> Rounds<'a> {
             round = round.with_journal(journal);
         }
         let scope = self.context().scope().next_round(round);
-        let server = self.context().server().clone();
-        self.later = Some(RequestContext::new(Arc::new(scope), server));
+        self.later = Some(RequestContext::new(Arc::new(scope)));
         Ok(None)
     }
 
@@ -167,7 +173,7 @@ impl<'a> Rounds<'a> {
             }
         }
         let journal = self.context().scope().round.take_journal();
-        let seal = &self.exchange.snapshot.options.seal;
+        let seal = &self.exchange.snapshot().options.seal;
         wish.request_state = seal.write(&purpose, journal.as_ref(), wish.request_state.take())?;
         rounds::check_input_required(
             self.method,
@@ -176,7 +182,7 @@ impl<'a> Rounds<'a> {
             self.context().client_capabilities(),
         )?;
         self.exchange
-            .snapshot
+            .snapshot()
             .finish(wish, self.context().version())
     }
 }

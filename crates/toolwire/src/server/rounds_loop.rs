@@ -14,7 +14,7 @@ use crate::server::response::ToolResponse;
 use crate::server::rounds::{Rounds, Settled};
 
 pub(crate) async fn call_tool(method: &'static Method, exchange: &Exchange) -> Outcome {
-    let snapshot = &*exchange.snapshot;
+    let snapshot = exchange.snapshot();
     let name = exchange.name().unwrap_or_default();
     let Some(tool) = snapshot.tools.get(name) else {
         return Err(ErrorObject::invalid_params(format!(
@@ -65,7 +65,7 @@ pub(crate) async fn call_tool(method: &'static Method, exchange: &Exchange) -> O
 }
 
 fn tool_reply(exchange: &Exchange, result: CallToolResult) -> Outcome {
-    let target = exchange.snapshot.target(exchange.context.version());
+    let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::tool_result_size(&result, &target);
     Reply::written(exchange.context.request_id(), size_hint, |message| {
         stamp::write_tool_result(message, result, &target)
@@ -73,7 +73,7 @@ fn tool_reply(exchange: &Exchange, result: CallToolResult) -> Outcome {
 }
 
 fn text_reply(exchange: &Exchange, text: &str) -> Outcome {
-    let target = exchange.snapshot.target(exchange.context.version());
+    let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::text_result_size(text, &target);
     Reply::written(exchange.context.request_id(), size_hint, |message| {
         stamp::write_text_result(message, text, &target);
@@ -82,7 +82,7 @@ fn text_reply(exchange: &Exchange, text: &str) -> Outcome {
 }
 
 pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> Outcome {
-    let snapshot = &*exchange.snapshot;
+    let snapshot = exchange.snapshot();
     let name = exchange.name().unwrap_or_default();
     let Some(prompt) = snapshot.prompts.get(name) else {
         return Err(ErrorObject::invalid_params(format!(
@@ -111,7 +111,7 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
 }
 
 pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) -> Outcome {
-    let snapshot = &*exchange.snapshot;
+    let snapshot = exchange.snapshot();
     let Some(uri) = exchange.name() else {
         return Err(ErrorObject::invalid_params("params.uri: expected a string"));
     };

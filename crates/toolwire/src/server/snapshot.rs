@@ -1,7 +1,7 @@
 //! Everything a server knows about itself, immutable: requests read one snapshot, changes make the next one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use toolwire_types::{
 };
 
 use crate::engine::exchange::shared;
+use crate::server::Shared;
 use crate::server::by_name::ByName;
 use crate::server::kinds::Kind;
 use crate::server::method::MethodEntry;
@@ -28,6 +29,8 @@ const CLIENT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
+    /// Of what.
+    pub(super) server: Weak<Shared>,
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) supported: SupportedVersions,
@@ -70,10 +73,11 @@ pub(crate) struct Options {
 }
 
 impl Snapshot {
-    pub(crate) fn new(info: Implementation) -> Self {
+    pub(super) fn new(info: Implementation, server: Weak<Shared>) -> Self {
         #[cfg(feature = "input")]
         let seal = Arc::new(StateSeal::new(info.name.clone()));
         Self {
+            server,
             info,
             instructions: None,
             supported: SupportedVersions::default(),

@@ -11,7 +11,7 @@ use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::exchange::encode_error;
-use crate::transport::duplex::{Duplex, Started};
+use crate::transport::duplex::{Duplex, Started, Work};
 
 /// Starts every message of a batch. The work yields the array of answers; there is none when nothing wants one, or when
 /// everything that did was cancelled.
@@ -20,7 +20,7 @@ use crate::transport::duplex::{Duplex, Started};
 /// When the connection's revision has no batches.
 pub(crate) async fn start(
     connection: &mut Duplex,
-    messages: &[&RawValue],
+    messages: &[Box<RawValue>],
 ) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, Unreadable> {
     let version = connection.state().version();
     if !version.is_some_and(VersionFeatures::allows_batch) {
@@ -36,10 +36,11 @@ pub(crate) async fn start(
     for message in messages {
         match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
             Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
-                Started::Answered(answer) => answers.push(answer),
-                Started::Running(request) => {
+                Ok(work) => {
+                    let request = connection.hand_over(work);
                     running.spawn(request.answer(Arc::clone(connection.delivery())));
                 }
+                Err(answer) => answers.push(answer),
             },
             Ok(Envelope::Notification(notification)) => connection.on_notification(&notification),
             Ok(Envelope::Response(response)) => connection.on_response(response),
@@ -64,17 +65,24 @@ pub(crate) async fn start(
     }))
 }
 
-async fn start_request(connection: &mut Duplex, request: &RequestEnvelope<'_>) -> Started {
-    let refuse = |error| Started::Answered(encode_error(ResponseId::Id(request.id.clone()), error));
+/// The work on a request, or the answer to one that needs none.
+async fn start_request(
+    connection: &mut Duplex,
+    request: &RequestEnvelope<'_>,
+) -> Result<Work, Vec<u8>> {
+    let refuse = |error| encode_error(ResponseId::Id(request.id.clone()), error);
     // Spec 2025-03-26, basic/lifecycle, "Initialization".
     if request.method == "initialize" {
-        return refuse(ErrorObject::invalid_request(
+        return Err(refuse(ErrorObject::invalid_request(
             "`initialize` cannot be part of a batch",
-        ));
+        )));
     }
-    match connection.admit(request) {
-        Ok(admitted) => connection.start(admitted).await,
-        Err(rejection) => refuse(rejection.error),
+    let admitted = connection.admit(request);
+    let admitted = admitted.map_err(|rejection| refuse(rejection.error))?;
+    match connection.start(&admitted) {
+        Started::Answered(answer) => Err(answer),
+        Started::Turn(work) => Ok(work),
+        Started::Full(work) => connection.wait_for_place().await.map(|()| work),
     }
 }
 

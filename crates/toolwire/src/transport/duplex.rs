@@ -10,12 +10,13 @@ mod relay;
 mod running;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -24,13 +25,14 @@ use toolwire_proto::envelope::{
     Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
 };
 use toolwire_proto::framing::UnreadableQuota;
-use toolwire_proto::requests::{self, ExchangeKey};
+use toolwire_proto::requests;
 use toolwire_proto::{stamp, strict_json};
-use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use crate::engine::exchange::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, TokenInfo, TransportContext,
+    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, Outcome, TokenInfo,
+    TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -41,15 +43,14 @@ use crate::transport::chunk::Chunk;
 use crate::transport::duplex::held::Held;
 use crate::transport::duplex::reader::Reader;
 use crate::transport::duplex::relay::Relay;
-use crate::transport::duplex::running::{Delivery, Finished, RunningRequest, Turn};
+pub(crate) use crate::transport::duplex::running::Work;
+use crate::transport::duplex::running::{Delivery, Entered, Finished, RunningRequest, Starting};
+use crate::transport::duplex::waiting::Waiting;
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenStream};
 use crate::transport::out_stream::{OutStream, Room};
 use crate::transport::outlet::Outlet;
 use crate::transport::stdio_context::StdioContext;
-
-/// How long a full house is waited for before a request is refused: bursts of short calls pass.
-const OVERLOAD_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The loop of one connection.
 pub(crate) struct Duplex {
@@ -64,6 +65,10 @@ pub(crate) struct Duplex {
     snapshot: Option<Arc<Snapshot>>,
     /// Answers to requests of that chunk.
     held: Held,
+    /// The request that has its first turn, or is about to.
+    under_way: Option<Starting>,
+    /// What has to be waited for before more is read.
+    waiting: Option<Waiting>,
     delivery: Arc<Delivery>,
     /// The flag of a request that is done with it.
     spare_flag: Option<Cancellation>,
@@ -106,6 +111,8 @@ impl Duplex {
             tasks: JoinSet::new(),
             snapshot: None,
             held: Held::default(),
+            under_way: None,
+            waiting: None,
             delivery,
             spare_flag: None,
             listens: HashMap::new(),
@@ -141,71 +148,64 @@ impl Duplex {
         self.context.out.announce();
     }
 
-    /// Takes what the first turn of a request has led to.
-    fn settle(&mut self, request: RunningRequest, turn: Turn) {
-        match turn {
-            Poll::Ready(answer) => {
-                let may_send = self.context.state.finish(request.key);
-                drop(request.work);
-                self.spare_flag = Some(request.cancellation).filter(Cancellation::is_as_new);
-                if let Some(message) = answer.filter(|_| may_send) {
-                    self.held.push(request.id, &message);
-                }
-            }
-            Poll::Pending => self.spawn(request),
-        }
+    /// Takes what the first turn of the request under way has led to.
+    fn settle(&mut self, work: Work, turn: Poll<Outcome>) {
+        let Poll::Ready(outcome) = turn else {
+            return self.spawn(work);
+        };
+        drop(work);
+        let request = self.take_started();
+        let message = encode_outcome(&request.id, outcome);
+        self.held.push(request.id, &message);
+        self.spare_flag = Some(request.cancellation).filter(Cancellation::is_as_new);
     }
 
-    /// Lets a request run in a task of its own.
-    fn spawn(&mut self, request: RunningRequest) {
+    /// Lets the request under way run in a task of its own.
+    fn spawn(&mut self, work: Work) {
+        let request = self.hand_over(work);
         self.tasks
             .spawn(request.answer_to(Arc::clone(&self.delivery)));
     }
 
-    /// Takes in a line; returns the request whose handler is to run.
-    async fn on_line(
-        &mut self,
-        line: &[u8],
-        input: &mpsc::Receiver<Chunk>,
-    ) -> Option<RunningRequest> {
-        if !self.held.has_room() && !self.wait_for_room(input).await {
-            return None;
+    /// Lets the request under way run wherever the caller likes.
+    pub(crate) fn hand_over(&mut self, work: Work) -> RunningRequest {
+        RunningRequest::new(self.enter(), work)
+    }
+
+    /// Enters the request under way into the ledger.
+    fn enter(&mut self) -> Entered {
+        self.take_started().enter(&self.context.state)
+    }
+
+    fn take_started(&mut self) -> Starting {
+        let started = self.under_way.take();
+        started.expect("a turn is given to a request that was started")
+    }
+
+    /// Whether a line may be taken in now; otherwise something is waited for first.
+    fn may_read(&mut self) -> bool {
+        if !self.held.has_room() {
+            self.waiting.get_or_insert(Waiting::Room);
         }
+        self.waiting.is_none()
+    }
+
+    /// Takes in a line; returns the work whose first turn is due.
+    fn on_line(&mut self, line: &[u8]) -> Option<Work> {
         match strict_json::read(line, &strict_json::Limits::default()) {
-            Ok(Envelope::Request(request)) => return self.on_request(&request).await,
+            Ok(Envelope::Request(request)) => return self.on_request(&request),
             Ok(Envelope::Notification(notification)) => self.on_notification(&notification),
             Ok(Envelope::Response(response)) => self.on_response(response),
-            Ok(Envelope::Batch(messages)) => self.on_batch(&messages).await,
+            Ok(Envelope::Batch(messages)) => {
+                let messages = messages.into_iter().map(ToOwned::to_owned);
+                self.waiting = Some(Waiting::Batch(messages.collect()));
+            }
             Err(unreadable) => self.refuse_unreadable(unreadable),
         }
         None
     }
 
-    /// A client that sends without reading waits here, not in our memory. False when nobody will read the answer: the
-    /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
-    async fn wait_for_room(&mut self, input: &mpsc::Receiver<Chunk>) -> bool {
-        self.release();
-        while !self.out().has_room_now() {
-            tokio::select! {
-                biased;
-                () = self.out().has_room() => {}
-                () = self.server.shutdown().cancelled() => return false,
-                () = tokio::time::sleep(self.limits.drain) => {
-                    if input.is_closed() {
-                        tracing::warn!("the client hung up and left its answers unread");
-                        self.out().fail();
-                        return false;
-                    }
-                }
-            }
-        }
-        self.snapshot = None;
-        let room = self.out().room();
-        self.held.set_room(room);
-        !self.out().broken().is_cancelled()
-    }
-
-    async fn on_request(&mut self, request: &RequestEnvelope<'_>) -> Option<RunningRequest> {
+    fn on_request(&mut self, request: &RequestEnvelope<'_>) -> Option<Work> {
         match self.admit(request) {
             Err(rejection) => {
                 self.answer(encode_error(ResponseId::Id(rejection.id), rejection.error));
@@ -213,9 +213,10 @@ impl Duplex {
             Ok(admitted) if admitted.method.name() == "subscriptions/listen" => {
                 self.on_listen(&admitted);
             }
-            Ok(admitted) => match self.start(admitted).await {
+            Ok(admitted) => match self.start(&admitted) {
                 Started::Answered(bytes) => self.answer(bytes),
-                Started::Running(running) => return Some(running),
+                Started::Turn(work) => return Some(work),
+                Started::Full(work) => self.waiting = Some(Waiting::Place(work)),
             },
         }
         None
@@ -223,7 +224,7 @@ impl Duplex {
 
     pub(crate) fn admit<'a>(
         &mut self,
-        request: &RequestEnvelope<'a>,
+        request: &'a RequestEnvelope<'a>,
     ) -> Result<Admitted<'a>, Rejection> {
         self.with_facts(|facts| admit::admit(request, facts))
     }
@@ -240,79 +241,44 @@ impl Duplex {
         })
     }
 
-    /// Answers a request on the spot, or prepares the work that will.
-    pub(crate) async fn start(&mut self, admitted: Admitted<'_>) -> Started {
-        let id = admitted.id.clone();
-        let version = admitted.version;
-        let refuse = |error| {
-            Started::Answered(encode_error(
-                ResponseId::Id(id.clone()),
-                stamp::stamp_error(error, version),
-            ))
-        };
-        let cancellable = requests::Cancellation::of(admitted.method.name());
-        let size = MessageSize {
-            bytes: admitted.params.map_or(0, |params| params.get().len()),
-            limit: self.limits.bytes_in_flight,
-        };
+    /// Answers a request on the spot, or prepares the work that will: then it is the request under way.
+    #[inline]
+    pub(crate) fn start(&mut self, admitted: &Admitted<'_>) -> Started {
         let context = Arc::clone(&self.context) as Arc<dyn TransportContext>;
         let cancellation = self.spare_flag.take().unwrap_or_default();
         let current = || self.server.snapshot();
         let snapshot = Arc::clone(self.snapshot.get_or_insert_with(current));
-        let dispatched = self
-            .server
-            .open_in(snapshot, &admitted, context, Some(cancellation.clone()))
-            .map(|exchange| self.server.dispatch(exchange));
-        let work = match dispatched {
+        let opened = Server::open_in(snapshot, admitted, context, Some(cancellation.clone()));
+        let work = match opened.map(|exchange| self.server.dispatch(exchange)) {
             Ok(Dispatch::Later(work)) => work,
-            Ok(Dispatch::Now(outcome)) => return Started::Answered(encode_outcome(&id, outcome)),
-            Err(error) => return refuse(error),
-        };
-        match self.begin(&id, cancellable, &cancellation, size).await {
-            Ok(key) => Started::Running(RunningRequest {
-                id,
-                work,
-                key,
-                cancellation,
-            }),
-            Err(error) => refuse(error),
-        }
-    }
-
-    /// Enters a request into the ledger. A full house is given a moment to empty, once: as long as nothing finishes, the
-    /// requests after it are refused at once, so that a cancellation behind them is read soon.
-    async fn begin(
-        &mut self,
-        id: &RequestId,
-        cancellable: requests::Cancellation,
-        cancellation: &Cancellation,
-        size: MessageSize,
-    ) -> Result<ExchangeKey, ErrorObject> {
-        let mut deadline = None;
-        loop {
-            let finished = self.delivery.finished.count();
-            let begun = self
-                .context
-                .state
-                .begin(id, cancellable, cancellation, size);
-            let refused = match begun {
-                Ok(key) => {
-                    self.stuck_at = None;
-                    return Ok(key);
-                }
-                Err(error) => error,
-            };
-            self.release();
-            if self.stuck_at == Some(finished) {
-                return Err(refused);
+            Ok(Dispatch::Now(outcome)) => {
+                return Started::Answered(encode_outcome(admitted.id, outcome));
             }
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_PATIENCE);
-            let freed =
-                tokio::time::timeout_at(deadline, self.delivery.finished.more_than(finished));
-            self.stuck_at = freed.await.is_err().then_some(finished);
+            Err(error) => {
+                return Started::Answered(refusal(admitted.id.clone(), error, admitted.version));
+            }
+        };
+        let size = MessageSize {
+            bytes: admitted.params().map_or(0, |params| params.get().len()),
+            limit: self.limits.bytes_in_flight,
+        };
+        self.under_way = Some(Starting {
+            id: admitted.id.clone(),
+            version: admitted.version,
+            cancellable: requests::Cancellation::of(admitted.method.name()),
+            cancellation,
+            size,
+        });
+        match self.context.state.check_room(size) {
+            Ok(()) => {
+                self.stuck_at = None;
+                Started::Turn(work)
+            }
+            Err(_) => Started::Full(work),
         }
     }
 
+    #[cold]
     fn on_listen(&mut self, admitted: &Admitted<'_>) {
         self.held.release_to(&self.context.out);
         let id = admitted.id.clone();
@@ -367,7 +333,7 @@ impl Duplex {
             .resolve(&response.id, response.outcome.map(RawJson::from));
     }
 
-    async fn on_batch(&mut self, messages: &[&serde_json::value::RawValue]) {
+    async fn on_batch(&mut self, messages: &[Box<RawValue>]) {
         match batch::start(self, messages).await {
             Ok(Some(work)) => {
                 let out = Arc::clone(self.out());
@@ -385,6 +351,7 @@ impl Duplex {
 
     /// Answers bytes that were no message. A peer that floods us with them is ignored after a while, so that two
     /// programs that log into each other's input cannot keep each other busy.
+    #[cold]
     fn refuse_unreadable(&mut self, unreadable: Unreadable) {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
@@ -427,10 +394,16 @@ fn too_long(limit: usize) -> Unreadable {
     }
 }
 
+fn refusal(id: RequestId, error: ErrorObject, version: ProtocolVersion) -> Vec<u8> {
+    encode_error(ResponseId::Id(id), stamp::stamp_error(error, version))
+}
+
 /// A request after its start.
 pub(crate) enum Started {
     /// The answer is here.
     Answered(Vec<u8>),
-    /// A handler works on it.
-    Running(RunningRequest),
+    /// A handler is to work on it.
+    Turn(Work),
+    /// The same, once there is [a place](Duplex::wait_for_place) for it.
+    Full(Work),
 }

@@ -50,7 +50,7 @@ impl ListenStream {
                 "`{method}` is not offered by this server"
             )));
         }
-        let text = admitted.params.map_or("{}", |params| params.get());
+        let text = admitted.params().map_or("{}", |params| params.get());
         let request: SubscriptionsListenRequestParams = serde_json::from_str(text)
             .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))?;
         let honoured = subscriptions::honoured(&request.notifications, &capabilities);
@@ -67,7 +67,7 @@ impl ListenStream {
             .hub()
             .listen(Arc::clone(&shared) as Arc<dyn ChangeListener>);
         out.notify(
-            &subscriptions::acknowledgement(&admitted.id, honoured),
+            &subscriptions::acknowledgement(admitted.id, honoured),
             OutgoingKind::Other,
         );
         drop(gate);

@@ -178,6 +178,52 @@ async fn a_burst_larger_than_the_house_makes_its_own_room() {
     }
 }
 
+/// A request is refused because too many run.
+async fn expect_overloaded(peer: &mut Peer, id: i64) {
+    let refused = peer.receive().await;
+    assert_eq!(refused["id"], id);
+    assert_eq!(refused["error"]["data"], json!({"reason": "overloaded"}));
+}
+
+#[tokio::test]
+async fn one_that_has_to_wait_takes_a_place() {
+    let mut limits = Limits::default();
+    limits.requests_in_flight = 1;
+    let (server, permits) = quick_and_held();
+    let mut peer = Peer::connect_with(&server, limits);
+    let calls = [call(1, "held", json!({})), call(2, "quick", json!({}))];
+    send_together(&peer, calls).await;
+    expect_overloaded(&mut peer, 2).await;
+    permits.add_permits(1);
+    peer.expect(complete(1, text("held"))).await;
+    peer.send(call(3, "quick", json!({}))).await;
+    peer.expect(complete(3, text("quick"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_holds_its_thread_takes_a_place() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let blocks = plain("blocks", move |_| {
+        let released = Arc::clone(&released);
+        async move {
+            // An error means that the test is over.
+            let _ = released.lock().expect("one handler takes it").recv();
+            "released"
+        }
+    });
+    let mut limits = Limits::default();
+    limits.requests_in_flight = 1;
+    let mut peer = Peer::connect_with(&quick_and_held().0.tool(blocks), limits);
+    let calls = [call(1, "blocks", json!({})), call(2, "quick", json!({}))];
+    send_together(&peer, calls).await;
+    expect_overloaded(&mut peer, 2).await;
+    release.send(()).expect("the handler waits");
+    peer.expect(complete(1, text("released"))).await;
+    peer.send(call(3, "quick", json!({}))).await;
+    peer.expect(complete(3, text("quick"))).await;
+}
+
 #[tokio::test]
 async fn a_burst_before_the_end_is_still_answered() {
     let (server, permits) = quick_and_held();

@@ -32,6 +32,19 @@ async fn the_request_s_id() {
 }
 
 #[tokio::test]
+async fn the_server_that_serves_it() {
+    let adds = plain("adds", |ctx: RequestContext| async move {
+        let added = plain("added", |_| async { "new" });
+        ctx.server().add_tool(added).expect("there is no such tool");
+    });
+    let server = server().tool(adds);
+    let mut peer = Peer::connect(&server);
+    let request = modern(1, "tools/call", json!({"name": "adds"}));
+    peer.result_of(request).await;
+    assert!(server.remove_tool("added"));
+}
+
+#[tokio::test]
 async fn the_request_s_metadata() {
     let see = |ctx: &RequestContext| {
         let trace = ctx.meta().get("traceparent").map(RawJson::get);

@@ -18,7 +18,7 @@ impl RequestScope {
             return;
         }
         let reports = self.progress();
-        if reports.gate.is_complete() || self.is_cancelled() {
+        if reports.is_complete() || self.is_cancelled() {
             return;
         }
         self.notify(
@@ -56,10 +56,14 @@ impl RequestScope {
     /// The same request in its next round, with the answers that were gathered for it.
     pub(crate) fn next_round(self: &Arc<Self>, round: Round) -> Self {
         Self {
+            server: OnceLock::new(),
+            snapshot: Arc::clone(&self.snapshot),
             transport: Arc::clone(&self.transport),
+            route: self.route.clone(),
+            params: self.params.clone(),
             id: self.id.clone(),
             version: self.version,
-            client_capabilities: Arc::clone(&self.client_capabilities),
+            client_capabilities: self.client_capabilities.clone(),
             minimum_log_level: self.minimum_log_level,
             progress_token: self.progress_token.clone(),
             kept: self.kept.clone(),

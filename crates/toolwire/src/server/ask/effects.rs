@@ -120,7 +120,7 @@ impl<'a> UnderWay<'a> {
     /// Looks and begins in one step: two tasks of a handler may want the same at the same time.
     fn begin(round: &'a Round, key: &'a str) -> Result<Begun<'a>, InvalidKey> {
         round.in_journal(|journal| {
-            match journal.look_up(key, Mark::EFFECT, &round.input_responses)? {
+            match journal.look_up(key, Mark::EFFECT, round.input_responses())? {
                 Found::Remembered(value) => Ok(Begun::Done(value)),
                 Found::Arrived(_) | Found::Nothing => {
                     journal.begin(key)?;

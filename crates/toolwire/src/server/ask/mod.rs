@@ -229,7 +229,7 @@ impl RequestContext {
     fn recall(&self, question: &Asked) -> Result<Option<RawJson>, Error> {
         let round = &self.scope().round;
         let found = round.in_journal(|journal| {
-            journal.look_up(&question.key, question.mark, &round.input_responses)
+            journal.look_up(&question.key, question.mark, round.input_responses())
         });
         match found.map_err(ErrorObject::from)? {
             Found::Remembered(answer) => Ok(Some(answer)),

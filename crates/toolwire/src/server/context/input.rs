@@ -15,7 +15,7 @@ impl RequestContext {
     /// `input_required`.
     #[must_use]
     pub fn input_responses(&self) -> &InputResponses {
-        &self.scope.round.input_responses
+        self.scope.round.input_responses()
     }
 
     /// Whether there is an answer for `key`.
@@ -106,17 +106,13 @@ impl RequestContext {
     /// parameters.
     #[must_use]
     pub fn request_state(&self) -> &str {
-        self.scope
-            .round
-            .request_state
-            .as_deref()
-            .unwrap_or_default()
+        self.scope.round.request_state().unwrap_or_default()
     }
 
     /// Whether the client sent state back; the empty text is a state, too.
     #[must_use]
     pub fn has_request_state(&self) -> bool {
-        self.scope.round.request_state.is_some()
+        self.scope.round.request_state().is_some()
     }
 
     /// The state as a type; the default of that type when there is none.

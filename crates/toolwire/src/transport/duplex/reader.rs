@@ -1,14 +1,17 @@
 //! The input of a connection, from its first bytes to its end.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
 
+use crate::engine::Outcome;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::relay::Relay;
-use crate::transport::duplex::running::{RunningRequest, Turn};
+use crate::transport::duplex::running::{Entered, Work};
+use crate::transport::duplex::waiting::Abandoned;
 use crate::transport::duplex::{Duplex, too_long};
 
 /// How long requests that were cut off may take to clean up behind themselves.
@@ -39,20 +42,20 @@ impl Reader {
     }
 
     /// Reads on until a request is to have its first turn; `None` when the connection has ended.
-    pub(super) async fn next_turn(&mut self, relay: &Relay) -> Option<RunningRequest> {
+    pub(super) async fn next_turn(&mut self, relay: &Relay) -> Option<Work> {
         loop {
-            while self.at < self.chunk.len() {
-                let Some(request) = self.next_line().await else {
-                    continue;
-                };
-                // One that comes alone has a task of its own at once: nobody has to look after it.
-                let is_last = self.at == self.chunk.len();
-                if is_last && !self.gives_turns {
-                    self.connection.spawn(request);
-                    continue;
+            if let Some(work) = self.next_turn_now() {
+                return Some(work);
+            }
+            if let Some(waiting) = self.connection.waiting.take() {
+                // Boxed, because hardly anything has to wait.
+                match Box::pin(self.connection.wait(waiting, &self.input)).await {
+                    Ok(work) => match work.and_then(|work| self.give_turn(work)) {
+                        Some(work) => return Some(work),
+                        None => continue,
+                    },
+                    Err(Abandoned) => self.at = self.chunk.len(),
                 }
-                self.gives_turns = true;
-                return Some(request);
             }
             self.connection.end_chunk();
             if !self.next_chunk(relay).await {
@@ -61,34 +64,51 @@ impl Reader {
         }
     }
 
-    /// Takes what a turn has led to.
-    pub(super) fn settle(&mut self, request: RunningRequest, turn: Turn) {
-        self.connection.settle(request, turn);
-    }
-
-    /// Lets all answers go that are held back.
-    pub(super) fn release(&mut self) {
-        self.connection.release();
-    }
-
-    /// Takes in a line; returns the request whose handler is to run.
-    async fn next_line(&mut self) -> Option<RunningRequest> {
-        let chunk = std::mem::take(&mut self.chunk);
-        let mut rest = &chunk[self.at..];
-        let frame = self.decoder.next_frame(&mut rest);
-        self.at = chunk.len() - rest.len();
-        let request = match frame {
-            Some(Frame::Line(line)) => self.connection.on_line(&line, &self.input).await,
-            Some(Frame::TooLong) => {
-                let limit = self.connection.limits.message_bytes;
-                self.connection.refuse_unreadable(too_long(limit));
-                None
+    /// Reads what is here up to the next request that is to have its first turn. `None` when all was read, or when
+    /// something has to be waited for.
+    pub(super) fn next_turn_now(&mut self) -> Option<Work> {
+        while self.at < self.chunk.len() && self.connection.may_read() {
+            let mut rest = &self.chunk[self.at..];
+            let frame = self.decoder.next_frame(&mut rest);
+            self.at = self.chunk.len() - rest.len();
+            let work = match frame {
+                Some(Frame::Line(line)) => self.connection.on_line(&line),
+                Some(Frame::TooLong) => {
+                    let limit = self.connection.limits.message_bytes;
+                    self.connection.refuse_unreadable(too_long(limit));
+                    None
+                }
+                // Only the end of the input yields one.
+                Some(Frame::Unterminated(_)) | None => None,
+            };
+            if let Some(work) = work.and_then(|work| self.give_turn(work)) {
+                return Some(work);
             }
-            // Only the end of the input yields one.
-            Some(Frame::Unterminated(_)) | None => None,
-        };
-        self.chunk = chunk;
-        request
+        }
+        None
+    }
+
+    /// The work, if whoever reads is to give it its first turn. One that comes alone has a task of its own at once: nobody
+    /// has to look after it.
+    fn give_turn(&mut self, work: Work) -> Option<Work> {
+        let is_last = self.at == self.chunk.len();
+        if is_last && !self.gives_turns {
+            self.connection.spawn(work);
+            return None;
+        }
+        self.gives_turns = true;
+        Some(work)
+    }
+
+    /// Takes what a turn has led to.
+    pub(super) fn settle(&mut self, work: Work, turn: Poll<Outcome>) {
+        self.connection.settle(work, turn);
+    }
+
+    /// Leaves the request that has its turn to whoever gave it, and lets all answers go that are held back.
+    pub(super) fn leave_turn(&mut self) -> Entered {
+        self.connection.release();
+        self.connection.enter()
     }
 
     /// Waits for more to read. False when the client has hung up or stopped reading, or the server shuts down.
@@ -122,14 +142,26 @@ impl Reader {
         if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
             // A torn last line is nobody's request.
             if strict_json::read(&line, &strict_json::Limits::default()).is_ok()
-                && let Some(request) = self.connection.on_line(&line, &self.input).await
+                && let Some(work) = self.last_line(&line).await
             {
-                self.connection.spawn(request);
+                self.connection.spawn(work);
             }
         }
         self.connection.listens.clear();
         self.connection.context.caller.close();
         self.drain(relay).await;
+    }
+
+    async fn last_line(&mut self, line: &[u8]) -> Option<Work> {
+        while !self.connection.may_read() {
+            let waiting = self.connection.waiting.take()?;
+            self.connection.wait(waiting, &self.input).await.ok()?;
+        }
+        let work = self.connection.on_line(line);
+        match self.connection.waiting.take() {
+            Some(waiting) => self.connection.wait(waiting, &self.input).await.ok()?,
+            None => work,
+        }
     }
 
     /// The server ends: streams get their last word, running requests a moment.

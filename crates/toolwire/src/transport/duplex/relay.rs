@@ -5,16 +5,18 @@
 //! relay. A handler that holds its thread holds up nobody else for long: another task takes the connection and reads on.
 //! The one that was relieved takes it again when the other is held up in turn; otherwise it ends.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::engine::Outcome;
 use crate::transport::duplex::reader::Reader;
-use crate::transport::duplex::running::Delivery;
+use crate::transport::duplex::running::{Delivery, Entered, RunningRequest, Work};
 
 /// How often somebody looks whether a handler holds its thread.
 const PATIENCE: Duration = Duration::from_millis(2);
@@ -42,6 +44,8 @@ struct Lent {
     is_watched: bool,
     /// How many readers were relieved, and are not done with their requests.
     relieved: usize,
+    /// The requests that have the turns of these.
+    left: HashMap<u64, Entered>,
 }
 
 /// How a reader ended.
@@ -121,7 +125,15 @@ impl Relay {
             let mut was_lent = self.lock().relieved > 0;
             loop {
                 tokio::time::sleep(PATIENCE).await;
-                let mut lent = self.lock();
+                let mut lent = match self.lent.try_lock() {
+                    Ok(lent) => lent,
+                    Err(TryLockError::Poisoned(lent)) => lent.into_inner(),
+                    // Somebody reads right now.
+                    Err(TryLockError::WouldBlock) => {
+                        was_lent = false;
+                        continue;
+                    }
+                };
                 let turns = lent.turns - seen;
                 if was_lent
                     && turns < BRISK
@@ -139,24 +151,24 @@ impl Relay {
         }
     }
 
-    /// Lends the connection for a turn; returns the number of the turn. The connection comes back while nobody watches.
-    fn lend(&self, reader: Box<Reader>) -> Result<u64, Box<Reader>> {
+    /// Lends the connection for a turn. It comes back while nobody watches.
+    fn lend(&self, reader: Box<Reader>) -> Result<Loan<'_>, Box<Reader>> {
         let mut lent = self.lock();
         if !lent.is_watched {
             return Err(reader);
         }
         lent.turns += 1;
         lent.reader = Some(reader);
-        Ok(lent.turns)
+        Ok(Loan {
+            relay: self,
+            turn: lent.turns,
+            is_over: false,
+        })
     }
 
-    /// The connection again, unless somebody else reads it by now.
-    fn take_back(&self, turn: u64) -> Option<Box<Reader>> {
-        let mut lent = self.lock();
-        match lent.turns == turn {
-            true => lent.reader.take(),
-            false => None,
-        }
+    /// The request of a turn, when somebody else reads by now.
+    fn left(&self, turn: u64) -> Option<Entered> {
+        self.lock().left.remove(&turn)
     }
 
     fn lock(&self) -> MutexGuard<'_, Lent> {
@@ -165,11 +177,18 @@ impl Relay {
 }
 
 impl Lent {
+    /// The connection, when it is lent for this turn.
+    fn reader_in(&mut self, turn: u64) -> Option<&mut Reader> {
+        match self.turns == turn {
+            true => self.reader.as_deref_mut(),
+            false => None,
+        }
+    }
+
     /// Takes the connection from whoever has lent it.
     fn relieve(&mut self) -> Option<Box<Reader>> {
         let mut reader = self.reader.take()?;
-        // The answers so far need not wait for the handler.
-        reader.release();
+        self.left.insert(self.turns, reader.leave_turn());
         self.relieved += 1;
         Some(reader)
     }
@@ -184,64 +203,105 @@ fn rouse() {
 
 /// Reads until the connection ends, or somebody else reads it.
 async fn read(relay: Arc<Relay>, mut reader: Box<Reader>) -> Left {
-    while let Some(mut request) = reader.next_turn(&relay).await {
-        let number = loop {
+    while let Some(work) = reader.next_turn(&relay).await {
+        let loan = loop {
             match relay.lend(reader) {
-                Ok(number) => break number,
+                Ok(loan) => break loan,
                 Err(back) => reader = back,
             }
             relay.begin().await;
         };
-        let mut loan = Loan {
-            relay: &relay,
-            number,
-            is_over: false,
-        };
-        let turn = poll_fn(|cx| Poll::Ready(request.poll_turn(cx))).await;
-        if let Some(back) = loan.take_back() {
-            reader = back;
-            reader.settle(request, turn);
-        } else {
-            let was_held_up = turn.is_ready();
-            request.go_on(turn, &relay.delivery).await;
-            drop(loan);
-            if !was_held_up {
-                return Left::Relieved;
+        match give_turns(loan, work).await {
+            Some(back) => reader = back,
+            None => return Left::Relieved,
+        }
+    }
+    Left::WithTheConnection
+}
+
+/// Gives turns while there are requests at hand. Returns the connection, unless somebody else reads it by then.
+async fn give_turns(mut loan: Loan<'_>, mut work: Work) -> Option<Box<Reader>> {
+    let relay = loan.relay;
+    loop {
+        let turn = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+        match loan.go_on(work, turn) {
+            Next::Turn(next) => work = next,
+            Next::Nothing(reader) => return Some(reader),
+            Next::Relieved(work, turn) => {
+                let was_held_up = turn.is_ready();
+                if let Some(request) = relay.left(loan.turn) {
+                    let request = RunningRequest::new(request, work);
+                    request.go_on(turn, &relay.delivery).await;
+                }
+                drop(loan);
+                return match was_held_up {
+                    true => relay.lock().relieve(),
+                    false => None,
+                };
             }
-            let Some(lent) = relay.lock().relieve() else {
-                return Left::Relieved;
-            };
-            reader = lent;
         }
         // Everybody else on this thread has a right to it as well.
         tokio::task::consume_budget().await;
     }
-    Left::WithTheConnection
 }
 
 /// The connection is lent for a turn. A turn that panics takes the connection with it, unless somebody else reads it by
 /// then; and one who was relieved counts as done, whatever ended the turn.
 struct Loan<'a> {
     relay: &'a Relay,
-    number: u64,
+    /// Its number.
+    turn: u64,
     /// The connection came back.
     is_over: bool,
 }
 
+/// What comes after a turn.
+enum Next {
+    /// The turn of the next request, for which the connection is lent again.
+    Turn(Work),
+    /// The connection came back: nothing can be done before something else happens.
+    Nothing(Box<Reader>),
+    /// Somebody else reads the connection.
+    Relieved(Work, Poll<Outcome>),
+}
+
 impl Loan<'_> {
-    fn take_back(&mut self) -> Option<Box<Reader>> {
-        let reader = self.relay.take_back(self.number);
-        self.is_over = reader.is_some();
-        reader
+    /// Settles a turn and reads on. The lock is held meanwhile, so that one lock is all that a request costs.
+    fn go_on(&mut self, work: Work, turn: Poll<Outcome>) -> Next {
+        let mut lent = self.relay.lock();
+        let Some(reader) = lent.reader_in(self.turn) else {
+            return Next::Relieved(work, turn);
+        };
+        reader.settle(work, turn);
+        if let Some(next) = reader.next_turn_now() {
+            lent.turns += 1;
+            self.turn = lent.turns;
+            return Next::Turn(next);
+        }
+        let back = lent.reader.take();
+        self.is_over = true;
+        Next::Nothing(back.expect("it was lent a moment ago"))
     }
 }
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        if self.is_over || self.take_back().is_some() {
+        if self.is_over {
             return;
         }
-        self.relay.lock().relieved -= 1;
+        let mut lent = self.relay.lock();
+        if lent.reader_in(self.turn).is_some() {
+            let reader = lent.reader.take();
+            drop(lent);
+            drop(reader);
+            return;
+        }
+        lent.relieved -= 1;
+        let left = lent.left.remove(&self.turn);
+        drop(lent);
+        if let Some(request) = left {
+            request.give_up(&self.relay.delivery);
+        }
         self.relay.done.notify_one();
     }
 }

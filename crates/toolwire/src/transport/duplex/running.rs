@@ -2,34 +2,74 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use tokio::sync::Notify;
 use toolwire_proto::outbox::OutgoingKind;
-use toolwire_proto::requests::ExchangeKey;
-use toolwire_types::RequestId;
+use toolwire_proto::requests::{self, ExchangeKey};
+use toolwire_types::{ProtocolVersion, RequestId};
 
 use crate::engine::exchange::encode_outcome;
-use crate::engine::{BoxFuture, Cancellation, ConnectionState, Outcome};
+use crate::engine::{BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome};
 use crate::transport::out_stream::OutStream;
 use crate::transport::outlet::Outlet as _;
 
-/// A handler at work.
-pub(crate) struct RunningRequest {
+/// The work of a handler.
+pub(crate) type Work = BoxFuture<'static, Outcome>;
+
+/// A request before its first turn is over. Whoever reads gives it that turn, so nobody can ask for it meanwhile and it is
+/// in no ledger.
+#[derive(Debug)]
+pub(super) struct Starting {
     pub(super) id: RequestId,
-    pub(super) work: BoxFuture<'static, Outcome>,
-    pub(super) key: ExchangeKey,
+    pub(super) version: ProtocolVersion,
+    pub(super) cancellable: requests::Cancellation,
     pub(super) cancellation: Cancellation,
+    pub(super) size: MessageSize,
 }
 
-/// What became of a turn: the encoded answer, or nothing when the request was cancelled.
-pub(super) type Turn = Poll<Option<Vec<u8>>>;
+impl Starting {
+    /// Enters it into the ledger: from now on others may ask for it.
+    pub(super) fn enter(self, state: &ConnectionState) -> Entered {
+        let key = state.enter(&self.id, self.cancellable, &self.cancellation, self.size);
+        Entered {
+            id: self.id,
+            key,
+            cancellation: self.cancellation,
+        }
+    }
+}
+
+/// A request that others may ask for.
+#[derive(Debug)]
+pub(super) struct Entered {
+    id: RequestId,
+    key: ExchangeKey,
+    cancellation: Cancellation,
+}
+
+impl Entered {
+    /// Gives up its place, when there will be no answer.
+    pub(super) fn give_up(self, delivery: &Delivery) {
+        delivery.finish(self.key);
+    }
+}
+
+/// A handler at work.
+pub(crate) struct RunningRequest {
+    request: Entered,
+    work: Work,
+}
 
 impl RunningRequest {
+    pub(super) fn new(request: Entered, work: Work) -> Self {
+        Self { request, work }
+    }
+
     /// Runs the handler. `None` when it was cancelled: then nothing is sent.
     pub(crate) async fn answer(mut self, delivery: Arc<Delivery>) -> Option<Vec<u8>> {
         let answer = self.run().await;
-        let may_send = delivery.finish(self.key);
+        let may_send = delivery.finish(self.request.key);
         answer.filter(|_| may_send)
     }
 
@@ -40,29 +80,24 @@ impl RunningRequest {
 
     /// Goes on after a turn, until the answer is queued. The request keeps its place among those that run until there is
     /// room for the answer, so that a client that reads slowly is not served faster than it reads.
-    pub(super) async fn go_on(mut self, turn: Turn, delivery: &Delivery) {
+    pub(super) async fn go_on(mut self, turn: Poll<Outcome>, delivery: &Delivery) {
         let answer = match turn {
-            Poll::Ready(answer) => answer,
+            Poll::Ready(outcome) => Some(encode_outcome(&self.request.id, outcome)),
             Poll::Pending => self.run().await,
         };
         if answer.is_some() {
             delivery.out.has_room().await;
         }
-        let may_send = delivery.finish(self.key);
+        let may_send = delivery.finish(self.request.key);
         if let Some(bytes) = answer.filter(|_| may_send) {
             delivery.out.push(OutgoingKind::Response, bytes);
         }
     }
 
-    /// Lets the handler work until it has to wait for something.
-    pub(super) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Turn {
-        let outcome = self.work.as_mut().poll(cx);
-        outcome.map(|outcome| Some(encode_outcome(&self.id, outcome)))
-    }
-
     async fn run(&mut self) -> Option<Vec<u8>> {
-        let outcome = self.cancellation.unless_cancelled(&mut self.work).await;
-        outcome.map(|outcome| encode_outcome(&self.id, outcome))
+        let Self { request, work } = self;
+        let outcome = request.cancellation.unless_cancelled(work).await;
+        outcome.map(|outcome| encode_outcome(&request.id, outcome))
     }
 }
 

@@ -50,7 +50,7 @@ fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
     let slot = post.endpoint.request_slot()?;
     let context = post.context(Peer::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
-    let has_state = admitted.request_state.is_some();
+    let has_state = admitted.request_state().is_some();
     let exchange = match server.open(admitted, transport, None) {
         Ok(exchange) => exchange,
         // A state that does not open any more is an ordinary outcome: the client starts over.
@@ -83,7 +83,7 @@ fn check_param_headers(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<(), E
     let Some(tool) = post.snapshot.tools.get(&**name) else {
         return Ok(());
     };
-    param_headers::check(&tool.param_headers, admitted.arguments, |header| {
+    param_headers::check(&tool.param_headers, admitted.arguments(), |header| {
         guard::lookup_named(&post.parts.headers, header)
     })
     .map_err(ErrorObject::from)
@@ -101,7 +101,7 @@ fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
     let queue = Arc::new(StreamQueue::new(endpoint.options.limits.outbox()));
     let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
     let stream = ListenStream::open(&endpoint.server, admitted, outlet)
-        .map_err(|error| refuse(&admitted.id, admitted.era, error))?;
+        .map_err(|error| refuse(admitted.id, admitted.era, error))?;
     let shutdown = endpoint.server.shutdown().clone();
     let token_end = token_end::of(post.auth.as_deref());
     let source = ListenEvents {

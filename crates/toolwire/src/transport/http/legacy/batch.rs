@@ -166,7 +166,7 @@ impl Batch<'_> {
         }
     }
 
-    fn admit<'m>(&self, request: &RequestEnvelope<'m>) -> Result<Admitted<'m>, ErrorObject> {
+    fn admit<'m>(&self, request: &'m RequestEnvelope<'m>) -> Result<Admitted<'m>, ErrorObject> {
         // Spec 2025-03-26, basic/lifecycle, "Initialization".
         if request.method == "initialize" {
             return Err(ErrorObject::invalid_request(

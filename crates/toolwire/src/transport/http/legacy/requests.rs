@@ -158,7 +158,7 @@ pub(crate) fn start_in_session(
     let (id, era) = (admitted.id.clone(), admitted.era);
     let cancellable = requests::Cancellation::of(admitted.method.name());
     let size = MessageSize {
-        bytes: admitted.params.map_or(0, |params| params.get().len()),
+        bytes: admitted.params().map_or(0, |params| params.get().len()),
         limit: BYTES_IN_FLIGHT,
     };
     let cancellation = Cancellation::new();
