@@ -346,7 +346,6 @@ fn same<'h>(
     }
 }
 
-#[inline]
 fn find_method<'a>(
     request: &'a RequestEnvelope<'a>,
     row: Option<&'static Method>,

@@ -20,21 +20,23 @@ pub fn find(name: &str) -> Option<&'static Method> {
         if row.name == name {
             return Some(row);
         }
-        place = (place + 1) % PLACES.len();
+        place = (place + 1) % PLACE_COUNT;
     }
 }
 
+const PLACE_COUNT: usize = 128;
+
 /// Where the rows are, each counted from one and at the first free place from that of its name on. Every request is looked
 /// up here, and hardly any is compared with more than its own name.
-static PLACES: [Option<NonZeroU8>; 128] = {
+static PLACES: [Option<NonZeroU8>; PLACE_COUNT] = {
     // There must be empty places, where looking ends.
-    assert!(TABLE.len() < 100);
-    let mut places = [None; 128];
+    assert!(TABLE.len() < PLACE_COUNT / 2);
+    let mut places = [None; PLACE_COUNT];
     let mut row = 0;
     while row < TABLE.len() {
         let mut place = first_place(TABLE[row].name.as_bytes());
         while places[place].is_some() {
-            place = (place + 1) % places.len();
+            place = (place + 1) % PLACE_COUNT;
         }
         row += 1;
         places[place] = NonZeroU8::new(row as u8);
@@ -45,8 +47,8 @@ static PLACES: [Option<NonZeroU8>; 128] = {
 const fn first_place(name: &[u8]) -> usize {
     match name {
         [] => 0,
-        [first, .., last] => (name.len() * 5 + *first as usize + *last as usize * 3) % PLACES.len(),
-        [only] => *only as usize % PLACES.len(),
+        [first, .., last] => (name.len() * 5 + *first as usize + *last as usize * 3) % PLACE_COUNT,
+        [only] => *only as usize % PLACE_COUNT,
     }
 }
 
@@ -363,7 +365,7 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 
 /// Sorted by name, because [`find`] searches it by halves.
 #[rustfmt::skip]
-const TABLE: &[Method] = &[
+static TABLE: &[Method] = &[
     request("completion/complete").needs(Capability::Completions),
     server_request("elicitation/create").since(JUNE_2025).until(LAST_LEGACY),
     request("initialize").until(LAST_LEGACY),

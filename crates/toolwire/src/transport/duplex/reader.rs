@@ -48,8 +48,7 @@ impl Reader {
                 return Some(work);
             }
             if let Some(waiting) = self.connection.waiting.take() {
-                // Boxed, because hardly anything has to wait.
-                match Box::pin(self.connection.wait(waiting, &self.input)).await {
+                match self.connection.wait(waiting, &self.input).await {
                     Ok(work) => match work.and_then(|work| self.give_turn(work)) {
                         Some(work) => return Some(work),
                         None => continue,

@@ -1,4 +1,4 @@
-//! What a connection waits for before it reads on.
+//! What a connection waits for before it reads on. Hardly anything has to, so whoever waits has a box of its own.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::engine::BoxFuture;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::running::Work;
 use crate::transport::duplex::{Duplex, refusal};
@@ -29,20 +30,22 @@ pub(super) struct Abandoned;
 impl Duplex {
     /// Waits for what has to be waited for; returns the work whose first turn is due then. An error when the rest of the
     /// input is nobody's any more.
-    pub(super) async fn wait(
-        &mut self,
+    pub(super) fn wait<'w>(
+        &'w mut self,
         waiting: Waiting,
-        input: &mpsc::Receiver<Chunk>,
-    ) -> Result<Option<Work>, Abandoned> {
-        match waiting {
-            Waiting::Room => self.wait_for_room(input).await?,
-            Waiting::Batch(messages) => self.on_batch(&messages).await,
-            Waiting::Place(work) => match self.wait_for_place().await {
-                Ok(()) => return Ok(Some(work)),
-                Err(refusal) => self.answer(refusal),
-            },
-        }
-        Ok(None)
+        input: &'w mpsc::Receiver<Chunk>,
+    ) -> BoxFuture<'w, Result<Option<Work>, Abandoned>> {
+        Box::pin(async move {
+            match waiting {
+                Waiting::Room => self.wait_for_room(input).await?,
+                Waiting::Batch(messages) => self.on_batch(&messages).await,
+                Waiting::Place(work) => match self.wait_for_place().await {
+                    Ok(()) => return Ok(Some(work)),
+                    Err(refusal) => self.answer(refusal),
+                },
+            }
+            Ok(None)
+        })
     }
 
     /// A client that sends without reading waits here, not in our memory. An error when nobody will read the answer: the
@@ -77,24 +80,26 @@ impl Duplex {
     ///
     /// # Errors
     /// The answer to a request that may not run; it is not under way any more.
-    pub(crate) async fn wait_for_place(&mut self) -> Result<(), Vec<u8>> {
-        let request = self.take_started();
-        let mut deadline = None;
-        loop {
-            let finished = self.delivery.finished.count();
-            let Err(refused) = self.context.state.check_room(request.size) else {
-                self.stuck_at = None;
-                self.under_way = Some(request);
-                return Ok(());
-            };
-            self.release();
-            if self.stuck_at == Some(finished) {
-                return Err(refusal(request.id, refused, request.version));
+    pub(crate) fn wait_for_place(&mut self) -> BoxFuture<'_, Result<(), Vec<u8>>> {
+        Box::pin(async move {
+            let request = self.take_started();
+            let mut deadline = None;
+            loop {
+                let finished = self.delivery.finished.count();
+                let Err(refused) = self.context.state.check_room(request.size) else {
+                    self.stuck_at = None;
+                    self.under_way = Some(request);
+                    return Ok(());
+                };
+                self.release();
+                if self.stuck_at == Some(finished) {
+                    return Err(refusal(request.id, refused, request.version));
+                }
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_PATIENCE);
+                let freed =
+                    tokio::time::timeout_at(deadline, self.delivery.finished.more_than(finished));
+                self.stuck_at = freed.await.is_err().then_some(finished);
             }
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_PATIENCE);
-            let freed =
-                tokio::time::timeout_at(deadline, self.delivery.finished.more_than(finished));
-            self.stuck_at = freed.await.is_err().then_some(finished);
-        }
+        })
     }
 }
