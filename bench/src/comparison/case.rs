@@ -234,7 +234,7 @@ pub(crate) const CASES: [Case; 24] = [
     Case {
         name: "stdio-pipelined",
         about: "tools/call over stdio, all at once",
-        work: Work::StdioPipelined(Amounts::new(100_000, 8_000, 500)),
+        work: Work::StdioPipelined(Amounts::new(400_000, 8_000, 500)),
     },
     Case {
         name: "stdio-first-answer",

@@ -77,15 +77,16 @@ fn call<'a>(
             return Err(Unreadable { error, id });
         }
     };
-    Ok(match id {
-        Some(id) => Envelope::Request(RequestEnvelope {
-            id,
-            method,
-            params,
-            members: members.in_params,
-        }),
-        None => Envelope::Notification(NotificationEnvelope { method, params }),
-    })
+    let Some(id) = id else {
+        let notification = NotificationEnvelope { method, params };
+        return Ok(Envelope::Notification(notification));
+    };
+    Ok(Envelope::Request(RequestEnvelope {
+        id,
+        method,
+        params,
+        members: members.in_params,
+    }))
 }
 
 fn is_version_two(value: &str) -> bool {

@@ -225,10 +225,9 @@ impl<'a> Cursor<'a> {
             let _signed = self.eat(b'+') || self.eat(b'-');
             self.digits()?;
         }
-        let number = self.since(start);
         // `serde_json` refuses numbers beyond the range of a double, so that a value accepted here never fails later.
-        if (has_exponent || number.len() > LONG_NUMBER)
-            && serde_json::from_str::<f64>(number).is_err()
+        if (has_exponent || self.at - start > LONG_NUMBER)
+            && serde_json::from_str::<f64>(self.since(start)).is_err()
         {
             return Err(Malformed);
         }
