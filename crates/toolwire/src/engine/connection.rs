@@ -268,6 +268,7 @@ impl ConnectionState {
     /// Enters a request into the ledger of running ones, with the flag that cancels it.
     ///
     /// Refused like [`check_room`](Self::check_room).
+    #[cfg(feature = "http-server")]
     pub(crate) fn begin(
         &self,
         id: &RequestId,
@@ -282,7 +283,7 @@ impl ConnectionState {
         Ok(key)
     }
 
-    /// As [`begin`](Self::begin), for a request that had its first turn since there was found to be room for it.
+    /// The same for a request that had its first turn since there was found to be room for it.
     pub(crate) fn enter(
         &self,
         id: &RequestId,
