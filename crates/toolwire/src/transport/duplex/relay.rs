@@ -42,10 +42,8 @@ struct Lent {
     turns: u64,
     /// Somebody looks at this from time to time.
     is_watched: bool,
-    /// How many readers were relieved, and are not done with their requests.
-    relieved: usize,
-    /// The requests that have the turns of these.
-    left: HashMap<u64, Entered>,
+    /// The turns of those who were relieved and are not done, with the requests that they have not taken yet.
+    relieved: HashMap<u64, Option<Entered>>,
 }
 
 /// How a reader ended.
@@ -108,7 +106,7 @@ impl Relay {
 
     /// Waits until nobody who was relieved works any more.
     pub(super) async fn all_done(&self) {
-        while self.lock().relieved > 0 {
+        while !self.lock().relieved.is_empty() {
             // There is one waiter, for which a notice that comes early is kept.
             self.done.notified().await;
         }
@@ -122,7 +120,7 @@ impl Relay {
             }
             let mut seen = self.lock().turns;
             // Where one handler holds its thread, the next may do so too.
-            let mut was_lent = self.lock().relieved > 0;
+            let mut was_lent = !self.lock().relieved.is_empty();
             loop {
                 tokio::time::sleep(PATIENCE).await;
                 let mut lent = match self.lent.try_lock() {
@@ -168,7 +166,7 @@ impl Relay {
 
     /// The request of a turn, when somebody else reads by now.
     fn left(&self, turn: u64) -> Option<Entered> {
-        self.lock().left.remove(&turn)
+        self.lock().relieved.get_mut(&turn)?.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, Lent> {
@@ -188,8 +186,8 @@ impl Lent {
     /// Takes the connection from whoever has lent it.
     fn relieve(&mut self) -> Option<Box<Reader>> {
         let mut reader = self.reader.take()?;
-        self.left.insert(self.turns, reader.leave_turn());
-        self.relieved += 1;
+        let request = reader.leave_turn();
+        self.relieved.insert(self.turns, Some(request));
         Some(reader)
     }
 }
@@ -296,10 +294,10 @@ impl Drop for Loan<'_> {
             drop(reader);
             return;
         }
-        lent.relieved -= 1;
-        let left = lent.left.remove(&self.turn);
+        // There is none when the connection ended meanwhile.
+        let relieved = lent.relieved.remove(&self.turn);
         drop(lent);
-        if let Some(request) = left {
+        if let Some(request) = relieved.flatten() {
             request.give_up(&self.relay.delivery);
         }
         self.relay.done.notify_one();
@@ -313,5 +311,33 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         let reader = self.0.lock().reader.take();
         drop(reader);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::server::Server;
+    use crate::transport::duplex::Duplex;
+    use crate::transport::limits::Limits;
+    use crate::transport::out_stream::OutStream;
+
+    #[tokio::test]
+    async fn a_turn_may_outlive_its_connection() {
+        let limits = Limits::default();
+        let out = Arc::new(OutStream::new(limits.outbox()));
+        let connection = Duplex::new(Server::new("test", "1"), Arc::clone(&out), limits);
+        let relay = Relay::new(Arc::clone(connection.delivery()));
+        relay.lock().is_watched = true;
+        let reader = Box::new(Reader::new(connection, mpsc::channel(1).1));
+        let Ok(loan) = relay.lend(reader) else {
+            panic!("somebody watches");
+        };
+        drop(End(&relay));
+        assert!(out.is_closed());
+        drop(loan);
+        relay.all_done().await;
     }
 }
