@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use toolwire_proto::admit::http_status_for;
 use toolwire_proto::features::Era;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
@@ -14,8 +13,83 @@ use crate::engine::exchange::{EncodedAnswer, encode_error};
 use crate::store::StoreError;
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::event_stream::EventStream;
+use crate::transport::http::listener::head_deadline::RequestInProgress;
 
-pub(super) type Answer = Response<HttpBody>;
+/// An answer that is not sent yet. Small, because it goes through many hands: hardly any has more in its head than its type.
+#[derive(Debug)]
+pub(super) struct Answer {
+    status: StatusCode,
+    is_json: bool,
+    /// What its head says besides.
+    fields: Option<Box<HeaderMap>>,
+    body: HttpBody,
+}
+
+impl Answer {
+    pub(super) fn new(status: StatusCode, body: HttpBody) -> Self {
+        Self {
+            status,
+            is_json: false,
+            fields: None,
+            body,
+        }
+    }
+
+    /// An answer with all that is in its head.
+    pub(super) fn with_fields(status: StatusCode, fields: HeaderMap, body: HttpBody) -> Self {
+        Self {
+            fields: Some(Box::new(fields)),
+            ..Self::new(status, body)
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Whether it is one message; nothing else needs to say so.
+    pub(super) fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// What its head says besides.
+    pub(super) fn fields(&self) -> Option<&HeaderMap> {
+        self.fields.as_deref()
+    }
+
+    /// The same, to say more.
+    pub(super) fn fields_mut(&mut self) -> &mut HeaderMap {
+        self.fields.get_or_insert_default()
+    }
+
+    pub(super) fn body(&self) -> &HttpBody {
+        &self.body
+    }
+
+    pub(super) fn into_body(self) -> HttpBody {
+        self.body
+    }
+
+    /// The same answer, whose body ends a request of its connection when it is dropped.
+    pub(super) fn during(mut self, request: RequestInProgress) -> Self {
+        self.body = self.body.during(request);
+        self
+    }
+
+    /// For whoever speaks in types of `http`.
+    pub(super) fn into_response(self) -> Response<HttpBody> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if let Some(fields) = self.fields {
+            *headers = *fields;
+        }
+        if self.is_json {
+            headers.insert(CONTENT_TYPE, JSON);
+        }
+        response
+    }
+}
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -27,20 +101,16 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// One message.
-pub(super) fn json(status: StatusCode, message: impl Into<Bytes>) -> Answer {
-    with_json(status, HttpBody::full(message))
-}
-
-fn with_json(status: StatusCode, body: HttpBody) -> Answer {
-    let mut answer = Response::new(body);
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, JSON);
-    answer
+pub(super) fn json(status: StatusCode, body: HttpBody) -> Answer {
+    Answer {
+        is_json: true,
+        ..Answer::new(status, body)
+    }
 }
 
 /// One error.
 pub(super) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> Answer {
-    json(status, encode_error(id, error))
+    json(status, HttpBody::message(encode_error(id, error)))
 }
 
 /// A request that is turned away before anybody has read its message.
@@ -53,7 +123,7 @@ pub(super) fn refuse(status: StatusCode, reason: impl Into<Cow<'static, str>>) -
 pub(super) fn refuse_and_close(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Answer {
     let mut answer = refuse(status, reason);
     let close = HeaderValue::from_static("close");
-    answer.headers_mut().insert(CONNECTION, close);
+    answer.fields_mut().insert(CONNECTION, close);
     answer
 }
 
@@ -67,7 +137,7 @@ pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> Answer {
 /// Come back later with this request.
 pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> Answer {
     let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, object);
-    let headers = answer.headers_mut();
+    let headers = answer.fields_mut();
     headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
     answer
 }
@@ -86,25 +156,19 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> Answer {
     let reason = format!("the endpoint takes {allowed} for what the request says it is");
     let mut answer = refuse(StatusCode::METHOD_NOT_ALLOWED, reason);
     let allowed = HeaderValue::from_static(allowed);
-    answer.headers_mut().insert(ALLOW, allowed);
+    answer.fields_mut().insert(ALLOW, allowed);
     answer
 }
 
 /// Nothing to say.
 pub(super) fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(HttpBody::empty());
-    *answer.status_mut() = status;
-    answer
+    Answer::new(status, HttpBody::empty())
 }
 
 /// Events as they come.
 pub(super) fn event_stream(stream: EventStream) -> Answer {
-    event_stream_headers(HttpBody::stream(stream))
-}
-
-fn event_stream_headers(body: HttpBody) -> Answer {
-    let mut answer = Response::new(body);
-    let headers = answer.headers_mut();
+    let mut answer = Answer::new(StatusCode::OK, HttpBody::stream(stream));
+    let headers = answer.fields_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Spec 2026-07-28, basic/transports/streamable-http: proxies are asked not to hold events back.
@@ -139,7 +203,7 @@ pub(super) fn status(code: u16) -> StatusCode {
 /// The last message of a request, which is also the first; nothing is said of a request that was cancelled.
 pub(super) fn finished(finished: Option<Finished>) -> Answer {
     match finished {
-        Some(finished) => with_json(finished.status, HttpBody::answer(finished.message)),
+        Some(finished) => json(finished.status, HttpBody::answer(finished.message)),
         None => empty(StatusCode::ACCEPTED),
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{CACHE_CONTROL, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use toolwire_proto::scopes::ScopeSet;
@@ -138,7 +138,7 @@ impl AuthorizationRefusal {
             _ => answer::error(StatusCode::INTERNAL_SERVER_ERROR, id, error),
         };
         for challenge in self.challenges {
-            answer.headers_mut().append(WWW_AUTHENTICATE, challenge);
+            answer.fields_mut().append(WWW_AUTHENTICATE, challenge);
         }
         answer
     }
@@ -161,9 +161,8 @@ pub(super) fn failed() -> Answer {
 
 /// A document that anybody may read.
 pub(super) fn document(content: Bytes) -> Answer {
-    let mut answer = Response::new(HttpBody::full(content));
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
+    let mut answer = answer::json(StatusCode::OK, HttpBody::full(content));
+    let cached = HeaderValue::from_static("max-age=3600");
+    answer.fields_mut().insert(CACHE_CONTROL, cached);
     answer
 }

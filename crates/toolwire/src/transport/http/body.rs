@@ -23,6 +23,8 @@ pub struct HttpBody {
 
 enum Content {
     Empty,
+    /// One message that nobody shares.
+    Message(Vec<u8>),
     Full(Bytes),
     /// Pieces that are sent without being put together, the next one last.
     Pieces(Vec<Bytes>),
@@ -43,10 +45,15 @@ impl HttpBody {
         })
     }
 
+    /// One message.
+    pub(super) fn message(message: Vec<u8>) -> Self {
+        Self::of(Content::Message(message))
+    }
+
     /// A message that answers a request.
     pub(super) fn answer(message: EncodedAnswer) -> Self {
         match message {
-            EncodedAnswer::Whole(message) => Self::full(message),
+            EncodedAnswer::Whole(message) => Self::message(message),
             EncodedAnswer::Around { before, result } => {
                 let after = Bytes::from_static(AFTER_RESULT);
                 Self::of(Content::Pieces(vec![after, result, before.into()]))
@@ -73,6 +80,7 @@ impl HttpBody {
     pub(super) fn whole_length(&self) -> usize {
         match &self.content {
             Content::Empty | Content::Stream(_) => 0,
+            Content::Message(message) => message.len(),
             Content::Full(bytes) => bytes.len(),
             Content::Pieces(pieces) => pieces.iter().map(Bytes::len).sum(),
         }
@@ -89,7 +97,18 @@ impl HttpBody {
         }
         match std::mem::replace(&mut self.content, Content::Empty) {
             Content::Full(bytes) => Some(bytes),
+            Content::Message(message) => Some(message.into()),
             _ => None,
+        }
+    }
+
+    /// Appends all of a body that is known to its end.
+    pub(super) fn append_to(mut self, out: &mut Vec<u8>) {
+        if let Content::Message(message) = &self.content {
+            return out.extend_from_slice(message);
+        }
+        while let Some(piece) = self.next_piece() {
+            out.extend_from_slice(&piece);
         }
     }
 
@@ -132,7 +151,7 @@ impl fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.content {
             Content::Empty => "HttpBody::Empty",
-            Content::Full(_) | Content::Pieces(_) => "HttpBody::Full",
+            Content::Message(_) | Content::Full(_) | Content::Pieces(_) => "HttpBody::Full",
             Content::Stream(_) => "HttpBody::Stream",
         })
     }

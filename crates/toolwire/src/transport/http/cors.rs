@@ -30,7 +30,7 @@ pub(super) fn preflight(parts: &Parts, methods: &'static str) -> Option<Answer> 
         return None;
     }
     let mut answer = answer::empty(StatusCode::NO_CONTENT);
-    let granted = answer.headers_mut();
+    let granted = answer.fields_mut();
     let methods = HeaderValue::from_static(methods);
     granted.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
     if let Some(wanted) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
@@ -43,9 +43,7 @@ pub(super) fn preflight(parts: &Parts, methods: &'static str) -> Option<Answer> 
 /// Lets every page read an answer that is the same for everybody.
 pub(super) fn expose_to_all(answer: &mut Answer) {
     let all = HeaderValue::from_static("*");
-    answer
-        .headers_mut()
-        .insert(ACCESS_CONTROL_ALLOW_ORIGIN, all);
+    answer.fields_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, all);
 }
 
 /// Lets the page that asked read the answer.
@@ -56,7 +54,7 @@ pub(super) fn expose(origin: HeaderLookup<'_>, answer: &mut Answer) {
     let Ok(origin) = HeaderValue::from_str(origin) else {
         return;
     };
-    let headers = answer.headers_mut();
+    let headers = answer.fields_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(VARY, HeaderValue::from_static("Origin"));

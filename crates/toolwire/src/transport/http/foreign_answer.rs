@@ -46,7 +46,7 @@ pub(super) fn adopt(answer: Response<Bytes>) -> Answer {
     {
         body.clear();
     }
-    Answer::from_parts(parts, HttpBody::full(body))
+    Answer::with_fields(parts.status, parts.headers, HttpBody::full(body))
 }
 
 /// The fields that are for the next hop only, and `close`, in lower case all.
@@ -73,7 +73,7 @@ mod tests {
             foreign.headers_mut().append(*name, value);
         }
         let answer = adopt(foreign);
-        let fields = answer.headers().iter();
+        let fields = answer.fields().into_iter().flatten();
         let fields = fields.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
         (fields.collect(), answer.body().size_hint().exact().unwrap())
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -20,8 +21,64 @@ pub(super) enum Unread {
     Broken,
 }
 
+/// The body of a request before it is read.
+#[derive(Debug)]
+pub(super) enum Source<'b, B> {
+    /// It came together with the head.
+    Whole(&'b [u8]),
+    /// It comes after the head.
+    Coming(B),
+}
+
+/// A body that was read.
+#[derive(Debug)]
+pub(super) enum Content<'b> {
+    /// Where it came in.
+    InPlace(&'b [u8]),
+    Collected(Bytes),
+}
+
+impl Content<'_> {
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::InPlace(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Collected(bytes) => bytes,
+        }
+    }
+}
+
+impl Deref for Content<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::InPlace(bytes) => bytes,
+            Self::Collected(bytes) => bytes,
+        }
+    }
+}
+
 /// Reads a whole body.
-pub(super) async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, Unread>
+pub(super) async fn read<B>(
+    body: Source<'_, B>,
+    limit: usize,
+    deadline: Duration,
+) -> Result<Content<'_>, Unread>
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    match body {
+        Source::Whole(body) if body.len() > limit => Err(Unread::TooLong),
+        Source::Whole(body) => Ok(Content::InPlace(body)),
+        Source::Coming(body) => {
+            let collected = collect_in_time(body, limit, deadline).await?;
+            Ok(Content::Collected(collected))
+        }
+    }
+}
+
+async fn collect_in_time<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, Unread>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,

@@ -12,6 +12,7 @@ use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::authorizer::PublicRoute;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
+use crate::transport::http::incoming::Source;
 use crate::transport::http::service::refuse_unread;
 use crate::transport::http::{cors, foreign_answer, incoming};
 
@@ -27,7 +28,7 @@ pub(super) async fn serve<B>(
     route: PublicRoute,
     parts: &Parts,
     head: &Head<'_>,
-    body: B,
+    body: Source<'_, B>,
 ) -> Answer
 where
     B: Body,
@@ -45,7 +46,7 @@ async fn answer_within_bounds<B>(
     endpoint: &Endpoint,
     route: PublicRoute,
     parts: &Parts,
-    body: B,
+    body: Source<'_, B>,
 ) -> Result<Answer, Answer>
 where
     B: Body,
@@ -73,7 +74,7 @@ where
             "there is nothing at this path",
         ));
     };
-    let request = Request::from_parts(parts.clone(), body);
+    let request = Request::from_parts(parts.clone(), body.into_bytes());
     let serving = CatchPanic::new(async { authorizer.serve_public(request).await });
     match tokio::time::timeout(limits.authorization_deadline, serving).await {
         Ok(Ok(answer)) => Ok(foreign_answer::adopt(answer)),

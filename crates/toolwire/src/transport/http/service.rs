@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
@@ -21,7 +20,7 @@ use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
-use crate::transport::http::incoming::{self, Unread};
+use crate::transport::http::incoming::{self, Content, Source, Unread};
 use crate::transport::http::legacy::http_with_sse::{self, HttpWithSse};
 use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
@@ -113,7 +112,9 @@ impl HttpService {
     {
         let (parts, body) = request.into_parts();
         let head = Head::of(&parts.headers);
-        self.respond_to(&parts, &head, body).await
+        let body = Source::Coming(body);
+        let answer = self.respond_to(&parts, &head, body).await;
+        answer.into_response()
     }
 
     /// Whether somebody looks at all header fields of a request, and not only at those of a [`Head`] and at those that
@@ -128,8 +129,8 @@ impl HttpService {
         &self,
         parts: &Parts,
         head: &Head<'_>,
-        body: B,
-    ) -> Response<HttpBody>
+        body: Source<'_, B>,
+    ) -> Answer
     where
         B: Body + Send + 'static,
         B::Data: Send,
@@ -155,7 +156,7 @@ impl HttpService {
     }
 
     /// Answers a request that has passed the guards.
-    async fn answer<B>(&self, parts: &Parts, head: &Head<'_>, body: B) -> Answer
+    async fn answer<B>(&self, parts: &Parts, head: &Head<'_>, body: Source<'_, B>) -> Answer
     where
         B: Body + Send + 'static,
         B::Data: Send,
@@ -171,7 +172,7 @@ impl HttpService {
         &self,
         parts: &Parts,
         head: &Head<'_>,
-        body: B,
+        body: Source<'_, B>,
     ) -> Result<Answer, Answer>
     where
         B: Body + Send + 'static,
@@ -275,7 +276,7 @@ impl HttpService {
         }
     }
 
-    async fn read<B>(&self, body: B) -> Result<Bytes, Answer>
+    async fn read<'b, B>(&self, body: Source<'b, B>) -> Result<Content<'b>, Answer>
     where
         B: Body,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,

@@ -69,6 +69,12 @@ impl Slots {
         is_free
     }
 
+    /// Whether a thread sleeps until a slot is taken.
+    #[cfg(test)]
+    pub(super) fn has_sleeper(&self) -> bool {
+        self.sleeper.sleeps.load(Ordering::SeqCst)
+    }
+
     pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
@@ -136,7 +142,7 @@ mod tests {
             scope.spawn(|| drop(slots.take()));
             thread::park();
         });
-        assert!(!slots.sleeper.sleeps.load(Ordering::SeqCst));
+        assert!(!slots.has_sleeper());
     }
 
     #[tokio::test]

@@ -54,7 +54,7 @@ pub(crate) async fn open_session(post: &Post<'_>, admitted: &Admitted<'_>) -> An
     };
     let mut answer = immediate(&id, outcome);
     match HeaderValue::try_from(session) {
-        Ok(session) => drop(answer.headers_mut().insert(SESSION_ID, session)),
+        Ok(session) => drop(answer.fields_mut().insert(SESSION_ID, session)),
         Err(_) => tracing::error!("the name of a session cannot be sent"),
     }
     answer

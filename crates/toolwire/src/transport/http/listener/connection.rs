@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -18,7 +18,9 @@ use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
 use crate::transport::http::answer::Answer;
+use crate::transport::http::body::HttpBody;
 use crate::transport::http::head::Head;
+use crate::transport::http::incoming::Source;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::head_deadline::{
     HeadDeadline, Patience, RequestInProgress, Requests,
@@ -155,7 +157,7 @@ impl Setup {
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
             let body_is_open = !request.body().is_end_stream();
-            let request = request.map(|body| RequestBody::Incoming(body, Arc::clone(&requests)));
+            let request = request.map(|body| RequestBody::new(body, Arc::clone(&requests)));
             match answered {
                 Some(answer) => giving(answer, request),
                 None => {
@@ -192,13 +194,13 @@ impl Setup {
 
 /// hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins. Its type is
 /// forgotten, so that hyper is not compiled anew for all that an answer holds.
-type Responding = BoxFuture<'static, Result<Answer, Infallible>>;
+type Responding = BoxFuture<'static, Result<Response<HttpBody>, Infallible>>;
 
 /// Answers a request that was served before hyper had it.
 fn giving(answer: Answer, request: Request<RequestBody>) -> Responding {
     Box::pin(async move {
         request.into_body().skip().await;
-        Ok(answer)
+        Ok(answer.into_response())
     })
 }
 
@@ -210,9 +212,9 @@ fn responding(
     Box::pin(async move {
         let (parts, body) = request.into_parts();
         let head = Head::of(&parts.headers);
-        let mut answering = pin!(service.respond_to(&parts, &head, body));
+        let mut answering = pin!(service.respond_to(&parts, &head, Source::Coming(body)));
         let answer = poll_fn(|cx| poll_answer(answering.as_mut(), cx)).await;
-        Ok(answer.map(|body| body.during(in_progress)))
+        Ok(answer.during(in_progress).into_response())
     })
 }
 

@@ -111,7 +111,8 @@ enum Late {
 /// A head that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Awaited {
-    deadline: Instant,
+    /// Set when more of it has to be waited for: most heads come whole, and nobody needs to look at the clock.
+    deadline: Option<Instant>,
     /// How many requests had begun before it.
     after: u64,
 }
@@ -124,7 +125,7 @@ impl<S> HeadDeadline<S> {
             requests,
             is_http2: false,
             awaited: Some(Awaited {
-                deadline: after(Instant::now(), patience.head),
+                deadline: Some(after(Instant::now(), patience.head)),
                 after: 0,
             }),
             ahead: None,
@@ -159,11 +160,11 @@ impl<S> HeadDeadline<S> {
         }
     }
 
-    fn await_head(&mut self) -> Awaited {
-        *self.awaited.insert(Awaited {
-            deadline: after(Instant::now(), self.patience.head),
+    fn await_head(&mut self) {
+        self.awaited = Some(Awaited {
+            deadline: None,
             after: self.requests.begun(),
-        })
+        });
     }
 
     /// A head that was awaited may have come to its end meanwhile.
@@ -175,11 +176,18 @@ impl<S> HeadDeadline<S> {
     /// Ready when something takes too long.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Late> {
         self.forget_what_came();
-        let (deadline, late) = match self.awaited {
-            Some(awaited) => (awaited.deadline, Late::Head),
-            None if self.is_http2 || !self.requests.is_resting() => return Poll::Pending,
-            None if self.ahead == Some(self.requests.begun()) => {
-                (self.await_head().deadline, Late::Head)
+        if self.awaited.is_none() {
+            if self.is_http2 || !self.requests.is_resting() {
+                return Poll::Pending;
+            }
+            if self.ahead == Some(self.requests.begun()) {
+                self.await_head();
+            }
+        }
+        let (deadline, late) = match &mut self.awaited {
+            Some(awaited) => {
+                let latest = || after(Instant::now(), self.patience.head);
+                (*awaited.deadline.get_or_insert_with(latest), Late::Head)
             }
             None => (self.rest_deadline(), Late::NextRequest),
         };

@@ -12,16 +12,18 @@ use hyper::body::Incoming;
 use crate::transport::http::answer::Answer;
 use crate::transport::http::listener::head_deadline::Requests;
 
-/// One type for both kinds, so that the service is compiled once.
+/// A body that comes after its head. What comes after its end, is told to the connection, belongs to the next request.
 #[derive(Debug)]
-pub(super) enum RequestBody {
-    /// It came together with the head. Empty once it was taken.
-    Whole(Bytes),
-    /// It comes after the head. What comes after its end, is told to the connection, belongs to the next request.
-    Incoming(Incoming, Arc<Requests>),
+pub(super) struct RequestBody {
+    incoming: Incoming,
+    requests: Arc<Requests>,
 }
 
 impl RequestBody {
+    pub(super) fn new(incoming: Incoming, requests: Arc<Requests>) -> Self {
+        Self { incoming, requests }
+    }
+
     /// Reads it to its end, for nothing.
     pub(super) async fn skip(mut self) {
         while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut self).poll_frame(cx)).await {}
@@ -46,30 +48,18 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut *self {
-            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Incoming(incoming, requests) => {
-                let frame = Pin::new(&mut *incoming).poll_frame(cx);
-                if incoming.is_end_stream() || matches!(frame, Poll::Ready(None)) {
-                    requests.end_body();
-                }
-                frame
-            }
+        let frame = Pin::new(&mut self.incoming).poll_frame(cx);
+        if self.incoming.is_end_stream() || matches!(frame, Poll::Ready(None)) {
+            self.requests.end_body();
         }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(bytes) => bytes.is_empty(),
-            Self::Incoming(incoming, _) => incoming.is_end_stream(),
-        }
+        self.incoming.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Incoming(incoming, _) => incoming.size_hint(),
-        }
+        self.incoming.size_hint()
     }
 }

@@ -66,10 +66,44 @@ fn watch(runtime: &Handle, requests: &Slots, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Acquire) {
         if requests.used() == 0 && requests.wake_me() {
             thread::park();
-            continue;
         }
-        // Whoever is woken for it looks after the sockets next.
-        runtime.spawn(async {});
+        // Before anything else: the request that woke it may be over in a moment, and the next one should not wake it again.
         thread::park_timeout(PERIOD);
+        if requests.used() > 0 {
+            // Whoever is woken for it looks after the sockets next.
+            runtime.spawn(async {});
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn sleep_until(slots: &Slots) {
+        while !slots.has_sleeper() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn many_short_requests_wake_it_once_in_a_while() {
+        let slots = Slots::new(1);
+        let _rouser = Rouser::start(&slots).unwrap();
+        loop {
+            sleep_until(&slots);
+            let began = Instant::now();
+            drop(slots.take());
+            thread::sleep(PERIOD / 5);
+            let sleeps_again = slots.has_sleeper();
+            // Only what was seen in time tells something.
+            if began.elapsed() < PERIOD {
+                assert!(!sleeps_again);
+                break;
+            }
+        }
+        sleep_until(&slots);
     }
 }

@@ -5,12 +5,10 @@ use std::io::{self, IoSlice};
 
 use bytes::{Buf, Bytes};
 use http::header::CONNECTION;
-use http::response::Parts;
 use http::{HeaderValue, StatusCode};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::transport::http::answer::Answer;
-use crate::transport::http::body::HttpBody;
 use crate::transport::http::listener::plain::date;
 
 /// Up to this length a body is copied behind its head, which is cheaper than telling the system of two places.
@@ -21,10 +19,8 @@ const HEAD: usize = 256;
 
 /// Whether the connection can go on after an answer.
 pub(super) fn keeps_open(answer: &Answer) -> bool {
-    answer
-        .headers()
-        .get(CONNECTION)
-        .is_none_or(|value| value != HeaderValue::from_static("close"))
+    let said = answer.fields().and_then(|fields| fields.get(CONNECTION));
+    said.is_none_or(|value| value != HeaderValue::from_static("close"))
 }
 
 /// Writes an answer whose body is whole; the head says nothing of its framing yet. `keep_open` is what the client is told about the connection.
@@ -32,48 +28,52 @@ pub(super) async fn write<S>(stream: &mut S, answer: Answer, keep_open: bool) ->
 where
     S: AsyncWrite + Unpin,
 {
-    let (parts, mut body) = answer.into_parts();
-    // RFC 9110, section 6.4.1.
-    if let StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED = parts.status {
-        body = HttpBody::empty();
-    }
-    let length = body.whole_length();
-    let copied = if length <= COPIED { length } else { 0 };
-    let mut out = Vec::with_capacity(HEAD + copied);
-    write_head(&mut out, &parts, length, keep_open);
-    if length <= COPIED {
-        while let Some(piece) = body.next_piece() {
-            out.extend_from_slice(&piece);
+    // RFC 9110, sections 6.4.1 and 8.6. What has not changed would have a length, but not that of this body.
+    let has_body = !matches!(
+        answer.status(),
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+    );
+    let length = has_body.then(|| answer.body().whole_length());
+    let mut out = Vec::with_capacity(HEAD + length.filter(|length| *length <= COPIED).unwrap_or(0));
+    write_head(&mut out, &answer, length, keep_open);
+    match length {
+        Some(length) if length > COPIED => {
+            let mut body = answer.into_body();
+            let mut pieces = VecDeque::from([Bytes::from(out)]);
+            pieces.extend(std::iter::from_fn(|| body.next_piece()));
+            stream.write_all_buf(&mut Pieces(pieces)).await?;
         }
-        stream.write_all(&out).await?;
-    } else {
-        let mut pieces = VecDeque::from([Bytes::from(out)]);
-        pieces.extend(std::iter::from_fn(|| body.next_piece()));
-        stream.write_all_buf(&mut Pieces(pieces)).await?;
+        _ => {
+            if has_body {
+                answer.into_body().append_to(&mut out);
+            }
+            stream.write_all(&out).await?;
+        }
     }
     stream.flush().await
 }
 
-fn write_head(out: &mut Vec<u8>, parts: &Parts, length: usize, keep_open: bool) {
+/// `length` is that of the body, if there may be one.
+fn write_head(out: &mut Vec<u8>, answer: &Answer, length: Option<usize>, keep_open: bool) {
+    let status = answer.status();
     out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(parts.status.as_str().as_bytes());
+    out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(parts.status.canonical_reason().unwrap_or("").as_bytes());
-    for (name, value) in &parts.headers {
+    out.extend_from_slice(status.canonical_reason().unwrap_or("").as_bytes());
+    if answer.is_json() {
+        out.extend_from_slice(b"\r\ncontent-type: application/json");
+    }
+    for (name, value) in answer.fields().into_iter().flatten() {
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(name.as_str().as_bytes());
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.as_bytes());
     }
-    // RFC 9110, section 8.6. What has not changed would have a length, but not this one.
-    if !matches!(
-        parts.status,
-        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-    ) {
+    if let Some(length) = length {
         out.extend_from_slice(b"\r\ncontent-length: ");
         out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     }
-    if !keep_open && !parts.headers.contains_key(CONNECTION) {
+    if !keep_open && keeps_open(answer) {
         out.extend_from_slice(b"\r\nconnection: close");
     }
     out.extend_from_slice(b"\r\ndate: ");
@@ -122,6 +122,7 @@ mod tests {
     use super::*;
     use crate::engine::exchange::EncodedAnswer;
     use crate::transport::http::answer;
+    use crate::transport::http::body::HttpBody;
 
     /// What a client reads that takes a little at a time: the lines of the head without the date, and the body.
     async fn written(answer: Answer, keep_open: bool) -> (Vec<String>, String) {
@@ -143,7 +144,11 @@ mod tests {
         for length in [0, 1, COPIED, COPIED + 1, 10 * COPIED] {
             let text = "0123456789".repeat(length / 10 + 1);
             let text = &text[..length];
-            let (head, body) = written(Answer::new(HttpBody::full(text.to_owned())), true).await;
+            let (head, body) = written(
+                Answer::new(StatusCode::OK, HttpBody::full(text.to_owned())),
+                true,
+            )
+            .await;
             assert_eq!(
                 head,
                 [
@@ -163,7 +168,8 @@ mod tests {
                 before: b"{\"result\":".to_vec(),
                 result: result.clone().into(),
             };
-            let (_, body) = written(Answer::new(HttpBody::answer(answer)), true).await;
+            let (_, body) =
+                written(Answer::new(StatusCode::OK, HttpBody::answer(answer)), true).await;
             assert_eq!(body, format!("{{\"result\":{result}}}"));
         }
     }
@@ -171,7 +177,7 @@ mod tests {
     #[tokio::test]
     async fn a_head_says_what_follows_and_whether_the_connection_goes_on() {
         for status in [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED] {
-            let (head, body) = written(answer::json(status, "{}"), true).await;
+            let (head, body) = written(answer::json(status, HttpBody::full("{}")), true).await;
             assert_eq!(head[0], format!("HTTP/1.1 {status}"));
             assert_eq!(head[1..], ["content-type: application/json"]);
             assert_eq!(body, "");

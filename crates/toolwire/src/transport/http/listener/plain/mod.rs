@@ -17,13 +17,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
+use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-use self::request::PlainRequest;
 use crate::transport::http::answer::Answer;
+use crate::transport::http::head::Head;
+use crate::transport::http::incoming::Source;
 use crate::transport::http::listener::head_deadline::Requests;
-use crate::transport::http::listener::request_body::poll_answer;
+use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
 use crate::transport::http::service::HttpService;
 
 /// How long a request may be to be served here. Read on the stack: a connection that rests needs no buffer.
@@ -55,6 +57,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let all_fields = service.needs_all_fields();
+    let mut parts = request::parts();
     let mut unread = Bytes::new();
     loop {
         if unread.is_empty() {
@@ -63,7 +66,8 @@ where
                 None => return Ok(None),
             };
         }
-        let Some(request) = request::read(&unread, all_fields) else {
+        let mut head = Head::EMPTY;
+        let Some(body) = request::read(&unread, all_fields, &mut parts, &mut head) else {
             return Ok(Some(Handover {
                 unread,
                 answer: None,
@@ -73,13 +77,9 @@ where
         let in_progress = requests.begin();
         let mut ahead = Vec::new();
         let room = AHEAD.saturating_sub(unread.len());
-        let PlainRequest {
-            parts,
-            head,
-            body,
-            length,
-        } = request;
+        let length = body.end;
         let answer = {
+            let body: Source<'_, RequestBody> = Source::Whole(&unread[body]);
             // Pinned where it is made: handed on, it would have room twice.
             let mut answer = pin!(service.respond_to(&parts, &head, body));
             poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut ahead, room, cx)).await
@@ -94,7 +94,7 @@ where
             return Ok(Some(Handover {
                 next_has_begun: unread.len() > length,
                 unread,
-                answer: Some(answer.map(|body| body.during(in_progress))),
+                answer: Some(answer.during(in_progress)),
             }));
         }
         let told_to_leave = leave.try_recv() != Err(oneshot::error::TryRecvError::Empty);
@@ -104,6 +104,9 @@ where
             return Ok(None);
         }
         unread.advance(length);
+        if parts.headers.capacity() > 0 {
+            parts.headers = HeaderMap::new();
+        }
         if unread.is_empty() {
             // A connection that rests holds no memory of its last request.
             unread = Bytes::new();
@@ -240,7 +243,8 @@ mod tests {
             assert_eq!(handover.unread, listen);
             assert_eq!(handover.next_has_begun, !next.is_empty());
             let answer = handover.answer.unwrap();
-            assert_eq!(answer.headers()["content-type"], "text/event-stream");
+            let fields = answer.fields().unwrap();
+            assert_eq!(fields["content-type"], "text/event-stream");
             // Its body is the request in progress.
             assert!(!after.requests.is_resting());
             drop(answer);

@@ -5,33 +5,36 @@
 //! same bytes and says what they are.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderName, HeaderValue, Method, Request};
 use toolwire_proto::header_value::PARAM_PREFIX;
 use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::transport::http::head::{self, Head};
-use crate::transport::http::listener::request_body::RequestBody;
 
 /// How many header fields a plain request has at most.
 const FIELDS: usize = 64;
 
-/// A request that is plain.
-#[derive(Debug)]
-pub(super) struct PlainRequest<'b> {
-    /// Its header fields are those that somebody may look up.
-    pub(super) parts: Parts,
-    pub(super) head: Head<'b>,
-    pub(super) body: RequestBody,
-    /// How many of the bytes are of it.
-    pub(super) length: usize,
+/// The parts of plain requests, as long as none was read. They belong to a connection: what one request has in common with
+/// the one before it is not made again.
+pub(super) fn parts() -> Parts {
+    let (mut parts, ()) = Request::new(()).into_parts();
+    parts.method = Method::POST;
+    parts
 }
 
-/// Reads the request these bytes begin with, if it is plain. Most fields are only judged: a map of them, which costs as much
-/// as all the rest of reading, is made when `all_fields` are needed, and of those that repeat arguments of a tool.
-pub(super) fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> {
+/// Reads the request these bytes begin with, if it is plain, and says where its body is. Most fields are only judged: a map
+/// of them, which costs as much as all the rest of reading, is made in the parts when `all_fields` are needed, and of those
+/// that repeat arguments of a tool. Neither the head nor the parts have a field yet.
+pub(super) fn read<'b>(
+    bytes: &'b Bytes,
+    all_fields: bool,
+    parts: &mut Parts,
+    head: &mut Head<'b>,
+) -> Option<Range<usize>> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS];
     let mut read = httparse::Request::new(&mut []);
     let parsed = read.parse_with_uninit_headers(bytes, &mut fields).ok()?;
@@ -47,8 +50,6 @@ pub(super) fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> 
     }
     // At once: fields are many and short.
     let head_text = HeadText::of(&bytes[..head_length])?;
-    let (mut parts, ()) = Request::new(()).into_parts();
-    let mut head = Head::EMPTY;
     let mut content_length = None;
     for field in read.headers.iter() {
         let (name, value) = (field.name.as_bytes(), field.value);
@@ -83,14 +84,12 @@ pub(super) fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> 
     if length > bytes.len() {
         return None;
     }
-    parts.method = Method::POST;
-    parts.uri = Uri::from_maybe_shared(bytes.slice_ref(path.as_bytes())).ok()?;
-    Some(PlainRequest {
-        parts,
-        head,
-        body: RequestBody::Whole(bytes.slice(head_length..length)),
-        length,
-    })
+    let known = parts.uri.path_and_query();
+    if known.is_none_or(|known| known.as_str() != path) {
+        // A copy of its own: the connection may rest for long, and the rest of the request is not needed then.
+        parts.uri = path.parse().ok()?;
+    }
+    Some(head_length..length)
 }
 
 /// Whether a field may hold an argument of a tool.
@@ -132,6 +131,25 @@ mod tests {
 
     const PLAIN: &str = "POST /mcp?a=b HTTP/1.1\r\nHost: a.test\r\nX-Other: \u{E9}\r\nContent-Length: 4\r\n\r\nbodyPOST";
 
+    /// A request that is plain.
+    struct PlainRequest<'b> {
+        parts: Parts,
+        head: Head<'b>,
+        body: &'b [u8],
+        length: usize,
+    }
+
+    fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> {
+        let (mut parts, mut head) = (parts(), Head::EMPTY);
+        let body = super::read(bytes, all_fields, &mut parts, &mut head)?;
+        Some(PlainRequest {
+            parts,
+            head,
+            length: body.end,
+            body: &bytes[body],
+        })
+    }
+
     fn is_plain(text: &str) -> bool {
         read(&Bytes::copy_from_slice(text.as_bytes()), false).is_some()
     }
@@ -149,10 +167,21 @@ mod tests {
         assert_eq!(headers["host"], "a.test");
         assert_eq!(headers["x-other"].as_bytes(), "\u{E9}".as_bytes());
         assert_eq!(headers.len(), 3);
-        let RequestBody::Whole(body) = request.body else {
-            panic!("it is whole");
-        };
-        assert_eq!(body, "body");
+        assert_eq!(request.body, b"body");
+    }
+
+    #[test]
+    fn parts_are_those_of_the_last_request() {
+        let mut parts = parts();
+        for target in ["/", "/mcp", "/mcp", "/mcp?a=b", "/mcp", "/m#c", "//a", "/"] {
+            let text = format!("POST {target} HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+            let bytes = Bytes::from(text.into_bytes());
+            let mut head = Head::EMPTY;
+            assert!(super::read(&bytes, false, &mut parts, &mut head).is_some());
+            assert_eq!(parts.uri, target.parse::<http::Uri>().unwrap());
+            // Nothing is kept of the bytes.
+            assert!(bytes.is_unique());
+        }
     }
 
     #[test]
@@ -282,9 +311,8 @@ mod tests {
                 prop_assert_eq!(read(&bytes, false).is_some(), request.is_some());
                 let Some(request) = request else { continue };
                 prop_assert!(request.length <= bytes.len());
-                let announced = request.parts.headers["content-length"].to_str().unwrap().parse::<u64>().unwrap();
-                let body = http_body::Body::size_hint(&request.body).exact();
-                prop_assert_eq!(body, Some(announced));
+                let announced = request.parts.headers["content-length"].to_str().unwrap().parse::<usize>().unwrap();
+                prop_assert_eq!(request.body.len(), announced);
             }
         }
     }
