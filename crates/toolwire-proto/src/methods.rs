@@ -171,29 +171,32 @@ impl Capability {
     /// True when the server declares it.
     #[must_use]
     pub fn is_advertised(self, server: &ServerCapabilities) -> bool {
-        let tools = server.tools.as_ref();
-        let resources = server.resources.as_ref();
-        let prompts = server.prompts.as_ref();
-        let tasks = server.tasks.as_ref();
+        // Each looks at its own only: for the most frequent one the others would have to be fetched for nothing.
+        let resources = || server.resources.as_ref();
+        let tasks = || server.tasks.as_ref();
         match self {
-            Self::Tools => tools.is_some(),
-            Self::ToolsListChanged => tools.is_some_and(|tools| tools.list_changed == Some(true)),
-            Self::Resources => resources.is_some(),
+            Self::Tools => server.tools.is_some(),
+            Self::ToolsListChanged => {
+                let tools = server.tools.as_ref();
+                tools.is_some_and(|tools| tools.list_changed == Some(true))
+            }
+            Self::Resources => resources().is_some(),
             Self::ResourcesListChanged => {
-                resources.is_some_and(|resources| resources.list_changed == Some(true))
+                resources().is_some_and(|resources| resources.list_changed == Some(true))
             }
             Self::ResourcesSubscribe => {
-                resources.is_some_and(|resources| resources.subscribe == Some(true))
+                resources().is_some_and(|resources| resources.subscribe == Some(true))
             }
-            Self::Prompts => prompts.is_some(),
+            Self::Prompts => server.prompts.is_some(),
             Self::PromptsListChanged => {
+                let prompts = server.prompts.as_ref();
                 prompts.is_some_and(|prompts| prompts.list_changed == Some(true))
             }
             Self::Completions => server.completions.is_some(),
             Self::Logging => server.logging.is_some(),
-            Self::CoreTasks => tasks.is_some(),
-            Self::CoreTasksList => tasks.is_some_and(|tasks| tasks.list.is_some()),
-            Self::CoreTasksCancel => tasks.is_some_and(|tasks| tasks.cancel.is_some()),
+            Self::CoreTasks => tasks().is_some(),
+            Self::CoreTasksList => tasks().is_some_and(|tasks| tasks.list.is_some()),
+            Self::CoreTasksCancel => tasks().is_some_and(|tasks| tasks.cancel.is_some()),
         }
     }
 }

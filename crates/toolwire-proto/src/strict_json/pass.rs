@@ -44,7 +44,7 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -
     let mut pass = Pass {
         parsed,
         cursor: Cursor::new(text),
-        frames: [Frame::ARRAY; MAX_DEPTH],
+        frames: Frames::new(),
         depth: 0,
         max_depth: limits.depth.min(MAX_DEPTH),
         max_elements: limits.batch_messages,
@@ -65,8 +65,7 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -
 /// How deep parts are cut out: the members of the message, of `params`, of `_meta`.
 const KEPT: usize = 3;
 
-/// A container that is open. There is room for many of them in every pass, so each is one word: where the names of an
-/// object begin, and one more; or zero.
+/// A container that is open, in one word: where the names of an object begin, and one more; or zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Frame(usize);
 
@@ -81,6 +80,49 @@ impl Frame {
     #[inline]
     fn names(self) -> Option<usize> {
         self.0.checked_sub(1)
+    }
+}
+
+/// Up to which depth containers are kept beside the pass. Hardly any message goes deeper.
+const NEAR: usize = 16;
+
+/// The containers that are open.
+#[derive(Debug)]
+struct Frames {
+    near: [Frame; NEAR],
+    /// Those that are deeper.
+    far: Vec<Frame>,
+}
+
+impl Frames {
+    fn new() -> Self {
+        Self {
+            near: [Frame::ARRAY; NEAR],
+            far: Vec::new(),
+        }
+    }
+
+    /// Opens one at this depth; those that were deeper are closed.
+    #[inline]
+    fn open(&mut self, depth: usize, frame: Frame) {
+        match self.near.get_mut(depth) {
+            Some(place) => *place = frame,
+            None => self.open_far(depth, frame),
+        }
+    }
+
+    #[cold]
+    fn open_far(&mut self, depth: usize, frame: Frame) {
+        self.far.truncate(depth - NEAR);
+        self.far.push(frame);
+    }
+
+    #[inline]
+    fn at(&self, depth: usize) -> Frame {
+        match self.near.get(depth) {
+            Some(frame) => *frame,
+            None => self.far[depth - NEAR],
+        }
     }
 }
 
@@ -108,7 +150,7 @@ impl From<Malformed> for Interruption {
 struct Pass<'p, 'a> {
     parsed: &'p mut Parsed<'a>,
     cursor: Cursor<'a>,
-    frames: [Frame; MAX_DEPTH],
+    frames: Frames,
     depth: usize,
     max_depth: usize,
     max_elements: usize,
@@ -180,7 +222,7 @@ impl Pass<'_, '_> {
     }
 
     fn innermost(&self) -> Option<Frame> {
-        self.depth.checked_sub(1).map(|top| self.frames[top])
+        self.depth.checked_sub(1).map(|top| self.frames.at(top))
     }
 
     fn open(&mut self, frame: Frame) -> Result<(), Interruption> {
@@ -196,7 +238,7 @@ impl Pass<'_, '_> {
         if self.is_kept() && frame != Frame::ARRAY && self.has_known_members() {
             self.kept += 1;
         }
-        self.frames[self.depth] = frame;
+        self.frames.open(self.depth, frame);
         self.depth += 1;
         // The bracket itself, whichever it is.
         self.cursor.step();

@@ -1,5 +1,6 @@
 //! What a caller needs before it may use a tool, a prompt or a resource.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -84,13 +85,13 @@ impl Access {
 
 impl Snapshot {
     /// The scopes that a request needs, all of them; none when it names nothing that needs any, or nothing readable.
-    pub(crate) fn scopes_for(&self, request: &Admitted<'_>) -> ScopeSet {
+    pub(crate) fn scopes_for(&self, request: &Admitted<'_>) -> Cow<'_, ScopeSet> {
         let scopes = match request.method.name() {
             "tools/call" => {
                 let tool = self.tools.get(request.name.as_deref().unwrap_or_default());
-                tool.map(|tool| tool.access().scopes.clone())
+                tool.map(|tool| Cow::Borrowed(&tool.access().scopes))
             }
-            _ => self.scopes_of_kind(request),
+            _ => self.scopes_of_kind(request).map(Cow::Owned),
         };
         scopes.unwrap_or_default()
     }

@@ -295,8 +295,8 @@ impl Duplex {
             return self.answer(encode_error(ResponseId::Id(id), error));
         }
         if let Some(token) = &self.context.token {
-            let needed = self.server.snapshot().scopes_for(admitted);
-            if let Err(error) = token.check_scopes(&needed) {
+            let snapshot = self.server.snapshot();
+            if let Err(error) = token.check_scopes(&snapshot.scopes_for(admitted)) {
                 return self.answer(encode_error(ResponseId::Id(id), error));
             }
         }

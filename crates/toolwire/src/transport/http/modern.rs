@@ -9,6 +9,7 @@ use toolwire_proto::param_headers;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::{BoxFuture, TransportContext};
+use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::transport::http::answer::{self, Answer, Finished, status};
 use crate::transport::http::endpoint::Endpoint;
@@ -51,7 +52,7 @@ fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
     let context = post.context(Peer::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
     let has_state = admitted.request_state().is_some();
-    let exchange = match server.open(admitted, transport, None) {
+    let exchange = match Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None) {
         Ok(exchange) => exchange,
         // A state that does not open any more is an ordinary outcome: the client starts over.
         Err(error) if has_state => {

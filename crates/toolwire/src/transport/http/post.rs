@@ -107,7 +107,7 @@ impl Post<'_> {
     pub(super) fn lacks_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationRefusal> {
         let needed = self.snapshot.scopes_for(admitted);
         let token = self.auth.as_deref().unwrap_or(TokenInfo::none());
-        if token.missing_scopes(&needed).is_empty() {
+        if token.grants(&needed) {
             return None;
         }
         Some(match &self.endpoint.options.authorizer {

@@ -12,6 +12,8 @@ pub(super) struct Slots {
     used: AtomicUsize,
     limit: usize,
     emptied: Notify,
+    /// How many wait for that, so that nobody is told in vain.
+    waiting: AtomicUsize,
     /// A thread that sleeps until the first slot is taken.
     sleeper: Sleeper,
 }
@@ -42,6 +44,7 @@ impl Slots {
             used: AtomicUsize::new(0),
             limit,
             emptied: Notify::new(),
+            waiting: AtomicUsize::new(0),
             sleeper: Sleeper::default(),
         })
     }
@@ -81,12 +84,13 @@ impl Slots {
 
     /// Waits until every slot is free.
     pub(super) async fn all_free(&self) {
+        let _waiting = Waiting::among(&self.waiting);
         loop {
             let emptied = self.emptied.notified();
             tokio::pin!(emptied);
             // Registered before the count is read, so that the last one to leave is not missed.
             emptied.as_mut().enable();
-            if self.used() == 0 {
+            if self.used.load(Ordering::SeqCst) == 0 {
                 return;
             }
             emptied.await;
@@ -100,9 +104,26 @@ pub(super) struct Slot(Arc<Slots>);
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if self.0.used.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let was_last = self.0.used.fetch_sub(1, Ordering::SeqCst) == 1;
+        if was_last && self.0.waiting.load(Ordering::SeqCst) > 0 {
             self.0.emptied.notify_waiters();
         }
+    }
+}
+
+/// One who waits, counted as long as it does.
+struct Waiting<'w>(&'w AtomicUsize);
+
+impl<'w> Waiting<'w> {
+    fn among(waiting: &'w AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -160,5 +181,6 @@ mod tests {
         assert!(!waiting.is_finished());
         drop(second);
         waiting.await.unwrap();
+        assert_eq!(slots.waiting.load(Ordering::SeqCst), 0);
     }
 }

@@ -20,6 +20,7 @@ use toolwire_types::{ErrorObject, RequestId, ResponseId};
 use crate::engine::{
     BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
 };
+use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::store::{LogEntry, StreamKey};
 use crate::transport::http::answer::{self, Answer, Finished, SESSION_ID};
@@ -136,7 +137,7 @@ pub(crate) fn start_alone(
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let transport = Arc::clone(context) as Arc<dyn TransportContext>;
-    let opened = server.open(admitted, transport, None);
+    let opened = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None);
     match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => Started::Answered(Finished::new(&id, era, outcome)),
         Ok(Dispatch::Later(future)) => Started::Running(Work::One { id, era, future }),
@@ -163,7 +164,12 @@ pub(crate) fn start_in_session(
     };
     let cancellation = Cancellation::new();
     let transport = Arc::clone(context) as Arc<dyn TransportContext>;
-    let opened = server.open(admitted, transport, Some(cancellation.clone()));
+    let opened = Server::open_in(
+        Arc::clone(&post.snapshot),
+        admitted,
+        transport,
+        Some(cancellation.clone()),
+    );
     let future = match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => {
             return Ok(Started::Answered(Finished::new(&id, era, outcome)));

@@ -14,7 +14,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf as _, Bytes};
 use http::HeaderMap;
@@ -59,9 +59,11 @@ where
     let all_fields = service.needs_all_fields();
     let mut parts = request::parts();
     let mut unread = Bytes::new();
+    // Whom `leave` wakes.
+    let mut told = None;
     loop {
         if unread.is_empty() {
-            unread = match next(stream, leave).await? {
+            unread = match next(stream, leave, &mut told).await? {
                 Some(bytes) => bytes,
                 None => return Ok(None),
             };
@@ -115,15 +117,28 @@ where
 }
 
 /// The next bytes; `None` when none will come, or none are wanted any more.
-async fn next<S>(stream: &mut S, leave: &mut oneshot::Receiver<()>) -> io::Result<Option<Bytes>>
+///
+/// `told` is whom `leave` wakes. That holds until it happens, so the same task need not ask again before it is woken.
+async fn next<S>(
+    stream: &mut S,
+    leave: &mut oneshot::Receiver<()>,
+    told: &mut Option<Waker>,
+) -> io::Result<Option<Bytes>>
 where
     S: AsyncRead + Unpin,
 {
-    poll_fn(|cx| match poll_read(stream, cx) {
-        Poll::Ready(bytes) => {
-            Poll::Ready(bytes.map(|bytes| Some(bytes).filter(|bytes| !bytes.is_empty())))
+    let mut is_first_turn = true;
+    poll_fn(|cx| {
+        let was_first_turn = std::mem::take(&mut is_first_turn);
+        if let Poll::Ready(bytes) = poll_read(stream, cx) {
+            return Poll::Ready(bytes.map(|bytes| Some(bytes).filter(|bytes| !bytes.is_empty())));
         }
-        Poll::Pending => Pin::new(&mut *leave).poll(cx).map(|_| Ok(None)),
+        let is_told = told.as_ref().is_some_and(|told| told.will_wake(cx.waker()));
+        if is_told && was_first_turn {
+            return Poll::Pending;
+        }
+        *told = Some(cx.waker().clone());
+        Pin::new(&mut *leave).poll(cx).map(|_| Ok(None))
     })
     .await
 }
