@@ -14,6 +14,7 @@ pub(crate) mod exchange;
 mod kept;
 mod name_hashing;
 mod progress;
+mod rarely;
 #[cfg_attr(not(feature = "input"), path = "no_round.rs")]
 mod round;
 mod scope;
@@ -30,6 +31,7 @@ pub(crate) use connection::MessageSize;
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
 pub(crate) use kept::KeptParams;
 pub(crate) use name_hashing::NameHashing;
+pub(crate) use rarely::rarely;
 pub(crate) use round::Round;
 #[cfg(feature = "input")]
 pub(crate) use round::Spending;

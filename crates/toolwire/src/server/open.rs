@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use serde_json::value::RawValue;
 use toolwire_proto::admit::{Admitted, MethodRef};
 use toolwire_proto::logging::{self, LevelChoice};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
@@ -73,12 +74,18 @@ fn declared_capabilities(
     match admitted.client_capabilities() {
         None => Ok(OnceLock::new()),
         Some(raw) if raw.get() == "{}" => Ok(OnceLock::new()),
-        Some(raw) => serde_json::from_str(raw.get())
-            .map(|declared| OnceLock::from(Arc::new(declared)))
-            .map_err(|error| {
-                ErrorObject::invalid_params(format!("the client capabilities in `_meta`: {error}"))
-            }),
+        Some(raw) => read_capabilities(raw).map(OnceLock::from),
     }
+}
+
+/// Never inlined: they are large, and many clients declare none.
+#[inline(never)]
+fn read_capabilities(raw: &RawValue) -> Result<Arc<ClientCapabilities>, ErrorObject> {
+    serde_json::from_str(raw.get())
+        .map(Arc::new)
+        .map_err(|error| {
+            ErrorObject::invalid_params(format!("the client capabilities in `_meta`: {error}"))
+        })
 }
 
 fn minimum_log_level(

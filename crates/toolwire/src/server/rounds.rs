@@ -3,8 +3,10 @@
 //! On 2026-07-28 a wish for input is the answer, and the client calls again. On earlier revisions the client cannot be
 //! told that, so the requests are sent to it from here and the handler runs again with the answers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::methods::Method;
 use toolwire_proto::rounds::{self, RoundCounter};
@@ -25,9 +27,21 @@ pub(crate) fn of_request(
     transport: &dyn TransportContext,
 ) -> Result<Round, ErrorObject> {
     let (responses, token) = (admitted.input_responses(), admitted.request_state());
-    if responses.is_none() && token.is_none() {
-        return Ok(Round::default());
+    match (responses, token) {
+        (None, None) => Ok(Round::default()),
+        (responses, token) => repeated(snapshot, admitted, transport, responses, token),
     }
+}
+
+/// Never inlined: most requests come for the first time.
+#[inline(never)]
+fn repeated(
+    snapshot: &Snapshot,
+    admitted: &Admitted<'_>,
+    transport: &dyn TransportContext,
+    responses: Option<&RawValue>,
+    token: Option<Cow<'_, str>>,
+) -> Result<Round, ErrorObject> {
     let input_responses = match responses {
         Some(raw) => serde_json::from_str(raw.get())
             .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,

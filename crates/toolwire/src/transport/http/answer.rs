@@ -109,17 +109,20 @@ pub(super) fn json(status: StatusCode, body: HttpBody) -> Answer {
 }
 
 /// One error.
+#[cold]
 pub(super) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> Answer {
     json(status, HttpBody::message(encode_error(id, error)))
 }
 
 /// A request that is turned away before anybody has read its message.
+#[cold]
 pub(super) fn refuse(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Answer {
     let object = ErrorObject::invalid_request(reason);
     error(status, ResponseId::Absent, object)
 }
 
 /// As [`refuse`], and the rest of the request is not wanted.
+#[cold]
 pub(super) fn refuse_and_close(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Answer {
     let mut answer = refuse(status, reason);
     let close = HeaderValue::from_static("close");
@@ -128,6 +131,7 @@ pub(super) fn refuse_and_close(status: StatusCode, reason: impl Into<Cow<'static
 }
 
 /// Come back later.
+#[cold]
 pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> Answer {
     let object =
         ErrorObject::internal(reason).with_data(serde_json::json!({ "reason": "overloaded" }));
@@ -135,6 +139,7 @@ pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> Answer {
 }
 
 /// Come back later with this request.
+#[cold]
 pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> Answer {
     let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, object);
     let headers = answer.fields_mut();
@@ -143,6 +148,7 @@ pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> Answer {
 }
 
 /// A store did not do what it was asked, so nothing is served that would need it.
+#[cold]
 pub(super) fn store_failed(failure: &StoreError) -> Answer {
     tracing::warn!(error = %failure, "a request cannot be served");
     unavailable(match failure {
@@ -152,6 +158,7 @@ pub(super) fn store_failed(failure: &StoreError) -> Answer {
 }
 
 /// The HTTP method is not served here.
+#[cold]
 pub(super) fn method_not_allowed(allowed: &'static str) -> Answer {
     let reason = format!("the endpoint takes {allowed} for what the request says it is");
     let mut answer = refuse(StatusCode::METHOD_NOT_ALLOWED, reason);
@@ -166,6 +173,7 @@ pub(super) fn empty(status: StatusCode) -> Answer {
 }
 
 /// Events as they come.
+#[cold]
 pub(super) fn event_stream(stream: EventStream) -> Answer {
     let mut answer = Answer::new(StatusCode::OK, HttpBody::stream(stream));
     let headers = answer.fields_mut();

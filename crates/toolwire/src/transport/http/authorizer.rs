@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, WWW_AUTHENTICATE};
@@ -10,7 +11,7 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::engine::{BoxFuture, TokenInfo};
+use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
 
@@ -152,11 +153,29 @@ pub(super) fn nobody_has_scopes() -> AuthorizationRefusal {
     )
 }
 
-/// The answer when finding out who is calling panicked.
-pub(super) fn failed() -> Answer {
-    tracing::error!("verifying an access token panicked");
-    let error = ErrorObject::internal("the access token could not be verified");
-    answer::error(StatusCode::INTERNAL_SERVER_ERROR, ResponseId::Absent, error)
+/// Finds out who makes a request, within bounds.
+pub(super) async fn ask(
+    authorizer: &dyn Authorizer,
+    head: &Parts,
+    deadline: Duration,
+) -> Result<TokenInfo, Answer> {
+    let asking = CatchPanic::new(async { authorizer.authorize(head).await });
+    match tokio::time::timeout(deadline, asking).await {
+        Ok(Ok(Ok(token))) => Ok(token),
+        Ok(Ok(Err(refusal))) => Err(refusal.answer(ResponseId::Absent)),
+        Ok(Err(_)) => {
+            tracing::error!("verifying an access token panicked");
+            let error = ErrorObject::internal("the access token could not be verified");
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Err(answer::error(status, ResponseId::Absent, error))
+        }
+        Err(_) => {
+            tracing::error!("verifying an access token takes too long");
+            Err(answer::unavailable(
+                "the access token could not be verified in time",
+            ))
+        }
+    }
 }
 
 /// A document that anybody may read.

@@ -51,6 +51,11 @@ pub(super) fn expose(origin: HeaderLookup<'_>, answer: &mut Answer) {
     let HeaderLookup::One(origin) = origin else {
         return;
     };
+    expose_to(origin, answer);
+}
+
+#[cold]
+fn expose_to(origin: &str, answer: &mut Answer) {
     let Ok(origin) = HeaderValue::from_str(origin) else {
         return;
     };

@@ -10,6 +10,8 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 use http_body::Body;
 
+use crate::engine::rarely;
+
 /// Why a body was not read.
 #[derive(Debug)]
 pub(super) enum Unread {
@@ -72,7 +74,7 @@ where
         Source::Whole(body) if body.len() > limit => Err(Unread::TooLong),
         Source::Whole(body) => Ok(Content::InPlace(body)),
         Source::Coming(body) => {
-            let collected = collect_in_time(body, limit, deadline).await?;
+            let collected = rarely(|| collect_in_time(body, limit, deadline)).await?;
             Ok(Content::Collected(collected))
         }
     }

@@ -7,6 +7,7 @@ use toolwire_proto::features::Era;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
 
+use crate::engine::rarely;
 use crate::transport::http::answer::{self, Answer, status};
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::legacy::{batch, requests};
@@ -21,10 +22,10 @@ pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
     match &read {
         Ok(Envelope::Request(request)) => on_request(post, request).await,
         Ok(Envelope::Notification(notification)) => {
-            Box::pin(on_notification(post, notification)).await
+            rarely(|| on_notification(post, notification)).await
         }
-        Ok(Envelope::Response(response)) => Box::pin(on_response(post, response.clone())).await,
-        Ok(Envelope::Batch(messages)) => Box::pin(batch::serve(post, messages)).await,
+        Ok(Envelope::Response(response)) => rarely(|| on_response(post, response.clone())).await,
+        Ok(Envelope::Batch(messages)) => rarely(|| batch::serve(post, messages)).await,
         Err(unreadable) => post.refuse_unreadable(unreadable.clone()),
     }
 }
@@ -48,11 +49,11 @@ async fn on_request(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Answer {
                 requests::serve_in_session(post, session, admitted).await
             }
             (LegacyMode::Sessions, _) if request.method == "initialize" => {
-                Box::pin(requests::open_session(post, admitted)).await
+                rarely(|| requests::open_session(post, admitted)).await
             }
             (LegacyMode::Sessions, standing) => standing.refuse(id()),
             (LegacyMode::Stateless | LegacyMode::Refuse, _) => {
-                Box::pin(requests::serve_alone(post, admitted)).await
+                rarely(|| requests::serve_alone(post, admitted)).await
             }
         },
         Err(rejection) => {

@@ -116,6 +116,7 @@ impl Post<'_> {
         })
     }
 
+    #[cold]
     pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> Answer {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),

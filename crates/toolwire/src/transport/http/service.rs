@@ -12,9 +12,10 @@ use http_body::Body;
 use tokio::runtime::Handle;
 use toolwire_proto::admit;
 use toolwire_proto::features::Era;
-use toolwire_types::ResponseId;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
-use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
+use crate::engine::{BoxFuture, TokenInfo, rarely};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
@@ -140,18 +141,15 @@ impl HttpService {
             Ok(()) => match (self.document(parts), public::route(&self.endpoint, parts)) {
                 (Some(document), _) => document,
                 (None, Some(route)) => {
-                    Box::pin(public::serve(&self.endpoint, route, parts, head, body)).await
+                    rarely(|| public::serve(&self.endpoint, route, parts, head, body)).await
                 }
                 (None, None) => self.answer(parts, head, body).await,
             },
             Err(answer) => answer,
         };
-        tracing::debug!(
-            method = %parts.method,
-            path = parts.uri.path(),
-            status = answer.status().as_u16(),
-            "answered"
-        );
+        if LevelFilter::current() >= Level::DEBUG {
+            tell(parts, &answer);
+        }
         answer
     }
 
@@ -191,8 +189,8 @@ impl HttpService {
                 let message = self.read(body).await?;
                 Ok(message::serve(&post, &message).await)
             }
-            Route::Get => Ok(Box::pin(streams::get(&post)).await),
-            Route::Delete => Ok(Box::pin(streams::delete(&post)).await),
+            Route::Get => Ok(rarely(|| streams::get(&post)).await),
+            Route::Delete => Ok(rarely(|| streams::delete(&post)).await),
             Route::OpenStream(endpoints) => {
                 let token = post.auth.clone().unwrap_or_default();
                 (endpoints.open)(&self.endpoint, head, token).await
@@ -229,19 +227,9 @@ impl HttpService {
         let Some(authorizer) = &self.endpoint.options.authorizer else {
             return Ok(parts.extensions.get::<TokenInfo>().cloned().map(Arc::new));
         };
-        let asking = CatchPanic::new(async { authorizer.authorize(parts).await });
         let deadline = self.endpoint.options.limits.authorization_deadline;
-        match Box::pin(tokio::time::timeout(deadline, asking)).await {
-            Ok(Ok(Ok(token))) => Ok(Some(Arc::new(token))),
-            Ok(Ok(Err(refusal))) => Err(refusal.answer(ResponseId::Absent)),
-            Ok(Err(_)) => Err(authorizer::failed()),
-            Err(_) => {
-                tracing::error!("verifying an access token takes too long");
-                Err(answer::unavailable(
-                    "the access token could not be verified in time",
-                ))
-            }
-        }
+        let token = rarely(|| authorizer::ask(&**authorizer, parts, deadline)).await?;
+        Ok(Some(Arc::new(token)))
     }
 
     /// Finds out what is wanted.
@@ -288,6 +276,17 @@ impl HttpService {
     }
 }
 
+/// Writes an answer down, for whoever wants to know.
+#[cold]
+fn tell(parts: &Parts, answer: &Answer) {
+    tracing::debug!(
+        method = %parts.method,
+        path = parts.uri.path(),
+        status = answer.status().as_u16(),
+        "answered"
+    );
+}
+
 enum Route {
     Post,
     Get,
@@ -316,6 +315,7 @@ impl Path {
     }
 }
 
+#[cold]
 pub(super) fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
     match unread {
         Unread::TooLong => answer::refuse_and_close(

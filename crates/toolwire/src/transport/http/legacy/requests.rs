@@ -18,7 +18,7 @@ use toolwire_proto::sse::SseEvent;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
+    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, rarely,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -98,7 +98,7 @@ pub(crate) async fn serve_in_session(
     match start_in_session(post, &session, &context, admitted) {
         Err(overloaded) => answer::overloaded(id, overloaded),
         Ok(Started::Answered(finished)) => {
-            if changes_record && let Err(error) = endpoint.save(&session).await {
+            if changes_record && let Err(error) = rarely(|| endpoint.save(&session)).await {
                 return answer::store_failed(&error);
             }
             answer::finished(Some(finished))
@@ -118,7 +118,7 @@ pub(crate) async fn answer_in_session(
 ) -> Answer {
     match running.open(endpoint.options.limits.quiet_period).await {
         Opening::Outcome(finished) => answer::finished(finished),
-        Opening::Stream => stream(endpoint, session, running).await,
+        Opening::Stream => rarely(|| stream(endpoint, session, running)).await,
     }
 }
 

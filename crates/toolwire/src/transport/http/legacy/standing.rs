@@ -22,6 +22,7 @@ pub(crate) enum Standing {
 
 impl Standing {
     /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
+    #[cold]
     pub(crate) fn refuse(self, id: ResponseId) -> Answer {
         let (status, reason) = match self {
             Self::Unknown => (
