@@ -6,6 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
+use toolwire_proto::methods::Method;
 use toolwire_proto::stamp::{self, Stamp, Target};
 use toolwire_types::{
     DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams, InitializeResult,
@@ -13,7 +14,7 @@ use toolwire_types::{
 };
 use tracing::Instrument as _;
 
-use crate::engine::{BoxFuture, CatchPanic, Exchange, Outcome, Reply, Route};
+use crate::engine::{BoxFuture, CatchPanic, Exchange, Outcome, Reply, Route, rarely};
 use crate::server::Server;
 use crate::server::lists;
 use crate::server::rounds_loop;
@@ -63,45 +64,62 @@ fn later(exchange: Exchange) -> Dispatch {
     })
 }
 
+#[cold]
 fn not_offered(method: &str) -> ErrorObject {
     ErrorObject::method_not_found(format!("`{method}` is not offered by this server"))
 }
 
 /// Runs a handler; a panic in it costs this request and nothing else.
-async fn serve(exchange: Exchange) -> Outcome {
-    let version = exchange.context.version();
-    let scope = exchange.context.scope();
-    let outcome = match CatchPanic::new(handle(&exchange)).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            let method = exchange.route().name();
-            // A subscriber may panic in turn, as `tracing_subscriber::fmt` does when standard error is gone. The request
-            // is answered all the same.
-            let report = || tracing::error!(method, id = %scope.id, "a handler panicked");
-            let _ = catch_unwind(AssertUnwindSafe(report));
-            Err(ErrorObject::internal(format!(
-                "the handler of `{method}` failed unexpectedly"
-            )))
-        }
-    };
-    scope.complete();
-    outcome.map_err(|error| stamp::stamp_error(error, version))
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of an `async fn` has room for its parameters twice"
+)]
+fn serve(exchange: Exchange) -> impl Future<Output = Outcome> + Send {
+    async move {
+        let outcome = match CatchPanic::new(handle(&exchange)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(panicked(&exchange)),
+        };
+        exchange.context.scope().complete();
+        outcome.map_err(|error| stamp::stamp_error(error, exchange.context.version()))
+    }
 }
 
-async fn handle(exchange: &Exchange) -> Outcome {
-    match exchange.route() {
-        Route::Known(method) => match method.name {
-            "tools/call" => rounds_loop::call_tool(method, exchange).await,
-            other => match exchange.snapshot().work_of_kind(method, exchange) {
-                Some(work) => work.await,
-                // Up to 2024-11-05 no capability stands before it.
-                None if other == "completion/complete" => Err(ErrorObject::invalid_params(
-                    "there are no prompts and no resources to complete",
-                )),
-                None => Err(not_offered(other)),
-            },
-        },
-        Route::Custom(_) => Box::pin(call_method(exchange)).await,
+#[cold]
+fn panicked(exchange: &Exchange) -> ErrorObject {
+    let (method, id) = (exchange.route().name(), exchange.context.request_id());
+    // A subscriber may panic in turn, as `tracing_subscriber::fmt` does when standard error is gone. The request is
+    // answered all the same.
+    let report = || tracing::error!(method, %id, "a handler panicked");
+    let _ = catch_unwind(AssertUnwindSafe(report));
+    ErrorObject::internal(format!("the handler of `{method}` failed unexpectedly"))
+}
+
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of an `async fn` has room for its parameters twice"
+)]
+fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
+    async move {
+        match exchange.route() {
+            Route::Known(method) if method.name == "tools/call" => {
+                rounds_loop::call_tool(method, exchange).await
+            }
+            Route::Known(method) => rarely(|| handle_kind(method, exchange)).await,
+            Route::Custom(_) => rarely(|| call_method(exchange)).await,
+        }
+    }
+}
+
+/// Runs whatever is not a tool.
+async fn handle_kind(method: &'static Method, exchange: &Exchange) -> Outcome {
+    match exchange.snapshot().work_of_kind(method, exchange) {
+        Some(work) => work.await,
+        // Up to 2024-11-05 no capability stands before it.
+        None if method.name == "completion/complete" => Err(ErrorObject::invalid_params(
+            "there are no prompts and no resources to complete",
+        )),
+        None => Err(not_offered(method.name)),
     }
 }
 

@@ -5,7 +5,7 @@ use toolwire_proto::admit::Admitted;
 use toolwire_proto::methods::Method;
 use toolwire_types::ErrorObject;
 
-use crate::engine::{Exchange, Reply, Round, TransportContext};
+use crate::engine::{BoxFuture, Exchange, Reply, Round, TransportContext};
 use crate::server::context::RequestContext;
 use crate::server::failure::ToolError;
 use crate::server::snapshot::Snapshot;
@@ -42,8 +42,13 @@ pub(crate) struct Rounds<'a> {
 pub(crate) enum NoWish {}
 
 impl<'a> Rounds<'a> {
-    pub(crate) async fn begin(_: &Method, exchange: &'a Exchange) -> Result<Self, ErrorObject> {
-        Ok(Self { exchange })
+    pub(crate) fn new(_: &Method, exchange: &'a Exchange) -> Self {
+        Self { exchange }
+    }
+
+    /// No state is ever spent.
+    pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
+        None
     }
 
     pub(crate) fn context(&self) -> &RequestContext {

@@ -16,23 +16,25 @@ use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::schema;
 
 /// The outcome of a tool: a result, or a wish for input.
+///
+/// Whatever is more than a text has a box: outcomes go through several hands, and most are texts.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ToolResponse {
     /// The tool is done.
-    Complete(CallToolResult),
+    Complete(Box<CallToolResult>),
     /// The tool is done, and this text is all there is to its result.
     Text(String),
     /// The client must gather input and call again.
     #[cfg(feature = "input")]
-    InputRequired(InputRequiredResult),
+    InputRequired(Box<InputRequiredResult>),
 }
 
 impl ToolResponse {
     /// A finished tool.
     #[must_use]
     pub fn complete(result: CallToolResult) -> Self {
-        Self::Complete(result)
+        Self::Complete(Box::new(result))
     }
 
     /// Asks the client for input. It calls the tool again with the answers, which
@@ -44,7 +46,7 @@ impl ToolResponse {
     #[must_use]
     #[cfg(feature = "input")]
     pub fn input_required(requests: InputRequests, state: Option<String>) -> Self {
-        Self::InputRequired(input_required(requests, state))
+        Self::InputRequired(Box::new(input_required(requests, state)))
     }
 
     /// As [`input_required`](Self::input_required), with a typed state that
@@ -63,7 +65,7 @@ impl ToolResponse {
 
 impl From<CallToolResult> for ToolResponse {
     fn from(result: CallToolResult) -> Self {
-        Self::Complete(result)
+        Self::Complete(Box::new(result))
     }
 }
 
@@ -162,7 +164,7 @@ fn from_json(raw: RawJson) -> Result<ToolResponse, ToolError> {
         _ if raw.is_null() => {}
         _ => result.content.push(ContentBlock::text(raw.get())),
     }
-    Ok(ToolResponse::Complete(result))
+    Ok(ToolResponse::complete(result))
 }
 
 /// The text, when the value is nothing but that; the value again, when it is something else.
@@ -206,14 +208,14 @@ impl IntoToolResponse<via::Protocol> for ToolResponse {
 
 impl IntoToolResponse<via::Protocol> for CallToolResult {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
-        Ok(ToolResponse::Complete(self))
+        Ok(ToolResponse::complete(self))
     }
 }
 
 #[cfg(feature = "input")]
 impl IntoToolResponse<via::Protocol> for InputRequiredResult {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
-        Ok(ToolResponse::InputRequired(self))
+        Ok(ToolResponse::InputRequired(Box::new(self)))
     }
 }
 
@@ -227,7 +229,7 @@ impl IntoToolResponse<via::Protocol> for Vec<ContentBlock> {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         let mut result = CallToolResult::default();
         result.content = self;
-        Ok(ToolResponse::Complete(result))
+        Ok(ToolResponse::complete(result))
     }
 }
 
@@ -291,7 +293,7 @@ mod tests {
 
     fn check<M, T: IntoToolResponse<M>>(value: T, expected: Value) {
         let result = match value.into_tool_response().unwrap() {
-            ToolResponse::Complete(result) => result,
+            ToolResponse::Complete(result) => *result,
             ToolResponse::Text(text) => CallToolResult::text(text),
             #[cfg(feature = "input")]
             ToolResponse::InputRequired(_) => panic!("not complete"),

@@ -13,7 +13,7 @@ use toolwire_proto::rounds::{self, RoundCounter};
 use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::{ErrorObject, InputRequest, InputRequiredResult, InputResponses};
 
-use crate::engine::{Exchange, Outcome, Principal, Reply, Round, TransportContext};
+use crate::engine::{BoxFuture, Exchange, Outcome, Principal, Reply, Round, TransportContext};
 use crate::server::context::RequestContext;
 use crate::server::failure::ToolError;
 use crate::server::response;
@@ -75,31 +75,39 @@ pub(crate) enum Settled {
 pub(crate) struct Rounds<'a> {
     exchange: &'a Exchange,
     method: &'static Method,
-    /// That of the round after the first.
-    later: Option<RequestContext>,
+    /// Whatever is not needed for the first round, which is the last of most requests.
+    later: Option<Box<Later>>,
+}
+
+/// The rounds after the first.
+#[derive(Default)]
+struct Later {
+    context: Option<RequestContext>,
     counter: RoundCounter,
 }
 
 impl<'a> Rounds<'a> {
     /// The first round of a request, or the next one of a client that comes back.
-    pub(crate) async fn begin(
-        method: &'static Method,
-        exchange: &'a Exchange,
-    ) -> Result<Self, ErrorObject> {
-        if let Some(spending) = exchange.context.scope().round.to_be_spent() {
-            Box::pin(exchange.snapshot().options.seal.spend(spending)).await?;
-        }
-        Ok(Self {
+    pub(crate) fn new(method: &'static Method, exchange: &'a Exchange) -> Self {
+        Self {
             exchange,
             method,
             later: None,
-            counter: RoundCounter::default(),
-        })
+        }
+    }
+
+    /// What has to be done before the first round, if anything: a state that may be used once is spent.
+    pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
+        let exchange = self.exchange;
+        let spending = exchange.context.scope().round.to_be_spent()?;
+        Some(Box::pin(exchange.snapshot().options.seal.spend(spending)))
     }
 
     /// The context of the round that is on.
     pub(crate) fn context(&self) -> &RequestContext {
-        self.later.as_ref().unwrap_or(&self.exchange.context)
+        let later = self.later.as_ref();
+        let later = later.and_then(|later| later.context.as_ref());
+        later.unwrap_or(&self.exchange.context)
     }
 
     pub(crate) fn is_unfinished(&self) -> bool {
@@ -138,7 +146,8 @@ impl<'a> Rounds<'a> {
         if self.context().is_stateless() {
             return self.hand_out(wish).map(Some);
         }
-        let pause = self
+        let later = self.later.get_or_insert_default();
+        let pause = later
             .counter
             .next_round(&wish)
             .map_err(|error| ErrorObject::internal(error.to_string()))?;
@@ -164,7 +173,7 @@ impl<'a> Rounds<'a> {
             round = round.with_journal(journal);
         }
         let scope = self.context().scope().next_round(round);
-        self.later = Some(RequestContext::new(Arc::new(scope)));
+        self.later.get_or_insert_default().context = Some(RequestContext::new(Arc::new(scope)));
         Ok(None)
     }
 

@@ -1,70 +1,113 @@
 //! The three requests that may ask for input: `tools/call`, `prompts/get`, `resources/read`.
 
 use indexmap::IndexMap;
+use serde_json::value::RawValue;
 use toolwire_proto::methods::Method;
 use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, GetPromptRequestParams};
 
-use crate::engine::{Exchange, Outcome, Reply};
+use crate::engine::{Exchange, Outcome, Reply, rarely};
 use crate::server::failure::ToolError;
 use crate::server::prompt::PromptResponse;
 use crate::server::resource::ReadOutcome;
 use crate::server::response::ToolResponse;
 use crate::server::rounds::{Rounds, Settled};
+use crate::server::tool::ToolEntry;
 
-pub(crate) async fn call_tool(method: &'static Method, exchange: &Exchange) -> Outcome {
-    let snapshot = exchange.snapshot();
-    let name = exchange.name().unwrap_or_default();
-    let Some(tool) = snapshot.tools.get(name) else {
-        return Err(ErrorObject::invalid_params(format!(
-            "unknown tool `{name}`"
-        )));
-    };
-    exchange.context.check_access(tool.access())?;
-    let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));
-    if !arguments.get().starts_with('{') {
-        return Err(ErrorObject::invalid_params(
-            "params.arguments: expected an object",
-        ));
-    }
-    let mut rounds = Rounds::begin(method, exchange).await?;
-    loop {
-        let unsettled = match tool.call(rounds.context().clone(), arguments).await {
-            Ok(ToolResponse::Text(text)) => {
-                if snapshot.options.validate_output {
-                    tool.check_output(&CallToolResult::default())?;
+/// Calls a tool, as often as it asks for input. Its future is small: that of every call is moved to where it has room.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of an `async fn` has room for its parameters twice"
+)]
+pub(crate) fn call_tool(
+    method: &'static Method,
+    exchange: &Exchange,
+) -> impl Future<Output = Outcome> + Send {
+    async move {
+        let mut rounds = Rounds::new(method, exchange);
+        if let Some(spending) = rounds.spending() {
+            // What cannot be called spends nothing.
+            called_tool(exchange)?;
+            spending.await?;
+        }
+        loop {
+            let turn = {
+                let (tool, arguments) = called_tool(exchange)?;
+                tool.call(rounds.context().clone(), arguments)
+            };
+            let unsettled = match turn.await {
+                Ok(ToolResponse::Text(text)) => return text_reply(exchange, &text),
+                // A tool may tell the model of its failure in its own words; the failure to find something out is none.
+                Ok(ToolResponse::Complete(result))
+                    if result.is_error == Some(true) && rounds.is_unfinished() =>
+                {
+                    Err(ToolError::failed("a question is not answered yet"))
                 }
-                return text_reply(exchange, &text);
-            }
-            // A tool may tell the model of its failure in its own words; the failure to find something out is none.
-            Ok(ToolResponse::Complete(result))
-                if result.is_error == Some(true) && rounds.is_unfinished() =>
-            {
-                Err(ToolError::failed("a question is not answered yet"))
-            }
-            Ok(ToolResponse::Complete(result)) => {
-                if snapshot.options.validate_output {
-                    tool.check_output(&result)?;
+                Ok(ToolResponse::Complete(result)) => return tool_reply(exchange, result),
+                #[cfg(feature = "input")]
+                Ok(ToolResponse::InputRequired(wish)) => Ok(*wish),
+                Err(error) => Err(error),
+            };
+            match rarely(|| rounds.settle(unsettled)).await? {
+                Settled::Failed(error) => {
+                    return failed_reply(exchange, error);
                 }
-                return tool_reply(exchange, result);
+                Settled::Asks(answer) => return Ok(answer),
+                Settled::Again => {}
             }
-            #[cfg(feature = "input")]
-            Ok(ToolResponse::InputRequired(wish)) => Ok(wish),
-            Err(error) => Err(error),
-        };
-        // Boxed, so that the future of a call that ends at once need not have room for it.
-        match Box::pin(rounds.settle(unsettled)).await? {
-            Settled::Failed(error) => {
-                return tool_reply(exchange, CallToolResult::error(error.into_text()?));
-            }
-            Settled::Asks(answer) => return Ok(answer),
-            Settled::Again => {}
         }
     }
 }
 
-fn tool_reply(exchange: &Exchange, result: CallToolResult) -> Outcome {
+/// The tool that is named.
+fn named_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
+    let name = exchange.name().unwrap_or_default();
+    match exchange.snapshot().tools.get(name) {
+        Some(tool) => Ok(tool),
+        None => Err(unknown_tool(name)),
+    }
+}
+
+/// The tool that may be called, and its arguments.
+fn called_tool(exchange: &Exchange) -> Result<(&ToolEntry, &RawValue), ErrorObject> {
+    let tool = named_tool(exchange)?;
+    exchange.context.check_access(tool.access())?;
+    let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));
+    match arguments.get().starts_with('{') {
+        true => Ok((tool, arguments)),
+        false => Err(ErrorObject::invalid_params(
+            "params.arguments: expected an object",
+        )),
+    }
+}
+
+#[cold]
+fn unknown_tool(name: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("unknown tool `{name}`"))
+}
+
+/// Refuses a result that is not what the tool has promised, where that is wanted.
+fn check_output(exchange: &Exchange, result: &CallToolResult) -> Result<(), ErrorObject> {
+    named_tool(exchange)?.check_output(result)
+}
+
+/// Never inlined: it needs more room than everything around it.
+#[inline(never)]
+fn tool_reply(exchange: &Exchange, result: Box<CallToolResult>) -> Outcome {
+    if exchange.snapshot().options.validate_output {
+        check_output(exchange, &result)?;
+    }
+    write_tool_result(exchange, *result)
+}
+
+#[cold]
+fn failed_reply(exchange: &Exchange, error: ToolError) -> Outcome {
+    let result = CallToolResult::error(error.into_text()?);
+    write_tool_result(exchange, result)
+}
+
+fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::tool_result_size(&result, &target);
     Reply::written(exchange.context.request_id(), size_hint, |message| {
@@ -73,6 +116,9 @@ fn tool_reply(exchange: &Exchange, result: CallToolResult) -> Outcome {
 }
 
 fn text_reply(exchange: &Exchange, text: &str) -> Outcome {
+    if exchange.snapshot().options.validate_output {
+        check_output(exchange, &CallToolResult::default())?;
+    }
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::text_result_size(text, &target);
     Reply::written(exchange.context.request_id(), size_hint, |message| {
@@ -92,7 +138,10 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
     exchange.context.check_access(prompt.access())?;
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
-    let mut rounds = Rounds::begin(method, exchange).await?;
+    let mut rounds = Rounds::new(method, exchange);
+    if let Some(spending) = rounds.spending() {
+        spending.await?;
+    }
     loop {
         let unsettled = match prompt.get(rounds.context().clone(), values.clone()).await {
             Ok(PromptResponse::Complete(result)) => {
@@ -120,7 +169,10 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_access(resource.access())?;
-    let mut rounds = Rounds::begin(method, exchange).await?;
+    let mut rounds = Rounds::new(method, exchange);
+    if let Some(spending) = rounds.spending() {
+        spending.await?;
+    }
     loop {
         let unsettled = match resource.clone().read(rounds.context().clone()).await {
             Ok(ReadOutcome::Complete(result)) => return snapshot.finish(result, version),

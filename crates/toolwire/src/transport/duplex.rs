@@ -192,7 +192,17 @@ impl Duplex {
 
     /// Takes in a line; returns the work whose first turn is due.
     fn on_line(&mut self, line: &[u8]) -> Option<Work> {
-        match strict_json::read(line, &strict_json::Limits::default()) {
+        let read = strict_json::read(line, &strict_json::Limits::default());
+        if let Ok(Envelope::Request(request)) = &read {
+            return self.on_request(request);
+        }
+        self.on_other(read)
+    }
+
+    /// Takes in whatever is no request.
+    #[cold]
+    fn on_other(&mut self, read: Result<Envelope<'_>, Unreadable>) -> Option<Work> {
+        match read {
             Ok(Envelope::Request(request)) => return self.on_request(&request),
             Ok(Envelope::Notification(notification)) => self.on_notification(&notification),
             Ok(Envelope::Response(response)) => self.on_response(response),

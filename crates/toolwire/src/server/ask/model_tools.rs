@@ -87,7 +87,7 @@ where
 {
     let id = used.id.clone();
     let result = match use_tool(used).await.into_tool_response() {
-        Ok(ToolResponse::Complete(result)) => result,
+        Ok(ToolResponse::Complete(result)) => *result,
         Ok(ToolResponse::Text(text)) => CallToolResult::text(text),
         Ok(ToolResponse::InputRequired(_)) => {
             return Err(ErrorObject::internal(
