@@ -99,12 +99,17 @@ pub fn admit<'a>(
     // Built here, once, from little: a request is moved on the way of each call.
     match judge(request, facts) {
         Ok(judged) => Ok(judged.admit(request)),
-        Err((error, era)) => Err(Rejection {
-            id: request.id.clone(),
-            http_status: http_status_before_dispatch(error.code, era),
-            error,
-            era,
-        }),
+        Err((error, era)) => Err(reject(request, error, era)),
+    }
+}
+
+#[cold]
+fn reject(request: &RequestEnvelope<'_>, error: ErrorObject, era: Era) -> Rejection {
+    Rejection {
+        id: request.id.clone(),
+        http_status: http_status_before_dispatch(error.code, era),
+        error,
+        era,
     }
 }
 
@@ -154,6 +159,9 @@ fn judge<'a>(request: &'a RequestEnvelope<'a>, facts: &Facts<'_>) -> Result<Judg
 }
 
 /// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
+///
+/// Neither this nor the other era is inlined, so that each lies close together.
+#[inline(never)]
 fn judge_modern<'a>(
     request: &'a RequestEnvelope<'a>,
     params: &Params<'a>,
@@ -189,6 +197,7 @@ fn judge_modern<'a>(
     })
 }
 
+#[inline(never)]
 fn judge_legacy<'a>(
     request: &'a RequestEnvelope<'a>,
     params: &Params<'a>,
@@ -219,8 +228,7 @@ fn legacy_version(
     facts: &Facts<'_>,
 ) -> Result<ProtocolVersion, ErrorObject> {
     if request.method == "initialize" {
-        let requested = params.initialize_version()?;
-        return facts.lifecycle.negotiate(&requested, facts.supported);
+        return negotiated(params, facts);
     }
     let assumed = match &facts.headers {
         Some(headers) => match legacy_header_version(headers, facts.supported)? {
@@ -238,6 +246,13 @@ fn legacy_version(
         .or(assumed)
         .filter(|version| facts.supported.contains(*version))
         .ok_or_else(|| missing_version(facts.supported))
+}
+
+/// The version that an `initialize` asks for, or one instead of it.
+#[cold]
+fn negotiated(params: &Params<'_>, facts: &Facts<'_>) -> Result<ProtocolVersion, ErrorObject> {
+    let requested = params.initialize_version()?;
+    facts.lifecycle.negotiate(&requested, facts.supported)
 }
 
 /// The legacy version a header names; a header that names none of the served ones is an error.
@@ -355,22 +370,33 @@ fn find_method<'a>(
     match row {
         Some(row) if row.is_client_request(version) => Ok(MethodRef::Known(row)),
         // Spec 2026-07-28, basic/versioning: a refused `initialize` names the supported versions.
-        Some(row) => Err(ErrorObject::method_not_found(format!(
-            "{} is no client request of {version}; supported versions are {}",
-            row.name,
-            joined(facts.supported),
-        ))),
+        Some(row) => Err(not_of_version(row, version, facts.supported)),
         None if (facts.is_custom_method)(&request.method) => Ok(MethodRef::Custom(&request.method)),
         None => Err(unknown_method(&request.method)),
     }
 }
 
+#[cold]
+fn not_of_version(
+    row: &Method,
+    version: ProtocolVersion,
+    supported: &SupportedVersions,
+) -> ErrorObject {
+    ErrorObject::method_not_found(format!(
+        "{} is no client request of {version}; supported versions are {}",
+        row.name,
+        joined(supported),
+    ))
+}
+
+#[cold]
 fn unknown_method(name: &str) -> ErrorObject {
     // A name of megabytes must not come back as a message of megabytes.
     let shown: String = name.chars().take(64).collect();
     ErrorObject::method_not_found(format!("unknown method {shown:?}"))
 }
 
+#[cold]
 fn missing_version(supported: &SupportedVersions) -> ErrorObject {
     let initialize = match supported.legacy().next() {
         Some(_) => ", or send initialize first",

@@ -63,6 +63,7 @@ pub fn newest_common<'a>(
 
 /// The error for a version that is not served (−32022), with everything that is.
 #[must_use]
+#[cold]
 pub fn unsupported_version(requested: &str, supported: &SupportedVersions) -> ErrorObject {
     let names: Vec<_> = supported.names().collect();
     ErrorObject::new(

@@ -93,47 +93,54 @@ impl<'a> Meta<'a> {
     }
 
     pub(super) fn log_level(&self) -> Result<Option<LoggingLevel>, ErrorObject> {
-        self.0
-            .log_level
-            .map(|raw| {
-                serde_json::from_str(raw.get()).map_err(|_| {
-                    ErrorObject::invalid_params(format!(
-                        "params._meta[\"{}\"] must be a log level, debug to emergency",
-                        meta_key::LOG_LEVEL
-                    ))
-                })
-            })
-            .transpose()
+        self.0.log_level.map(read_log_level).transpose()
     }
 
     pub(super) fn progress_token(&self) -> Result<Option<ProgressToken>, ErrorObject> {
-        let Some(raw) = self.0.progress_token else {
-            return Ok(None);
-        };
-        serde_json::from_str(raw.get())
-            .ok()
-            .filter(|token| match token {
-                ProgressToken::Number(_) => true,
-                ProgressToken::String(text) => text.len() <= LONGEST_PROGRESS_TOKEN,
-            })
-            .map(Some)
-            .ok_or_else(|| {
-                ErrorObject::invalid_params(
-                    "params._meta.progressToken must be an integer or a string of at most 1024 bytes",
-                )
-            })
+        self.0.progress_token.map(read_progress_token).transpose()
     }
+}
+
+/// Never inlined: few requests have one.
+#[inline(never)]
+fn read_progress_token(raw: Part<'_>) -> Result<ProgressToken, ErrorObject> {
+    serde_json::from_str(raw.get())
+        .ok()
+        .filter(|token| match token {
+            ProgressToken::Number(_) => true,
+            ProgressToken::String(text) => text.len() <= LONGEST_PROGRESS_TOKEN,
+        })
+        .ok_or_else(|| {
+            ErrorObject::invalid_params(
+                "params._meta.progressToken must be an integer or a string of at most 1024 bytes",
+            )
+        })
+}
+
+/// Never inlined: few requests have one.
+#[inline(never)]
+fn read_log_level(raw: Part<'_>) -> Result<LoggingLevel, ErrorObject> {
+    serde_json::from_str(raw.get()).map_err(|_| {
+        ErrorObject::invalid_params(format!(
+            "params._meta[\"{}\"] must be a log level, debug to emergency",
+            meta_key::LOG_LEVEL
+        ))
+    })
 }
 
 fn optional_object(part: Option<Part<'_>>, what: &str) -> Result<(), ErrorObject> {
     match part {
-        Some(part) if !part.is_object() => Err(ErrorObject::invalid_params(format!(
-            "{what} must be an object"
-        ))),
+        Some(part) if !part.is_object() => Err(no_object(what)),
         _ => Ok(()),
     }
 }
 
+#[cold]
+fn no_object(what: &str) -> ErrorObject {
+    ErrorObject::invalid_params(format!("{what} must be an object"))
+}
+
+#[cold]
 fn required(key: &str, kind: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!(
         "params._meta[\"{key}\"] is required and must be {kind}"

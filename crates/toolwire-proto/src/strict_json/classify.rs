@@ -16,15 +16,32 @@ pub(super) fn classify<'a>(
     has_repeated_names: bool,
     limits: &Limits,
 ) -> Result<Envelope<'a>, Unreadable> {
-    let refuse = |message| Err(invalid(message, members.id_to_echo(limits.id_bytes)));
     if has_repeated_names {
-        return refuse("a member name appears twice");
+        return refuse(members, limits, "a member name appears twice");
     }
     if !members.jsonrpc.is_some_and(is_version_two) {
-        return refuse("`jsonrpc` must be \"2.0\"");
+        return refuse(members, limits, "`jsonrpc` must be \"2.0\"");
     }
     match (members.method, members.result, members.error) {
         (Some(method), None, None) => call(members, method, limits),
+        _ => response(members, limits),
+    }
+}
+
+#[cold]
+fn refuse<'a>(
+    members: &Members<'a>,
+    limits: &Limits,
+    message: &'static str,
+) -> Result<Envelope<'a>, Unreadable> {
+    Err(invalid(message, members.id_to_echo(limits.id_bytes)))
+}
+
+/// Reads what calls no method. Never inlined, so that calls lie close together.
+#[inline(never)]
+fn response<'a>(members: &Members<'a>, limits: &Limits) -> Result<Envelope<'a>, Unreadable> {
+    let refuse = |message| refuse(members, limits, message);
+    match (members.method, members.result, members.error) {
         (None, Some(result), None) => {
             let IdMember::Valid(id) = members.id(limits.id_bytes) else {
                 return refuse("a result needs the id of its request");

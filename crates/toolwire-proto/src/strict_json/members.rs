@@ -82,9 +82,14 @@ fn read_id(value: &str, max_bytes: usize) -> Option<RequestId> {
 /// The value of a checked JSON number when it is a whole number in the range of `i64`, however it is written: `1`,
 /// `1.0` and `10e-1` are the same id. Exact, without the detour over a double.
 fn integral(number: &str) -> Option<i64> {
-    if let Ok(number) = number.parse() {
-        return Some(number);
+    match number.parse() {
+        Ok(number) => Some(number),
+        Err(_) => integral_of_parts(number),
     }
+}
+
+#[cold]
+fn integral_of_parts(number: &str) -> Option<i64> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
         None => (number, 0),

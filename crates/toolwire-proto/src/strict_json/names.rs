@@ -55,6 +55,7 @@ impl<'a> OpenNames<'a> {
     }
 
     /// The same where names are many, or written with escapes.
+    #[cold]
     fn push_unusual(&mut self, name: StringToken<'a>, object_mark: usize) -> bool {
         self.any_escaped |= name.escaped;
         let earlier = &self.names()[object_mark..];
@@ -83,6 +84,7 @@ impl<'a> OpenNames<'a> {
     }
 
     /// The same for an object of many names, or among many.
+    #[cold]
     fn close_large(&mut self, object_mark: usize) -> bool {
         let any_escaped = self.any_escaped;
         let names = &mut self.names_mut()[object_mark..];

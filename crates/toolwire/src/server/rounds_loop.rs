@@ -76,10 +76,13 @@ fn called_tool(exchange: &Exchange) -> Result<(&ToolEntry, &RawValue), ErrorObje
     let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));
     match arguments.get().starts_with('{') {
         true => Ok((tool, arguments)),
-        false => Err(ErrorObject::invalid_params(
-            "params.arguments: expected an object",
-        )),
+        false => Err(no_arguments()),
     }
+}
+
+#[cold]
+fn no_arguments() -> ErrorObject {
+    ErrorObject::invalid_params("params.arguments: expected an object")
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::engine::Principal;
+use crate::engine::{Principal, rarely};
 use crate::server::Server;
 use crate::store::{
     BusMessage, LogEntry, News, SessionRecord, SessionSignal, StoreError, StoredSession, StreamKey,
@@ -17,6 +17,7 @@ use crate::transport::http::event_stream::EventStream;
 use crate::transport::http::guard::Guard;
 use crate::transport::http::legacy::live_session::{LiveSession, LiveSessions};
 use crate::transport::http::legacy::open_streams::OpenStreams;
+use crate::transport::http::legacy::requests;
 use crate::transport::http::legacy::stream_control::StreamControl;
 use crate::transport::http::node::Node;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
@@ -152,11 +153,22 @@ impl Endpoint {
         answer::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
     }
 
-    /// Runs a handler to its answer, or to the point where the answer becomes a stream that nobody can resume.
-    pub(super) async fn answer(&self, mut running: Running) -> Answer {
-        match running.open(self.options.limits.quiet_period).await {
-            Opening::Outcome(finished) => answer::finished(finished),
-            Opening::Stream => {
+    /// Runs a handler to its answer, or to the point where the answer becomes a stream: in a session one that can be
+    /// resumed.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        mut running: Running,
+        session: Option<Arc<LiveSession>>,
+    ) -> Answer {
+        match (
+            running.open(self.options.limits.quiet_period).await,
+            session,
+        ) {
+            (Opening::Outcome(finished), _) => answer::finished(finished),
+            (Opening::Stream, Some(session)) => {
+                rarely(|| requests::stream(self, session, running)).await
+            }
+            (Opening::Stream, None) => {
                 running.context.set_streaming();
                 self.stream(Box::new(ExchangeEvents(running)), None)
             }

@@ -116,6 +116,12 @@ pub(super) fn check_head(head: &Head<'_>, limits: &HttpLimits) -> Result<(), Ans
     Ok(())
 }
 
+/// Refuses what cannot be a message to the endpoint.
+pub(super) fn check_message_head(head: &Head<'_>) -> Result<(), Answer> {
+    check_content(head)?;
+    check_accept_both(head)
+}
+
 /// Refuses messages that are not plain JSON. Of the content types a web page may send unasked none passes.
 pub(super) fn check_content(head: &Head<'_>) -> Result<(), Answer> {
     let content_type = match head.content_type {
@@ -139,7 +145,7 @@ pub(super) fn check_content(head: &Head<'_>) -> Result<(), Answer> {
 
 /// Refuses clients that cannot take both kinds of answer. It is decided before the handler runs: a tool whose effect is
 /// there and whose result cannot be told would be worse.
-pub(super) fn check_accept_both(head: &Head<'_>) -> Result<(), Answer> {
+fn check_accept_both(head: &Head<'_>) -> Result<(), Answer> {
     if accepts_both(|| head.accept(), JSON, EVENT_STREAM) {
         return Ok(());
     }

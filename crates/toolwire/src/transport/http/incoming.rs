@@ -10,8 +10,6 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 use http_body::Body;
 
-use crate::engine::rarely;
-
 /// Why a body was not read.
 #[derive(Debug)]
 pub(super) enum Unread {
@@ -71,12 +69,19 @@ where
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     match body {
-        Source::Whole(body) if body.len() > limit => Err(Unread::TooLong),
-        Source::Whole(body) => Ok(Content::InPlace(body)),
+        Source::Whole(body) => whole(body, limit),
         Source::Coming(body) => {
-            let collected = rarely(|| collect_in_time(body, limit, deadline)).await?;
+            let collected = collect_in_time(body, limit, deadline).await?;
             Ok(Content::Collected(collected))
         }
+    }
+}
+
+/// Reads a body that is here.
+pub(super) fn whole(body: &[u8], limit: usize) -> Result<Content<'_>, Unread> {
+    match body.len() > limit {
+        true => Err(Unread::TooLong),
+        false => Ok(Content::InPlace(body)),
     }
 }
 

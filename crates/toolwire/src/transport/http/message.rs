@@ -1,8 +1,10 @@
 //! The message of a POST: which era it is of, and who answers it.
 
 use http::StatusCode;
-use toolwire_proto::admit;
-use toolwire_proto::envelope::{Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope};
+use toolwire_proto::admit::{self, Admitted, Rejection};
+use toolwire_proto::envelope::{
+    Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
+};
 use toolwire_proto::features::Era;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
@@ -14,56 +16,88 @@ use crate::transport::http::legacy::{batch, requests};
 use crate::transport::http::modern;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::post::Post;
+use crate::transport::http::running::Begun;
 
 /// Answers the message of a POST.
+///
+/// All of a plain request is here and not in a function for each step: every future in another is moved, asked and dropped
+/// once more. A connection also keeps room for this one as long as it lives, so what is asked rarely is elsewhere.
 pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
-    // A connection keeps room for this future as long as it lives: only what is asked often is not boxed.
     let read = strict_json::read(message, &strict_json::Limits::default());
-    match &read {
-        Ok(Envelope::Request(request)) => on_request(post, request).await,
-        Ok(Envelope::Notification(notification)) => {
-            rarely(|| on_notification(post, notification)).await
-        }
-        Ok(Envelope::Response(response)) => rarely(|| on_response(post, response.clone())).await,
-        Ok(Envelope::Batch(messages)) => rarely(|| batch::serve(post, messages)).await,
-        Err(unreadable) => post.refuse_unreadable(unreadable.clone()),
-    }
-}
-
-async fn on_request(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Answer {
-    let standing = match post.standing().await {
+    let Ok(Envelope::Request(request)) = &read else {
+        return rarely(|| on_other(post, read)).await;
+    };
+    let standing = match post.may_have_session() {
+        false => Ok(Standing::None),
+        true => post.standing().await,
+    };
+    let standing = match standing {
         Ok(standing) => standing,
         Err(answer) => return answer,
     };
-    let id = || ResponseId::Id(request.id.clone());
     let admitted = post.with_facts(&standing, |facts| admit::admit(request, facts));
-    if let Ok(admitted) = &admitted
-        && let Some(refusal) = post.lacks_scopes(admitted)
-    {
-        return refusal.answer(id());
+    let admitted = match &admitted {
+        Ok(admitted) => admitted,
+        Err(rejection) => return refuse(post, request, &standing, rejection),
+    };
+    if let Some(refusal) = post.lacks_scopes(admitted) {
+        return refusal.answer(ResponseId::Id(request.id.clone()));
     }
-    match &admitted {
-        Ok(admitted) if admitted.era == Era::Modern => modern::serve(post, admitted).await,
-        Ok(admitted) => match (post.endpoint.options.legacy, standing) {
-            (LegacyMode::Sessions, Standing::Session(session)) => {
-                requests::serve_in_session(post, session, admitted).await
-            }
-            (LegacyMode::Sessions, _) if request.method == "initialize" => {
-                rarely(|| requests::open_session(post, admitted)).await
-            }
-            (LegacyMode::Sessions, standing) => standing.refuse(id()),
-            (LegacyMode::Stateless | LegacyMode::Refuse, _) => {
-                rarely(|| requests::serve_alone(post, admitted)).await
-            }
-        },
-        Err(rejection) => {
-            let needs_session = rejection.era == Era::Legacy
-                && post.endpoint.options.legacy == LegacyMode::Sessions
-                && request.method != "initialize";
-            match standing {
-                Standing::None | Standing::Unknown if needs_session => standing.refuse(id()),
-                _ => answer::error(status(rejection.http_status), id(), rejection.error.clone()),
-            }
+    let (begun, session) = match standing {
+        _ if admitted.era == Era::Modern => (modern::begin(post, admitted), None),
+        Standing::Session(session) if !requests::changes_record(admitted.method.name()) => {
+            let begun = requests::begin_in_session(post, &session, admitted);
+            (begun, Some(session))
+        }
+        standing => return rarely(|| on_legacy(post, standing, admitted)).await,
+    };
+    match begun {
+        Begun::Answered(answer) => answer,
+        Begun::Running(running) => post.endpoint.answer(running, session).await,
+    }
+}
+
+/// Answers whatever is no request.
+async fn on_other(post: &Post<'_>, read: Result<Envelope<'_>, Unreadable>) -> Answer {
+    match read {
+        Ok(Envelope::Notification(notification)) => on_notification(post, &notification).await,
+        Ok(Envelope::Response(response)) => on_response(post, response).await,
+        Ok(Envelope::Batch(messages)) => batch::serve(post, &messages).await,
+        Ok(Envelope::Request(_)) => unreachable!("a request is answered where it was read"),
+        Err(unreadable) => post.refuse_unreadable(unreadable),
+    }
+}
+
+/// Refuses a request that has not passed the gate.
+#[cold]
+fn refuse(
+    post: &Post<'_>,
+    request: &RequestEnvelope<'_>,
+    standing: &Standing,
+    rejection: &Rejection,
+) -> Answer {
+    let id = ResponseId::Id(request.id.clone());
+    let needs_session = rejection.era == Era::Legacy
+        && post.endpoint.options.legacy == LegacyMode::Sessions
+        && request.method != "initialize";
+    match standing {
+        Standing::None | Standing::Unknown if needs_session => standing.refuse(id),
+        _ => answer::error(status(rejection.http_status), id, rejection.error.clone()),
+    }
+}
+
+/// Answers a request of an earlier revision that opens a session, changes it, or stands outside of any.
+async fn on_legacy(post: &Post<'_>, standing: Standing, admitted: &Admitted<'_>) -> Answer {
+    match (post.endpoint.options.legacy, standing) {
+        (LegacyMode::Sessions, Standing::Session(session)) => {
+            requests::change_session(post, &session, admitted).await
+        }
+        (LegacyMode::Sessions, _) if admitted.method.name() == "initialize" => {
+            requests::open_session(post, admitted).await
+        }
+        (LegacyMode::Sessions, standing) => standing.refuse(ResponseId::Id(admitted.id.clone())),
+        (LegacyMode::Stateless | LegacyMode::Refuse, _) => {
+            requests::serve_alone(post, admitted).await
         }
     }
 }

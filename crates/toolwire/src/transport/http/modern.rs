@@ -16,34 +16,24 @@ use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::guard;
 use crate::transport::http::post::Post;
-use crate::transport::http::running::{OnDisconnect, Running, Work};
+use crate::transport::http::running::{Begun, OnDisconnect, Running, Work};
 use crate::transport::http::stream_context::Peer;
 use crate::transport::http::stream_queue::StreamQueue;
 use crate::transport::http::token_end;
 use crate::transport::listen::ListenStream;
 use crate::transport::outlet::Outlet;
 
-/// Serves an admitted request.
-pub(super) async fn serve(post: &Post<'_>, admitted: &Admitted<'_>) -> Answer {
-    let served = if admitted.method.name() == "subscriptions/listen" {
+/// Begins to serve an admitted request.
+pub(super) fn begin(post: &Post<'_>, admitted: &Admitted<'_>) -> Begun {
+    let begun = if admitted.method.name() == "subscriptions/listen" {
         listen(post, admitted)
     } else {
         start(post, admitted)
     };
-    match served {
-        Ok(Started::Answered(answer)) => answer,
-        Ok(Started::Running(running)) => post.endpoint.answer(running).await,
-        Err(answer) => answer,
-    }
+    begun.unwrap_or_else(Begun::Answered)
 }
 
-/// A request after its start.
-enum Started {
-    Answered(Answer),
-    Running(Running),
-}
-
-fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
+fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let refuse = |error| refuse(&id, era, error);
@@ -56,7 +46,7 @@ fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
         Ok(exchange) => exchange,
         // A state that does not open any more is an ordinary outcome: the client starts over.
         Err(error) if has_state => {
-            return Ok(Started::Answered(answer::finished(Some(Finished::new(
+            return Ok(Begun::Answered(answer::finished(Some(Finished::new(
                 &id,
                 era,
                 Err(error),
@@ -67,11 +57,11 @@ fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
     Ok(match server.dispatch(exchange) {
         Dispatch::Now(outcome) => {
             let finished = Finished::new(&id, era, outcome);
-            Started::Answered(answer::finished(Some(finished)))
+            Begun::Answered(answer::finished(Some(finished)))
         }
         Dispatch::Later(future) => {
             let work = Work::One { id, era, future };
-            Started::Running(Running::new(work, context, OnDisconnect::Cancel, slot))
+            Begun::Running(Running::new(work, context, OnDisconnect::Cancel, slot))
         }
     })
 }
@@ -90,13 +80,15 @@ fn check_param_headers(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<(), E
     .map_err(ErrorObject::from)
 }
 
+#[cold]
 fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> Answer {
     let status = status(http_status_before_dispatch(error.code, era));
     answer::error(status, ResponseId::Id(id.clone()), error)
 }
 
 /// Opens a stream of changes, which lasts as long as the server and the token.
-fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
+#[cold]
+fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
     let endpoint = post.endpoint;
     let slot = endpoint.stream_slot()?;
     let queue = Arc::new(StreamQueue::new(endpoint.options.limits.outbox()));
@@ -117,7 +109,7 @@ fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Started, Answer> {
         }),
     };
     let answer = endpoint.stream(Box::new(source), Some(slot));
-    Ok(Started::Answered(answer))
+    Ok(Begun::Answered(answer))
 }
 
 /// The events of one `subscriptions/listen`.

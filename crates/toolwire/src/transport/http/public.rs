@@ -16,12 +16,6 @@ use crate::transport::http::incoming::Source;
 use crate::transport::http::service::refuse_unread;
 use crate::transport::http::{cors, foreign_answer, incoming};
 
-/// What the path leads to, if it is the authorizer's.
-pub(super) fn route(endpoint: &Endpoint, parts: &Parts) -> Option<PublicRoute> {
-    let authorizer = endpoint.options.authorizer.as_ref()?;
-    authorizer.public_route(parts.uri.path())
-}
-
 /// Answers a request that has passed the guards.
 pub(super) async fn serve<B>(
     endpoint: &Endpoint,

@@ -12,7 +12,7 @@ use toolwire_proto::features::Era;
 use toolwire_types::RequestId;
 
 use crate::engine::{BoxFuture, Outcome};
-use crate::transport::http::answer::Finished;
+use crate::transport::http::answer::{Answer, Finished};
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::slots::RequestSlot;
 use crate::transport::http::stream_context::HttpStreamContext;
@@ -75,6 +75,12 @@ impl Work {
     }
 }
 
+/// A request after its start.
+pub(super) enum Begun {
+    Answered(Answer),
+    Running(Running),
+}
+
 /// How the answer begins.
 pub(super) enum Opening {
     /// With its end.
@@ -105,9 +111,9 @@ impl Running {
 
     /// Drives the handler until it is known how the answer begins: it ends at once, it says something first, or it was
     /// silent for too long.
-    pub(super) async fn open(&mut self, quiet_period: Duration) -> Opening {
+    pub(super) fn open(&mut self, quiet_period: Duration) -> impl Future<Output = Opening> + Send {
         let mut quiet: Option<Pin<Box<Sleep>>> = None;
-        poll_fn(|cx| {
+        poll_fn(move |cx| {
             if let Poll::Ready(finished) = self.poll(cx) {
                 if !self.context.queue.has_message() {
                     return Poll::Ready(Opening::Outcome(finished));
@@ -122,7 +128,6 @@ impl Running {
             let quiet = quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep(quiet_period)));
             quiet.as_mut().poll(cx).map(|()| Opening::Stream)
         })
-        .await
     }
 }
 

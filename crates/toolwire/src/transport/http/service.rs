@@ -18,12 +18,14 @@ use tracing::level_filters::LevelFilter;
 use crate::engine::{BoxFuture, TokenInfo, rarely};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::authorizer::{Authorizer, PublicRoute};
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
 use crate::transport::http::incoming::{self, Content, Source, Unread};
 use crate::transport::http::legacy::http_with_sse::{self, HttpWithSse};
 use crate::transport::http::legacy::streams;
+use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
 use crate::transport::http::slots::Slots;
@@ -137,15 +139,40 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let answer = match self.check(parts, head) {
-            Ok(()) => match (self.document(parts), public::route(&self.endpoint, parts)) {
-                (Some(document), _) => document,
-                (None, Some(route)) => {
-                    rarely(|| public::serve(&self.endpoint, route, parts, head, body)).await
-                }
-                (None, None) => self.answer(parts, head, body).await,
-            },
-            Err(answer) => answer,
+        let answer = match self.lead(parts, head) {
+            Ok(Lead::Message) => {
+                // Step by step, and not in a future for each, for the reasons told at `message::serve`.
+                let mut answer = 'answered: {
+                    let token = match self.endpoint.options.authorizer {
+                        None => Ok(announced_token(parts)),
+                        Some(_) => rarely(|| self.token(parts)).await,
+                    };
+                    let token = match token {
+                        Ok(token) => token,
+                        Err(refusal) => break 'answered refusal,
+                    };
+                    let post = Post::new(&self.endpoint, parts, head, token);
+                    self.endpoint.node.join(&self.endpoint);
+                    if let Err(refusal) = guard::check_message_head(head) {
+                        break 'answered refusal;
+                    }
+                    let limits = &self.endpoint.options.limits;
+                    let message = match body {
+                        Source::Whole(body) => incoming::whole(body, limits.body_bytes),
+                        coming => rarely(|| read(coming, limits)).await,
+                    };
+                    match message {
+                        Ok(message) => message::serve(&post, &message).await,
+                        Err(unread) => refuse_unread(&unread, limits.body_bytes),
+                    }
+                };
+                cors::expose(head.origin, &mut answer);
+                answer
+            }
+            Ok(Lead::Elsewhere(place)) => {
+                rarely(|| self.respond_elsewhere(place, parts, head, body)).await
+            }
+            Err(refusal) => refusal,
         };
         if LevelFilter::current() >= Level::DEBUG {
             tell(parts, &answer);
@@ -153,21 +180,53 @@ impl HttpService {
         answer
     }
 
-    /// Answers a request that has passed the guards.
-    async fn answer<B>(&self, parts: &Parts, head: &Head<'_>, body: Source<'_, B>) -> Answer
+    /// Finds out where a request leads that has passed the guards.
+    fn lead(&self, parts: &Parts, head: &Head<'_>) -> Result<Lead, Answer> {
+        guard::check_head(head, &self.endpoint.options.limits)?;
+        let guard = &self.endpoint.guard;
+        guard.check_names(parts, head, self.local_address)?;
+        if let Some(authorizer) = &self.endpoint.options.authorizer
+            && let Some(place) = authorizers_place(&**authorizer, parts)
+        {
+            return Ok(Lead::Elsewhere(place));
+        }
+        Ok(self
+            .route(parts, head)
+            .unwrap_or_else(|refusal| Lead::Elsewhere(Place::Nowhere(refusal))))
+    }
+
+    /// Answers whatever is no message to the endpoint.
+    async fn respond_elsewhere<B>(
+        &self,
+        place: Place,
+        parts: &Parts,
+        head: &Head<'_>,
+        body: Source<'_, B>,
+    ) -> Answer
     where
         B: Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let answered = self.route_and_serve(parts, head, body).await;
-        let mut answer = answered.unwrap_or_else(|refusal| refusal);
-        cors::expose(head.origin, &mut answer);
-        answer
+        match place {
+            Place::Document(document) => document,
+            Place::Public(route) => public::serve(&self.endpoint, route, parts, head, body).await,
+            Place::Nowhere(mut refusal) => {
+                cors::expose(head.origin, &mut refusal);
+                refusal
+            }
+            Place::Served(route) => {
+                let served = self.serve(route, parts, head, body).await;
+                let mut answer = served.unwrap_or_else(|refusal| refusal);
+                cors::expose(head.origin, &mut answer);
+                answer
+            }
+        }
     }
 
-    async fn route_and_serve<B>(
+    async fn serve<B>(
         &self,
+        route: Route,
         parts: &Parts,
         head: &Head<'_>,
         body: Source<'_, B>,
@@ -177,63 +236,39 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let route = self.route(parts, head)?;
-        let token = self.authorize(parts).await?;
+        let token = self.token(parts).await?;
         let post = Post::new(&self.endpoint, parts, head, token);
         self.endpoint.node.join(&self.endpoint);
-        // A connection keeps room for this future as long as it lives, so what is rare is boxed when it happens.
         match route {
-            Route::Post => {
-                guard::check_content(head)?;
-                guard::check_accept_both(head)?;
-                let message = self.read(body).await?;
-                Ok(message::serve(&post, &message).await)
-            }
-            Route::Get => Ok(rarely(|| streams::get(&post)).await),
-            Route::Delete => Ok(rarely(|| streams::delete(&post)).await),
+            Route::Get => Ok(streams::get(&post).await),
+            Route::Delete => Ok(streams::delete(&post).await),
             Route::OpenStream(endpoints) => {
                 let token = post.auth.clone().unwrap_or_default();
                 (endpoints.open)(&self.endpoint, head, token).await
             }
             Route::StreamMessage(endpoints) => {
                 guard::check_content(head)?;
-                let message = self.read(body).await?;
+                let limits = &self.endpoint.options.limits;
+                let message = read(body, limits).await;
+                let message =
+                    message.map_err(|unread| refuse_unread(&unread, limits.body_bytes))?;
                 (endpoints.take)(&post, &message).await
             }
         }
     }
 
-    /// Refuses what nobody may have.
-    fn check(&self, parts: &Parts, head: &Head<'_>) -> Result<(), Answer> {
-        guard::check_head(head, &self.endpoint.options.limits)?;
-        let guard = &self.endpoint.guard;
-        guard.check_names(parts, head, self.local_address)
-    }
-
-    /// A document that anybody may read.
-    fn document(&self, parts: &Parts) -> Option<Answer> {
-        let authorizer = self.endpoint.options.authorizer.as_ref()?;
-        let content = authorizer.document(parts.uri.path())?;
-        let mut answer = match parts.method {
-            Method::GET | Method::HEAD => authorizer::document(content),
-            _ => cors::preflight(parts, "GET").unwrap_or_else(|| answer::method_not_allowed("GET")),
-        };
-        cors::expose_to_all(&mut answer);
-        Some(answer)
-    }
-
     /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
-    async fn authorize(&self, parts: &Parts) -> Result<Option<Arc<TokenInfo>>, Answer> {
+    async fn token(&self, parts: &Parts) -> Result<Option<Arc<TokenInfo>>, Answer> {
         let Some(authorizer) = &self.endpoint.options.authorizer else {
-            return Ok(parts.extensions.get::<TokenInfo>().cloned().map(Arc::new));
+            return Ok(announced_token(parts));
         };
         let deadline = self.endpoint.options.limits.authorization_deadline;
-        let token = rarely(|| authorizer::ask(&**authorizer, parts, deadline)).await?;
+        let token = authorizer::ask(&**authorizer, parts, deadline).await?;
         Ok(Some(Arc::new(token)))
     }
 
     /// Finds out what is wanted.
-    fn route(&self, parts: &Parts, head: &Head<'_>) -> Result<Route, Answer> {
+    fn route(&self, parts: &Parts, head: &Head<'_>) -> Result<Lead, Answer> {
         let options = &self.endpoint.options;
         let path = Path::of(parts.uri.path(), options).ok_or_else(|| {
             answer::refuse(StatusCode::NOT_FOUND, "there is nothing at this path")
@@ -245,34 +280,24 @@ impl HttpService {
             Err(cors::preflight(parts, methods)
                 .unwrap_or_else(|| answer::method_not_allowed(methods)))
         };
-        match (path, &parts.method) {
-            (Path::Endpoint, &Method::POST) => Ok(Route::Post),
+        let route = match (path, &parts.method) {
+            (Path::Endpoint, &Method::POST) => return Ok(Lead::Message),
             (Path::Endpoint, method) => {
                 let names_modern = admit::header_era(&head.routing) == Some(Era::Modern);
                 let keeps_sessions = self.endpoint.keeps_sessions() && !names_modern;
                 match *method {
-                    Method::GET if keeps_sessions => Ok(Route::Get),
-                    Method::DELETE if keeps_sessions => Ok(Route::Delete),
-                    _ if keeps_sessions => refuse("GET, POST, DELETE"),
-                    _ => refuse("POST"),
+                    Method::GET if keeps_sessions => Route::Get,
+                    Method::DELETE if keeps_sessions => Route::Delete,
+                    _ if keeps_sessions => return refuse("GET, POST, DELETE"),
+                    _ => return refuse("POST"),
                 }
             }
-            (Path::Stream(endpoints), &Method::GET) => Ok(Route::OpenStream(endpoints)),
-            (Path::Stream(_), _) => refuse("GET"),
-            (Path::Messages(endpoints), &Method::POST) => Ok(Route::StreamMessage(endpoints)),
-            (Path::Messages(_), _) => refuse("POST"),
-        }
-    }
-
-    async fn read<'b, B>(&self, body: Source<'b, B>) -> Result<Content<'b>, Answer>
-    where
-        B: Body,
-        B::Error: Into<Box<dyn StdError + Send + Sync>>,
-    {
-        let limits = &self.endpoint.options.limits;
-        incoming::read(body, limits.body_bytes, limits.body_deadline)
-            .await
-            .map_err(|unread| refuse_unread(&unread, limits.body_bytes))
+            (Path::Stream(endpoints), &Method::GET) => Route::OpenStream(endpoints),
+            (Path::Stream(_), _) => return refuse("GET"),
+            (Path::Messages(endpoints), &Method::POST) => Route::StreamMessage(endpoints),
+            (Path::Messages(_), _) => return refuse("POST"),
+        };
+        Ok(Lead::Elsewhere(Place::Served(route)))
     }
 }
 
@@ -287,8 +312,25 @@ fn tell(parts: &Parts, answer: &Answer) {
     );
 }
 
+/// Where a request leads.
+enum Lead {
+    /// A message to the endpoint, as nearly all are.
+    Message,
+    Elsewhere(Place),
+}
+
+/// Somewhere else than where messages are taken.
+enum Place {
+    /// A document that anybody may read.
+    Document(Answer),
+    Public(PublicRoute),
+    Served(Route),
+    /// Nothing is there, or not for this method.
+    Nowhere(Answer),
+}
+
+/// What is served besides messages.
 enum Route {
-    Post,
     Get,
     Delete,
     /// The two of the 2024-11-05 transport.
@@ -313,6 +355,33 @@ impl Path {
             _ => None,
         }
     }
+}
+
+/// What an authorizer has at a path.
+fn authorizers_place(authorizer: &dyn Authorizer, parts: &Parts) -> Option<Place> {
+    let path = parts.uri.path();
+    let Some(content) = authorizer.document(path) else {
+        return authorizer.public_route(path).map(Place::Public);
+    };
+    let mut answer = match parts.method {
+        Method::GET | Method::HEAD => authorizer::document(content),
+        _ => cors::preflight(parts, "GET").unwrap_or_else(|| answer::method_not_allowed("GET")),
+    };
+    cors::expose_to_all(&mut answer);
+    Some(Place::Document(answer))
+}
+
+/// The token that a layer in front has verified.
+fn announced_token(parts: &Parts) -> Option<Arc<TokenInfo>> {
+    parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
+}
+
+async fn read<'b, B>(body: Source<'b, B>, limits: &HttpLimits) -> Result<Content<'b>, Unread>
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    incoming::read(body, limits.body_bytes, limits.body_deadline).await
 }
 
 #[cold]

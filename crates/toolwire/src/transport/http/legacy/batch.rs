@@ -91,12 +91,11 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
     }));
     // Each request of the batch has a slot of its own.
     let running = Running::new(work, context, OnDisconnect::Finish, None);
-    match standing {
-        Standing::Session(session) => {
-            requests::answer_in_session(post.endpoint, session, running).await
-        }
-        Standing::None | Standing::Unknown => post.endpoint.answer(running).await,
-    }
+    let session = match standing {
+        Standing::Session(session) => Some(session),
+        Standing::None | Standing::Unknown => None,
+    };
+    post.endpoint.answer(running, session).await
 }
 
 struct Batch<'a> {

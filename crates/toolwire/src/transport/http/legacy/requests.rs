@@ -18,7 +18,7 @@ use toolwire_proto::sse::SseEvent;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, rarely,
+    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -30,7 +30,7 @@ use crate::transport::http::legacy::log_events::{LogEvents, Reading};
 use crate::transport::http::legacy::push::PushReader;
 use crate::transport::http::legacy::stream_control::StreamControl;
 use crate::transport::http::post::Post;
-use crate::transport::http::running::{OnDisconnect, Opening, Running, Work};
+use crate::transport::http::running::{Begun, OnDisconnect, Running, Work};
 use crate::transport::http::stream_context::{HttpStreamContext, Peer};
 
 /// The bound on the messages of one session that run at once, together.
@@ -78,47 +78,47 @@ pub(crate) async fn serve_alone(post: &Post<'_>, admitted: &Admitted<'_>) -> Ans
         Started::Running(work) => work,
     };
     let running = Running::new(work, context, OnDisconnect::Finish, slot);
-    endpoint.answer(running).await
+    endpoint.answer(running, None).await
 }
 
-/// Serves a request of a session.
-pub(crate) async fn serve_in_session(
+/// Begins to serve a request of a session.
+pub(crate) fn begin_in_session(
     post: &Post<'_>,
-    session: Arc<LiveSession>,
+    session: &Arc<LiveSession>,
     admitted: &Admitted<'_>,
-) -> Answer {
-    let endpoint = post.endpoint;
-    let slot = match endpoint.request_slot() {
+) -> Begun {
+    let slot = match post.endpoint.request_slot() {
         Ok(slot) => slot,
-        Err(answer) => return answer,
+        Err(answer) => return Begun::Answered(answer),
     };
-    let id = ResponseId::Id(admitted.id.clone());
-    let changes_record = changes_record(admitted.method.name());
-    let context = post.context(Peer::Session(Arc::clone(&session)));
-    match start_in_session(post, &session, &context, admitted) {
-        Err(overloaded) => answer::overloaded(id, overloaded),
-        Ok(Started::Answered(finished)) => {
-            if changes_record && let Err(error) = rarely(|| endpoint.save(&session)).await {
-                return answer::store_failed(&error);
-            }
-            answer::finished(Some(finished))
+    let context = post.context(Peer::Session(Arc::clone(session)));
+    match start_in_session(post, session, &context, admitted) {
+        Err(overloaded) => {
+            let id = ResponseId::Id(admitted.id.clone());
+            Begun::Answered(answer::overloaded(id, overloaded))
         }
+        Ok(Started::Answered(finished)) => Begun::Answered(answer::finished(Some(finished))),
         Ok(Started::Running(work)) => {
-            let running = Running::new(work, context, OnDisconnect::Finish, slot);
-            answer_in_session(endpoint, session, running).await
+            Begun::Running(Running::new(work, context, OnDisconnect::Finish, slot))
         }
     }
 }
 
-/// Runs a handler of a session to its answer, or to the point where the answer becomes a stream.
-pub(crate) async fn answer_in_session(
-    endpoint: &Arc<Endpoint>,
-    session: Arc<LiveSession>,
-    mut running: Running,
+/// Serves a request after which the record of its session is another.
+pub(crate) async fn change_session(
+    post: &Post<'_>,
+    session: &Arc<LiveSession>,
+    admitted: &Admitted<'_>,
 ) -> Answer {
-    match running.open(endpoint.options.limits.quiet_period).await {
-        Opening::Outcome(finished) => answer::finished(finished),
-        Opening::Stream => rarely(|| stream(endpoint, session, running)).await,
+    match begin_in_session(post, session, admitted) {
+        Begun::Running(running) => {
+            let session = Some(Arc::clone(session));
+            post.endpoint.answer(running, session).await
+        }
+        Begun::Answered(answer) => match post.endpoint.save(session).await {
+            Ok(()) => answer,
+            Err(error) => answer::store_failed(&error),
+        },
     }
 }
 
@@ -213,7 +213,11 @@ impl Drop for Place {
 }
 
 /// Makes the answer a stream that can be resumed, and its handler a task.
-async fn stream(endpoint: &Arc<Endpoint>, session: Arc<LiveSession>, running: Running) -> Answer {
+pub(crate) async fn stream(
+    endpoint: &Arc<Endpoint>,
+    session: Arc<LiveSession>,
+    running: Running,
+) -> Answer {
     running.context.set_streaming();
     let name = match random_name(ANSWER_STREAM, 16) {
         Ok(name) => name,

@@ -23,7 +23,7 @@ pub(crate) enum Standing {
 impl Standing {
     /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
     #[cold]
-    pub(crate) fn refuse(self, id: ResponseId) -> Answer {
+    pub(crate) fn refuse(&self, id: ResponseId) -> Answer {
         let (status, reason) = match self {
             Self::Unknown => (
                 StatusCode::NOT_FOUND,
@@ -40,9 +40,14 @@ impl Standing {
 }
 
 impl Post<'_> {
+    /// Whether sessions matter to this request at all.
+    pub(crate) fn may_have_session(&self) -> bool {
+        self.endpoint.options.legacy == LegacyMode::Sessions && !self.names_modern()
+    }
+
     /// Finds the session a request names, if it may have one.
     pub(crate) async fn standing(&self) -> Result<Standing, Answer> {
-        if self.endpoint.options.legacy != LegacyMode::Sessions || self.names_modern() {
+        if !self.may_have_session() {
             return Ok(Standing::None);
         }
         let id = match guard::text(self.head.session_id) {
