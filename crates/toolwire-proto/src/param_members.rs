@@ -23,24 +23,28 @@ impl<'a> Part<'a> {
 
     /// The text of the value, without white space around it.
     #[must_use]
+    #[inline]
     pub fn get(self) -> &'a str {
         self.0
     }
 
     /// The value as serde knows it.
     #[must_use]
+    #[inline]
     pub fn raw(self) -> &'a RawValue {
         checked_raw(self.0)
     }
 
     /// Whether the value is an object.
     #[must_use]
+    #[inline]
     pub fn is_object(self) -> bool {
         self.0.starts_with('{')
     }
 
     /// Whether the value is a string.
     #[must_use]
+    #[inline]
     pub fn is_string(self) -> bool {
         self.0.starts_with('"')
     }

@@ -33,18 +33,21 @@ pub struct Admitted<'a> {
 impl<'a> Admitted<'a> {
     /// The parameters, unread.
     #[must_use]
+    #[inline]
     pub fn params(&self) -> Option<&'a RawValue> {
         self.request.params
     }
 
     /// `_meta`, unread.
     #[must_use]
+    #[inline]
     pub fn meta(&self) -> Option<&'a RawValue> {
         self.request.members.meta.map(Part::raw)
     }
 
     /// The sender wants progress under this token.
     #[must_use]
+    #[inline]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         let params = Params::of_admitted(self.request);
         params.meta().progress_token().ok().flatten()
@@ -52,6 +55,7 @@ impl<'a> Admitted<'a> {
 
     /// The client's capabilities, an object (modern requests only).
     #[must_use]
+    #[inline]
     pub fn client_capabilities(&self) -> Option<&'a RawValue> {
         let member = self.request.members.in_meta.client_capabilities;
         member.filter(|_| self.era == Era::Modern).map(Part::raw)
@@ -59,12 +63,14 @@ impl<'a> Admitted<'a> {
 
     /// `arguments`, unread.
     #[must_use]
+    #[inline]
     pub fn arguments(&self) -> Option<&'a RawValue> {
         self.request.members.arguments.map(Part::raw)
     }
 
     /// `inputResponses`, an object, on methods that may ask for input.
     #[must_use]
+    #[inline]
     pub fn input_responses(&self) -> Option<&'a RawValue> {
         let member = self.request.members.input_responses;
         member.filter(|_| self.takes_input()).map(Part::raw)
@@ -72,6 +78,7 @@ impl<'a> Admitted<'a> {
 
     /// `requestState` on methods that may ask for input; the empty string is a state, too.
     #[must_use]
+    #[inline]
     pub fn request_state(&self) -> Option<Cow<'a, str>> {
         let member = self.request.members.request_state;
         member.filter(|_| self.takes_input()).and_then(Part::text)
@@ -98,6 +105,7 @@ pub enum MethodRef<'a> {
 impl MethodRef<'_> {
     /// The wire name.
     #[must_use]
+    #[inline]
     pub fn name(&self) -> &str {
         match self {
             Self::Known(row) => row.name,
@@ -107,6 +115,7 @@ impl MethodRef<'_> {
 
     /// Whether the request may be answered with `input_required`, in revisions that have it.
     #[must_use]
+    #[inline]
     pub fn may_ask_input(&self) -> bool {
         matches!(self, Self::Known(row) if row.may_ask_input)
     }

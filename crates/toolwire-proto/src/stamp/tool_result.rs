@@ -34,6 +34,7 @@ pub fn write_tool_result(
 }
 
 /// Appends a result that is nothing but this text: the same as [`write_tool_result`], without the result.
+#[inline]
 pub fn write_text_result(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
     write_only_text(out, text, target);
     if let Some(server_info) = target.server_info_in_meta() {

@@ -12,7 +12,16 @@ use std::borrow::Cow;
 /// assert_eq!(*escape_line_separators("\"a\u{2028}b\"".as_bytes()), *br#""a\u2028b""#);
 /// ```
 #[must_use]
+#[inline]
 pub fn escape_line_separators(json: &[u8]) -> Cow<'_, [u8]> {
+    match json.is_ascii() {
+        true => Cow::Borrowed(json),
+        false => escape_in_text(json),
+    }
+}
+
+#[inline(never)]
+fn escape_in_text(json: &[u8]) -> Cow<'_, [u8]> {
     let mut escaped = Vec::new();
     let mut copied = 0;
     // All three begin with one of two bytes that are rare in most text: C2 85, E2 80 A8 and E2 80 A9.

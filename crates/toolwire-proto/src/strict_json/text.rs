@@ -11,10 +11,10 @@ pub(crate) fn string_value(value: &str) -> Option<Cow<'_, str>> {
 
 /// Resolves the escapes of the text between two quotes; borrowed when there are none.
 pub(super) fn unescape(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(characters(text).collect())
+    // Most are short: a search that looks at many bytes at once would not begin.
+    match text.as_bytes().contains(&b'\\') {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(characters(text).collect()),
     }
 }
 

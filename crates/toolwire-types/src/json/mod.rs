@@ -51,6 +51,7 @@ pub fn write_number(out: &mut Vec<u8>, number: f64) -> serde_json::Result<()> {
 }
 
 /// Appends a text as a JSON string.
+#[inline]
 pub fn write_text(out: &mut Vec<u8>, text: &str) {
     writer::text(out, text);
 }

@@ -160,10 +160,16 @@ impl ConnectionState {
 
     /// A copy of the handshake's state, for the admission of a request.
     #[must_use]
+    #[inline]
     pub fn lifecycle(&self) -> Lifecycle {
-        if let Some(&version) = self.settled.get() {
-            return Lifecycle::Initialized { version };
+        match self.settled.get() {
+            Some(&version) => Lifecycle::Initialized { version },
+            None => self.unsettled_lifecycle(),
         }
+    }
+
+    #[cold]
+    fn unsettled_lifecycle(&self) -> Lifecycle {
         let lifecycle = self.peer().lifecycle;
         if let Lifecycle::Initialized { version } = lifecycle {
             self.settled.get_or_init(|| version);
@@ -258,11 +264,17 @@ impl ConnectionState {
     }
 
     /// Refuses a request when too many run, or when the messages of those that run are too large together.
+    #[inline]
     pub(crate) fn check_room(&self, size: MessageSize) -> Result<(), ErrorObject> {
         match self.is_busy.load(Ordering::Acquire) {
-            true => Ok(self.in_flight().check_room(size)?),
+            true => self.check_room_beside_others(size),
             false => Ok(()),
         }
+    }
+
+    #[inline(never)]
+    fn check_room_beside_others(&self, size: MessageSize) -> Result<(), ErrorObject> {
+        Ok(self.in_flight().check_room(size)?)
     }
 
     /// Enters a request into the ledger of running ones, with the flag that cancels it.

@@ -159,8 +159,12 @@ impl EncodedAnswer {
 }
 
 /// The message that answers a request, in one piece.
+#[inline]
 pub(crate) fn encode_outcome(id: &RequestId, outcome: Outcome) -> Vec<u8> {
-    EncodedAnswer::new(id, outcome).into_bytes()
+    match outcome {
+        Ok(Reply::Message(message)) => message,
+        outcome => EncodedAnswer::new(id, outcome).into_bytes(),
+    }
 }
 
 /// Writes an error answer.

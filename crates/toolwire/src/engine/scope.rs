@@ -215,6 +215,7 @@ impl RequestScope {
     }
 
     /// Nothing more is reported once the outcome is known.
+    #[inline]
     pub(crate) fn complete(self: &Arc<Self>) {
         // Where nobody else has the scope, nobody can report anything.
         let is_shared = Arc::strong_count(self) > 1 || self.first_round.is_some();

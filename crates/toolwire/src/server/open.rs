@@ -88,14 +88,23 @@ fn read_capabilities(raw: &RawValue) -> Result<Arc<ClientCapabilities>, ErrorObj
         })
 }
 
+#[inline]
 fn minimum_log_level(
     snapshot: &Snapshot,
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
 ) -> Option<LoggingLevel> {
-    if !snapshot.options.logging {
-        return None;
+    match snapshot.options.logging {
+        true => effective_log_level(admitted, transport),
+        false => None,
     }
+}
+
+#[inline(never)]
+fn effective_log_level(
+    admitted: &Admitted<'_>,
+    transport: &dyn TransportContext,
+) -> Option<LoggingLevel> {
     let choice = LevelChoice {
         requested: admitted.log_level,
         session: transport

@@ -61,7 +61,7 @@ impl LiveSessions {
         principal: &Principal,
         stored: &StoredSession,
         idle: Duration,
-        answer_timeout: Duration,
+        answer_timeout: impl FnOnce() -> Duration,
     ) -> Arc<LiveSession> {
         // Ids are never used twice, so the principal is the one the store has just checked.
         if let Some(live) = self.find(id) {
@@ -74,7 +74,7 @@ impl LiveSessions {
             id: id.to_owned(),
             principal: principal.clone(),
             state: Arc::new(ConnectionState::of_session(&stored.record)),
-            caller: Caller::starting_anywhere(answer_timeout),
+            caller: Caller::starting_anywhere(answer_timeout()),
             ended: Cancellation::new(),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),

@@ -25,7 +25,7 @@ fn enter_as(
 ) -> Arc<LiveSession> {
     let stored = StoredSession::new(Arc::new(record), revision);
     let principal = Principal::anonymous();
-    sessions.enter(id, &principal, &stored, IDLE, Duration::ZERO)
+    sessions.enter(id, &principal, &stored, IDLE, || Duration::ZERO)
 }
 
 /// A record that takes so many bytes.
