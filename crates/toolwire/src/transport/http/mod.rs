@@ -15,6 +15,7 @@ mod foreign_answer;
 mod guard;
 mod head;
 mod incoming;
+mod lead;
 mod legacy;
 mod limits;
 mod listener;

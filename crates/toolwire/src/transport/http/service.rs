@@ -7,23 +7,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use tokio::runtime::Handle;
-use toolwire_proto::admit;
-use toolwire_proto::features::Era;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
 use crate::engine::{BoxFuture, TokenInfo, rarely};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
-use crate::transport::http::authorizer::{Authorizer, PublicRoute};
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
 use crate::transport::http::incoming::{self, Content, Source, Unread};
-use crate::transport::http::legacy::http_with_sse::{self, HttpWithSse};
+use crate::transport::http::lead::{Lead, Place, Route};
 use crate::transport::http::legacy::streams;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::options::HttpOptions;
@@ -139,7 +136,7 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let answer = match self.lead(parts, head) {
+        let answer = match self.endpoint.lead(parts, head, self.local_address) {
             Ok(Lead::Message) => {
                 // Step by step, and not in a future for each, for the reasons told at `message::serve`.
                 let mut answer = 'answered: {
@@ -178,21 +175,6 @@ impl HttpService {
             tell(parts, &answer);
         }
         answer
-    }
-
-    /// Finds out where a request leads that has passed the guards.
-    fn lead(&self, parts: &Parts, head: &Head<'_>) -> Result<Lead, Answer> {
-        guard::check_head(head, &self.endpoint.options.limits)?;
-        let guard = &self.endpoint.guard;
-        guard.check_names(parts, head, self.local_address)?;
-        if let Some(authorizer) = &self.endpoint.options.authorizer
-            && let Some(place) = authorizers_place(&**authorizer, parts)
-        {
-            return Ok(Lead::Elsewhere(place));
-        }
-        Ok(self
-            .route(parts, head)
-            .unwrap_or_else(|refusal| Lead::Elsewhere(Place::Nowhere(refusal))))
     }
 
     /// Answers whatever is no message to the endpoint.
@@ -266,39 +248,6 @@ impl HttpService {
         let token = authorizer::ask(&**authorizer, parts, deadline).await?;
         Ok(Some(Arc::new(token)))
     }
-
-    /// Finds out what is wanted.
-    fn route(&self, parts: &Parts, head: &Head<'_>) -> Result<Lead, Answer> {
-        let options = &self.endpoint.options;
-        let path = Path::of(parts.uri.path(), options).ok_or_else(|| {
-            answer::refuse(StatusCode::NOT_FOUND, "there is nothing at this path")
-        })?;
-        if self.endpoint.server.shutdown().is_cancelled() {
-            return Err(answer::unavailable("the server is shutting down"));
-        }
-        let refuse = |methods| {
-            Err(cors::preflight(parts, methods)
-                .unwrap_or_else(|| answer::method_not_allowed(methods)))
-        };
-        let route = match (path, &parts.method) {
-            (Path::Endpoint, &Method::POST) => return Ok(Lead::Message),
-            (Path::Endpoint, method) => {
-                let names_modern = admit::header_era(&head.routing) == Some(Era::Modern);
-                let keeps_sessions = self.endpoint.keeps_sessions() && !names_modern;
-                match *method {
-                    Method::GET if keeps_sessions => Route::Get,
-                    Method::DELETE if keeps_sessions => Route::Delete,
-                    _ if keeps_sessions => return refuse("GET, POST, DELETE"),
-                    _ => return refuse("POST"),
-                }
-            }
-            (Path::Stream(endpoints), &Method::GET) => Route::OpenStream(endpoints),
-            (Path::Stream(_), _) => return refuse("GET"),
-            (Path::Messages(endpoints), &Method::POST) => Route::StreamMessage(endpoints),
-            (Path::Messages(_), _) => return refuse("POST"),
-        };
-        Ok(Lead::Elsewhere(Place::Served(route)))
-    }
 }
 
 /// Writes an answer down, for whoever wants to know.
@@ -310,65 +259,6 @@ fn tell(parts: &Parts, answer: &Answer) {
         status = answer.status().as_u16(),
         "answered"
     );
-}
-
-/// Where a request leads.
-enum Lead {
-    /// A message to the endpoint, as nearly all are.
-    Message,
-    Elsewhere(Place),
-}
-
-/// Somewhere else than where messages are taken.
-enum Place {
-    /// A document that anybody may read.
-    Document(Answer),
-    Public(PublicRoute),
-    Served(Route),
-    /// Nothing is there, or not for this method.
-    Nowhere(Answer),
-}
-
-/// What is served besides messages.
-enum Route {
-    Get,
-    Delete,
-    /// The two of the 2024-11-05 transport.
-    OpenStream(HttpWithSse),
-    StreamMessage(HttpWithSse),
-}
-
-/// Where something is served.
-enum Path {
-    Endpoint,
-    /// The two of the 2024-11-05 transport.
-    Stream(HttpWithSse),
-    Messages(HttpWithSse),
-}
-
-impl Path {
-    fn of(path: &str, options: &HttpOptions) -> Option<Self> {
-        match path {
-            path if path == options.path => Some(Self::Endpoint),
-            http_with_sse::STREAM_PATH => options.http_with_sse.map(Self::Stream),
-            http_with_sse::MESSAGE_PATH => options.http_with_sse.map(Self::Messages),
-            _ => None,
-        }
-    }
-}
-
-/// What an authorizer has at a path.
-fn authorizers_place(authorizer: &dyn Authorizer, parts: &Parts) -> Option<Place> {
-    let path = parts.uri.path();
-    let Some(content) = authorizer.document(path) else {
-        return authorizer.public_route(path).map(Place::Public);
-    };
-    let mut answer = match parts.method {
-        Method::GET | Method::HEAD => authorizer::document(content),
-        _ => cors::preflight(parts, "GET").unwrap_or_else(|| answer::method_not_allowed("GET")),
-    };
-    cors::expose_to_all(&mut answer);
-    Some(Place::Document(answer))
 }
 
 /// The token that a layer in front has verified.
