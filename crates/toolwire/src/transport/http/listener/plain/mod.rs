@@ -99,8 +99,7 @@ where
                 answer: Some(answer.during(in_progress)),
             }));
         }
-        let told_to_leave = leave.try_recv() != Err(oneshot::error::TryRecvError::Empty);
-        let keep_open = !told_to_leave && answer::keeps_open(&answer);
+        let keep_open = !is_told_to(leave) && answer::keeps_open(&answer);
         answer::write(stream, answer, keep_open).await?;
         if !keep_open {
             return Ok(None);
@@ -118,7 +117,7 @@ where
 
 /// The next bytes; `None` when none will come, or none are wanted any more.
 ///
-/// `told` is whom `leave` wakes. That holds until it happens, so the same task need not ask again before it is woken.
+/// `told` is whom `leave` wakes. That holds until it happens, so for the same task it is enough to look whether it has.
 async fn next<S>(
     stream: &mut S,
     leave: &mut oneshot::Receiver<()>,
@@ -127,20 +126,26 @@ async fn next<S>(
 where
     S: AsyncRead + Unpin,
 {
-    let mut is_first_turn = true;
     poll_fn(|cx| {
-        let was_first_turn = std::mem::take(&mut is_first_turn);
         if let Poll::Ready(bytes) = poll_read(stream, cx) {
             return Poll::Ready(bytes.map(|bytes| Some(bytes).filter(|bytes| !bytes.is_empty())));
         }
-        let is_told = told.as_ref().is_some_and(|told| told.will_wake(cx.waker()));
-        if is_told && was_first_turn {
-            return Poll::Pending;
+        let wakes_us = told.as_ref().is_some_and(|told| told.will_wake(cx.waker()));
+        if !wakes_us {
+            *told = Some(cx.waker().clone());
+            return Pin::new(&mut *leave).poll(cx).map(|_| Ok(None));
         }
-        *told = Some(cx.waker().clone());
-        Pin::new(&mut *leave).poll(cx).map(|_| Ok(None))
+        match is_told_to(leave) {
+            true => Poll::Ready(Ok(None)),
+            false => Poll::Pending,
+        }
     })
     .await
+}
+
+/// Whether a connection should end after the request at hand.
+fn is_told_to(leave: &mut oneshot::Receiver<()>) -> bool {
+    leave.try_recv() != Err(oneshot::error::TryRecvError::Empty)
 }
 
 /// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is kept until
@@ -275,6 +280,32 @@ mod tests {
         assert!(after.said.contains("\r\nconnection: close\r\n"));
         assert_eq!(after.said.matches("HTTP/1.1 ").count(), 1);
         assert!(after.outcome.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_told_to_leave_while_an_answer_is_written_does_so_after_it() {
+        let one_answer = served(&ping()).await.said.len();
+        // The second answer has to wait for somebody who reads the first.
+        let (mut near, mut far) = tokio::io::duplex(one_answer + 10);
+        let (stay, mut leave) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
+            let requests = Arc::new(Requests::default());
+            serve(&mut near, &service, &requests, &mut leave).await
+        });
+        let a_while = std::time::Duration::from_secs(1);
+        for _ in 0..2 {
+            far.write_all(ping().as_bytes()).await.unwrap();
+            tokio::time::sleep(a_while).await;
+        }
+        drop(stay);
+        tokio::time::sleep(a_while).await;
+        assert!(!serving.is_finished());
+        let mut said = String::new();
+        let reading = tokio::time::timeout(a_while, far.read_to_string(&mut said));
+        reading.await.unwrap().unwrap();
+        assert_eq!(said.matches("HTTP/1.1 200 OK\r\n").count(), 2);
+        assert!(serving.await.unwrap().unwrap().is_none());
     }
 
     #[derive(serde::Deserialize, JsonSchema)]
