@@ -6,7 +6,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
-use toolwire_proto::methods::Method;
 use toolwire_proto::stamp::{self, Stamp, Target};
 use toolwire_types::{
     DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams, InitializeResult,
@@ -14,7 +13,7 @@ use toolwire_types::{
 };
 use tracing::Instrument as _;
 
-use crate::engine::{BoxFuture, CatchPanic, Exchange, Outcome, Reply, Route, rarely};
+use crate::engine::{BoxFuture, CatchPanic, Exchange, Outcome, Reply, Route};
 use crate::server::Server;
 use crate::server::lists;
 use crate::server::rounds_loop;
@@ -105,22 +104,27 @@ fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
             Route::Known(method) if method.name == "tools/call" => {
                 rounds_loop::call_tool(method, exchange).await
             }
-            Route::Known(method) => rarely(|| handle_kind(method, exchange)).await,
-            Route::Custom(_) => rarely(|| call_method(exchange)).await,
+            _ => other_work(exchange).await,
         }
     }
 }
 
-/// Runs whatever is not a tool.
-async fn handle_kind(method: &'static Method, exchange: &Exchange) -> Outcome {
-    match exchange.snapshot().work_of_kind(method, exchange) {
-        Some(work) => work.await,
-        // Up to 2024-11-05 no capability stands before it.
-        None if method.name == "completion/complete" => Err(ErrorObject::invalid_params(
-            "there are no prompts and no resources to complete",
-        )),
-        None => Err(not_offered(method.name)),
-    }
+/// What leads to the answer of whatever is not a tool.
+#[cold]
+fn other_work(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
+    let Route::Known(method) = exchange.route() else {
+        return Box::pin(call_method(exchange));
+    };
+    let work = exchange.snapshot().work_of_kind(method, exchange);
+    work.unwrap_or_else(|| {
+        Box::pin(std::future::ready(Err(match method.name {
+            // Up to 2024-11-05 no capability stands before it.
+            "completion/complete" => {
+                ErrorObject::invalid_params("there are no prompts and no resources to complete")
+            }
+            other => not_offered(other),
+        })))
+    })
 }
 
 /// Runs a method of the author's own.
