@@ -14,9 +14,11 @@ pub(crate) struct FakeHttp {
 }
 
 impl FakeHttp {
-    /// Answers every request with these bytes and hangs up.
+    /// Answers every request with this and hangs up. That it will is said in the head: a client that is quick might send its
+    /// next request on the same connection.
     pub(crate) async fn answering(answer: &str) -> Self {
-        Self::start(Some(answer.to_owned())).await
+        let said = answer.replacen("\r\n", "\r\nconnection: close\r\n", 1);
+        Self::start(Some(said)).await
     }
 
     /// Reads and says nothing.
