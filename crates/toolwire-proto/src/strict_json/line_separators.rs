@@ -12,7 +12,6 @@ use std::borrow::Cow;
 /// assert_eq!(*escape_line_separators("\"a\u{2028}b\"".as_bytes()), *br#""a\u2028b""#);
 /// ```
 #[must_use]
-#[inline]
 pub fn escape_line_separators(json: &[u8]) -> Cow<'_, [u8]> {
     match json.is_ascii() {
         true => Cow::Borrowed(json),

@@ -92,13 +92,16 @@ impl Reply {
         write_result: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Outcome {
         let mut message = begin_answer(id, size_hint);
-        write_result(&mut message).map_err(|error| {
-            tracing::error!(%id, %error, "a result could not be written as JSON");
-            ErrorObject::internal("the result could not be written as JSON")
-        })?;
+        write_result(&mut message).map_err(|error| unwritable(id, &error))?;
         message.extend_from_slice(AFTER_RESULT);
         Ok(Self::Message(without_line_separators(message)))
     }
+}
+
+#[cold]
+fn unwritable(id: &RequestId, error: &serde_json::Error) -> ErrorObject {
+    tracing::error!(%id, %error, "a result could not be written as JSON");
+    ErrorObject::internal("the result could not be written as JSON")
 }
 
 /// How much an answer has beside its id and its result, and an id of ordinary length.
@@ -181,6 +184,7 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Escapes characters that some readers take for the end of a line; the framing does the rest.
+#[inline(never)]
 fn without_line_separators(message: Vec<u8>) -> Vec<u8> {
     match strict_json::escape_line_separators(&message) {
         Cow::Borrowed(_) => message,
