@@ -294,6 +294,32 @@ fn repeated_names_are_found_in_objects_of_every_size() {
 }
 
 #[test]
+fn containers_of_every_depth_are_told_apart_when_they_are_opened_again() {
+    // At every depth stands an object, then an array, then an object again, and each is left for the one around it.
+    for levels in [1, 13, 14, 15, 16, 17, 30, 100] {
+        let wrapped = |inner: &str| {
+            (0..levels).fold(inner.to_owned(), |inner, level| match level % 2 {
+                0 => format!(r#"{{"a":[{{}}],"b":{inner},"c":{{"a":[]}}}}"#),
+                _ => format!(r#"[{{"a":0}},{inner},[[]],{{"a":0}}]"#),
+            })
+        };
+        let with = |inner: &str| {
+            let params = format!(r#"{{"x":{}}}"#, wrapped(inner));
+            message(&format!(r#""id":1,"method":"m","params":{params}"#))
+        };
+        let whole = with(r#"[{"a":0},{"a":0}]"#);
+        assert!(
+            summary(whole.as_bytes()).starts_with("request 1"),
+            "{levels}"
+        );
+        check(with(r#"[{"a":0,"a":0}]"#), "-32600 1");
+        for wrong in ["[}", "{]", r#"[{"a":[]]"#, r#"{"a":{},0}"#, r#"["a":0]"#] {
+            check(with(wrong), "-32700 no id");
+        }
+    }
+}
+
+#[test]
 fn nesting_beyond_the_limit_keeps_the_id() {
     let deep = |levels: usize| {
         message(&format!(

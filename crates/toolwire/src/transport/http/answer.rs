@@ -47,7 +47,7 @@ impl Answer {
         self.status
     }
 
-    /// Whether it is one message; nothing else needs to say so.
+    /// Whether its body is JSON, which its fields do not say again.
     pub(super) fn is_json(&self) -> bool {
         self.is_json
     }

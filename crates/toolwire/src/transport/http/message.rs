@@ -2,9 +2,7 @@
 
 use http::StatusCode;
 use toolwire_proto::admit::{self, Admitted, Rejection};
-use toolwire_proto::envelope::{
-    Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
-};
+use toolwire_proto::envelope::{Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope};
 use toolwire_proto::features::Era;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
@@ -24,8 +22,16 @@ use crate::transport::http::running::Begun;
 /// once more. A connection also keeps room for this one as long as it lives, so what is asked rarely is elsewhere.
 pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
     let read = strict_json::read(message, &strict_json::Limits::default());
-    let Ok(Envelope::Request(request)) = &read else {
-        return rarely(|| on_other(post, read)).await;
+    let request = match &read {
+        Ok(Envelope::Request(request)) => request,
+        Ok(Envelope::Notification(notification)) => {
+            return rarely(|| on_notification(post, notification)).await;
+        }
+        Ok(Envelope::Response(response)) => {
+            return rarely(|| on_response(post, response.clone())).await;
+        }
+        Ok(Envelope::Batch(messages)) => return rarely(|| batch::serve(post, messages)).await,
+        Err(unreadable) => return post.refuse_unreadable(unreadable.clone()),
     };
     let standing = match post.may_have_session() {
         false => Ok(Standing::None),
@@ -54,17 +60,6 @@ pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
     match begun {
         Begun::Answered(answer) => answer,
         Begun::Running(running) => post.endpoint.answer(running, session).await,
-    }
-}
-
-/// Answers whatever is no request.
-async fn on_other(post: &Post<'_>, read: Result<Envelope<'_>, Unreadable>) -> Answer {
-    match read {
-        Ok(Envelope::Notification(notification)) => on_notification(post, &notification).await,
-        Ok(Envelope::Response(response)) => on_response(post, response).await,
-        Ok(Envelope::Batch(messages)) => batch::serve(post, &messages).await,
-        Ok(Envelope::Request(_)) => unreachable!("a request is answered where it was read"),
-        Err(unreadable) => post.refuse_unreadable(unreadable),
     }
 }
 
