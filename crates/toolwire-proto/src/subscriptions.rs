@@ -15,9 +15,16 @@ use toolwire_types::{
 };
 
 use crate::methods::Capability;
+use crate::uri_template::MAX_URI_BYTES;
 
 /// The most URIs, and the most task ids, one listener may name.
 pub const LONGEST_FILTER: usize = 1024;
+
+/// The most bytes that the URIs and task ids of one listener may have together.
+pub const MAX_FILTER_BYTES: usize = 64 * 1024;
+
+/// What a URI or task id of a filter takes in memory besides its bytes, and once more while it waits to be sent.
+const NAME_OVERHEAD: usize = 256;
 
 /// Something a listener may want to hear of.
 ///
@@ -147,8 +154,10 @@ impl Filter {
     /// Takes the granted part of a wish; see [`honoured`].
     ///
     /// # Errors
-    /// −32602 when it names more than [`LONGEST_FILTER`] URIs or tasks; on HTTP it goes with status 400.
+    /// −32602 when it names more than [`LONGEST_FILTER`] URIs or tasks, when one of them is longer than [`MAX_URI_BYTES`],
+    /// or when all are longer than [`MAX_FILTER_BYTES`]; on HTTP it goes with status 400.
     pub fn new(filter: &SubscriptionFilter) -> Result<Self, ErrorObject> {
+        check_name_bytes(filter)?;
         let names = |names: &Option<Vec<String>>, member: &str| match names {
             Some(names) if names.len() > LONGEST_FILTER => Err(ErrorObject::invalid_params(
                 format!("notifications.{member} may name at most {LONGEST_FILTER}"),
@@ -163,6 +172,13 @@ impl Filter {
             uris: names(&filter.resource_subscriptions, "resourceSubscriptions")?,
             tasks: names(&filter.task_ids, "taskIds")?,
         })
+    }
+
+    /// Returns an upper bound of the bytes that the names of this filter take in memory, each also as a pending change.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let names = self.uris.iter().chain(&self.tasks);
+        names.map(|name| 2 * name.len() + NAME_OVERHEAD).sum()
     }
 
     /// True when the listener wants to hear of the change.
@@ -197,6 +213,33 @@ impl Filter {
     fn covers(&self, uri: &str) -> bool {
         self.uris.contains(uri) || self.uris.iter().any(|above| lies_below(uri, above))
     }
+}
+
+/// Rejects a filter with too long a name, or with too many bytes in all names.
+fn check_name_bytes(filter: &SubscriptionFilter) -> Result<(), ErrorObject> {
+    let members = [
+        ("resourceSubscriptions", &filter.resource_subscriptions),
+        ("taskIds", &filter.task_ids),
+    ];
+    let mut total = 0;
+    for (member, names) in members {
+        for name in names.iter().flatten() {
+            if name.len() > MAX_URI_BYTES {
+                return Err(ErrorObject::invalid_params(format!(
+                    "notifications.{member} has an entry of {} bytes; the limit is {MAX_URI_BYTES}",
+                    name.len()
+                )));
+            }
+            total += name.len();
+        }
+    }
+    if total > MAX_FILTER_BYTES {
+        return Err(ErrorObject::invalid_params(format!(
+            "the entries of notifications have {total} bytes together; the limit is {MAX_FILTER_BYTES}, \
+             so listen more than once"
+        )));
+    }
+    Ok(())
 }
 
 pub(crate) fn lies_below(uri: &str, above: &str) -> bool {
@@ -384,6 +427,37 @@ mod tests {
                 if let Err(error) = outcome {
                     assert_eq!(error.code, -32602);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_uri_of_a_filter_may_have_8_kib() {
+        for (bytes, fits) in [(MAX_URI_BYTES, true), (MAX_URI_BYTES + 1, false)] {
+            for member in ["resourceSubscriptions", "taskIds"] {
+                let names = ["a".repeat(bytes)];
+                let outcome = Filter::new(&filter(json!({ member: names })));
+                assert_eq!(outcome.is_ok(), fits, "{member} {bytes}");
+                if let Err(error) = outcome {
+                    assert_eq!(error.code, -32602);
+                    assert!(error.message.contains(member), "{}", error.message);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_names_of_a_filter_may_have_64_kib_together() {
+        for (bytes, fits) in [(MAX_FILTER_BYTES, true), (MAX_FILTER_BYTES + 1, false)] {
+            let mut uris: Vec<_> = (0..15).map(|n| format!("{n:04}").repeat(1024)).collect();
+            let rest = bytes - uris.iter().map(String::len).sum::<usize>();
+            let tasks = [uris.pop().expect("there are 15"), "t".repeat(rest)];
+            let value = json!({"resourceSubscriptions": uris, "taskIds": tasks});
+            let outcome = Filter::new(&filter(value));
+            assert_eq!(outcome.is_ok(), fits, "{bytes}");
+            match outcome {
+                Ok(filter) => assert!(filter.memory_bytes() > 2 * bytes),
+                Err(error) => assert_eq!(error.code, -32602),
             }
         }
     }
