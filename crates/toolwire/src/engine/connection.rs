@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use serde::Serialize;
 use toolwire_proto::features::SupportedVersions;
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::requests::{self, ExchangeKey, InboundLedger, MaySend, Overloaded};
+use toolwire_proto::uri_template::MAX_URI_BYTES;
 use toolwire_types::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel, ProtocolVersion, RequestId,
 };
@@ -20,6 +22,12 @@ use crate::store::SessionRecord;
 
 /// How many resource URIs one connection may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1024;
+
+/// How many bytes may be stored about one peer: its capabilities, its description and its subscriptions.
+pub(crate) const MAX_PEER_BYTES: usize = 64 * 1024;
+
+/// What a member of an object, or an entry of a list, takes in memory besides its text.
+const ENTRY_BYTES: usize = 64;
 
 /// The state of one connection or session.
 #[derive(Debug, Default)]
@@ -39,6 +47,36 @@ struct Peer {
     info: Option<Arc<Implementation>>,
     minimum_log_level: Option<LoggingLevel>,
     subscriptions: BTreeSet<String>,
+}
+
+impl Peer {
+    /// Rejects what would be stored about a peer if it is too large.
+    fn check_size(
+        capabilities: &ClientCapabilities,
+        info: Option<&Implementation>,
+        subscriptions: &BTreeSet<String>,
+    ) -> Result<(), ErrorObject> {
+        let described = json_bytes(capabilities) + info.map_or(0, json_bytes);
+        let subscribed: usize = subscriptions
+            .iter()
+            .map(|uri| uri.len() + ENTRY_BYTES)
+            .sum();
+        let bytes = described + subscribed;
+        if bytes <= MAX_PEER_BYTES {
+            return Ok(());
+        }
+        Err(ErrorObject::invalid_params(format!(
+            "capabilities, clientInfo and subscriptions of a client may take {MAX_PEER_BYTES} bytes together, not {bytes}"
+        )))
+    }
+}
+
+/// Returns an upper bound of the bytes that a value takes in memory: its JSON, and something for each member.
+pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
+    let Ok(text) = serde_json::to_string(value) else {
+        return usize::MAX / 4;
+    };
+    text.len() + ENTRY_BYTES * text.matches("\":").count()
 }
 
 #[cfg(feature = "http-server")]
@@ -222,6 +260,7 @@ impl ConnectionState {
         info: Option<Implementation>,
     ) -> Result<ProtocolVersion, ErrorObject> {
         let mut peer = self.peer();
+        Peer::check_size(&capabilities, info.as_ref(), &peer.subscriptions)?;
         let version = peer.lifecycle.on_initialize(requested, supported)?;
         peer.capabilities = Arc::new(capabilities);
         peer.info = info.map(Arc::new);
@@ -243,8 +282,19 @@ impl ConnectionState {
                 "this connection already subscribes to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first"
             )));
         }
-        peer.subscriptions.insert(uri.to_owned());
-        Ok(())
+        if uri.len() > MAX_URI_BYTES {
+            return Err(ErrorObject::invalid_params(format!(
+                "the URI has {} bytes; the limit is {MAX_URI_BYTES}",
+                uri.len()
+            )));
+        }
+        let added = peer.subscriptions.insert(uri.to_owned());
+        let (capabilities, info) = (&peer.capabilities, peer.info.as_deref());
+        let fits = Peer::check_size(capabilities, info, &peer.subscriptions);
+        if fits.is_err() && added {
+            peer.subscriptions.remove(uri);
+        }
+        fits
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
@@ -354,6 +404,8 @@ pub(crate) struct MessageSize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const SMALL: MessageSize = MessageSize {
@@ -364,6 +416,54 @@ mod tests {
     fn enter(state: &ConnectionState) -> ExchangeKey {
         let cancellable = requests::Cancellation::Allowed;
         state.enter(&1.into(), cancellable, &Cancellation::new(), SMALL)
+    }
+
+    fn initialize(capabilities: ClientCapabilities) -> Result<ConnectionState, ErrorObject> {
+        let state = ConnectionState::new();
+        let supported = SupportedVersions::default();
+        state.initialize("2025-11-25", &supported, capabilities, None)?;
+        Ok(state)
+    }
+
+    fn capabilities(members: usize, bytes: usize) -> ClientCapabilities {
+        let text = "x".repeat(bytes);
+        let mut capabilities = ClientCapabilities::new();
+        let experimental = (0..members).map(|n| (n.to_string(), json!(text).into()));
+        capabilities.experimental = Some(experimental.collect());
+        capabilities
+    }
+
+    #[test]
+    fn capabilities_may_take_64_kib() {
+        assert!(initialize(capabilities(1, 65_000)).is_ok());
+        let error = initialize(capabilities(1, 66_000)).unwrap_err();
+        assert_eq!(error.code, -32602);
+        assert!(error.message.contains("65536 bytes"), "{}", error.message);
+        // Small members take more memory than text.
+        assert!(initialize(capabilities(800, 0)).is_ok());
+        assert!(initialize(capabilities(1000, 0)).is_err());
+    }
+
+    #[test]
+    fn subscriptions_count_towards_the_64_kib() {
+        let state = initialize(capabilities(1, 30_000)).unwrap();
+        let uri = |n: usize| format!("{n:02}").repeat(1000);
+        for number in 0..17 {
+            state.subscribe(&uri(number)).unwrap();
+        }
+        assert_eq!(state.subscribe(&uri(17)).unwrap_err().code, -32602);
+        assert!(!state.is_subscribed(&uri(17)));
+        assert!(state.subscribe(&uri(3)).is_ok(), "it is there already");
+        state.unsubscribe(&uri(3));
+        assert!(state.subscribe(&uri(17)).is_ok());
+    }
+
+    #[test]
+    fn a_uri_to_subscribe_to_may_have_8_kib() {
+        let state = ConnectionState::new();
+        assert!(state.subscribe(&"a".repeat(MAX_URI_BYTES)).is_ok());
+        let error = state.subscribe(&"a".repeat(MAX_URI_BYTES + 1)).unwrap_err();
+        assert_eq!(error.code, -32602);
     }
 
     #[test]

@@ -27,7 +27,9 @@ pub(crate) use catch::CatchPanic;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 pub(crate) use clock::{after, since_epoch};
 pub use connection::ConnectionState;
-pub(crate) use connection::MessageSize;
+#[cfg(feature = "http-server")]
+pub(crate) use connection::json_bytes;
+pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
 pub(crate) use kept::KeptParams;
 pub(crate) use name_hashing::NameHashing;

@@ -13,11 +13,15 @@ use toolwire_types::{
 };
 use tracing::Instrument as _;
 
-use crate::engine::{BoxFuture, CatchPanic, Exchange, Outcome, Reply, Route};
+use crate::engine::{BoxFuture, CatchPanic, Exchange, MAX_PEER_BYTES, Outcome, Reply, Route};
 use crate::server::Server;
 use crate::server::lists;
 use crate::server::rounds_loop;
 use crate::server::snapshot::Snapshot;
+
+/// How many bytes the parameters of `initialize` may have. What of them is stored has a limit of its own, and is most of
+/// them.
+const MAX_INITIALIZE_BYTES: usize = 2 * MAX_PEER_BYTES;
 
 /// The answer, or the work that leads to it.
 pub(crate) enum Dispatch {
@@ -179,6 +183,13 @@ impl Snapshot {
 }
 
 fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
+    // Checked before anything is decoded, which takes several times as much memory.
+    let bytes = exchange.params().map_or(0, |params| params.get().len());
+    if bytes > MAX_INITIALIZE_BYTES {
+        return Err(ErrorObject::invalid_params(format!(
+            "the parameters of `initialize` may have {MAX_INITIALIZE_BYTES} bytes, not {bytes}"
+        )));
+    }
     let request: InitializeRequestParams = exchange.decode_params()?;
     let Some(connection) = exchange.context.connection_state() else {
         return Err(ErrorObject::invalid_request(

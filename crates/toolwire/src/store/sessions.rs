@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
 
-use crate::engine::Principal;
+use crate::engine::{Principal, json_bytes};
 use crate::store::StoreFuture;
 
 /// What is remembered about the client of one session.
@@ -50,6 +50,14 @@ impl SessionRecord {
 }
 
 impl SessionRecord {
+    /// Returns an upper bound of the bytes that this record takes in memory, for stores that limit them.
+    ///
+    /// The server rejects clients whose record would take much more than 64 KiB.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + json_bytes(self)
+    }
+
     /// This record with the changes that lead from `before` to `after`, for those who find that another change came first.
     #[must_use]
     pub fn with_changes(&self, before: &Self, after: &Self) -> Self {

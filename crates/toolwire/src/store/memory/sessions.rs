@@ -19,6 +19,8 @@ pub struct MemorySessionLimits {
     /// Sessions of one principal: 100 by default. Without authorization everybody is the anonymous principal, so this
     /// bound does not hold for it.
     pub sessions_per_principal: usize,
+    /// Bytes of the records of all sessions together: 64 MiB by default.
+    pub bytes: usize,
 }
 
 impl Default for MemorySessionLimits {
@@ -26,6 +28,7 @@ impl Default for MemorySessionLimits {
         Self {
             sessions: 10_000,
             sessions_per_principal: 100,
+            bytes: 64 * 1024 * 1024,
         }
     }
 }
@@ -42,6 +45,13 @@ impl MemorySessionLimits {
     #[must_use]
     pub fn with_sessions_per_principal(mut self, sessions: usize) -> Self {
         self.sessions_per_principal = sessions;
+        self
+    }
+
+    /// Sets the limit on the bytes of all records together.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
         self
     }
 }
@@ -142,6 +152,18 @@ impl SessionStore for MemorySessionStore {
             if session.revision != revision {
                 return Ok(None);
             }
+            let bytes = record.memory_bytes();
+            let before = session.bytes;
+            let others = sessions.bytes - before;
+            // A record that shrinks always fits.
+            if bytes > before && others.saturating_add(bytes) > self.limits.bytes {
+                return Err(StoreError::Full);
+            }
+            sessions.bytes = others + bytes;
+            let Some(session) = sessions.by_id.get_mut(id) else {
+                return Ok(None);
+            };
+            session.bytes = bytes;
             session.record = Arc::new(record);
             session.revision += 1;
             Ok(Some(session.revision))
@@ -169,12 +191,16 @@ struct Sessions {
     by_deadline: BTreeSet<(Instant, Arc<str>)>,
     /// How many sessions each principal has, without the anonymous one.
     owned: HashMap<Principal, usize>,
+    /// The bytes of all records.
+    bytes: usize,
 }
 
 #[derive(Debug)]
 struct Session {
     principal: Principal,
     record: Arc<SessionRecord>,
+    /// What the record takes in memory.
+    bytes: usize,
     revision: u64,
     deadline: Instant,
     /// The time it has in `by_deadline`.
@@ -195,7 +221,8 @@ impl Sessions {
         if self.by_id.contains_key(id) {
             return Err(StoreError::unavailable("the session id is in use"));
         }
-        if self.by_id.len() >= limits.sessions {
+        let bytes = record.memory_bytes();
+        if self.by_id.len() >= limits.sessions || self.bytes.saturating_add(bytes) > limits.bytes {
             return Err(StoreError::Full);
         }
         if principal.as_str().is_some() {
@@ -211,12 +238,14 @@ impl Sessions {
         let session = Session {
             principal: principal.clone(),
             record: Arc::clone(&record),
+            bytes,
             revision: 1,
             deadline,
             listed: deadline,
         };
         self.by_deadline.insert((deadline, Arc::clone(&id)));
         self.by_id.insert(id, session);
+        self.bytes += bytes;
         Ok(StoredSession::new(record, 1))
     }
 
@@ -279,6 +308,7 @@ impl Sessions {
             return;
         };
         self.by_deadline.remove(&(session.listed, id));
+        self.bytes -= session.bytes;
         if let Some(owned) = self.owned.get_mut(&session.principal) {
             *owned -= 1;
             if *owned == 0 {

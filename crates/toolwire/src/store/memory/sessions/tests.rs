@@ -67,6 +67,29 @@ async fn everybody_together_has_a_bound() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn records_have_a_limit_in_bytes() {
+    let one = record().memory_bytes();
+    let store = MemorySessionStore::new(MemorySessionLimits::default().with_bytes(2 * one));
+    let anonymous = Principal::anonymous();
+    assert!(is_created(&store, "a", &anonymous).await);
+    assert!(is_created(&store, "b", &anonymous).await);
+    assert!(!is_created(&store, "c", &anonymous).await);
+    // A record cannot grow beyond the limit either, and a failed change changes nothing.
+    let mut larger = record();
+    larger.subscriptions.insert("note:1".to_owned());
+    let grown = store.replace("a", &anonymous, 1, larger.clone()).await;
+    assert!(matches!(grown, Err(StoreError::Full)), "{grown:?}");
+    assert!(store.delete("b", &anonymous).await.unwrap());
+    let grown = store.replace("a", &anonymous, 1, larger).await;
+    assert_eq!(grown.unwrap(), Some(2));
+    assert!(!is_created(&store, "c", &anonymous).await);
+    // An expired session gives its bytes back.
+    advance(TTL).await;
+    assert!(is_created(&store, "c", &anonymous).await);
+    assert!(is_created(&store, "d", &anonymous).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_principal_has_a_bound_of_its_own() {
     let store = store(100, 2);
     let (alice, bob) = (user("alice"), user("bob"));
