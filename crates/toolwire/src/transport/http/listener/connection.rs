@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -27,6 +26,8 @@ use crate::transport::http::listener::head_deadline::{
 };
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2;
+#[cfg(feature = "http2")]
+use crate::transport::http::listener::http2_streams::{PacedBody, StreamExecutor};
 use crate::transport::http::listener::plain;
 use crate::transport::http::listener::preface::{Prefaced, Spoken};
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
@@ -45,11 +46,7 @@ pub(super) const REQUEST_LINE: usize = 8 * 1024;
 /// What all connections of a listener have in common.
 pub(super) struct Setup {
     http1: http1::Builder,
-    #[cfg(feature = "http2")]
-    http2: http2::Builder,
-    header_deadline: Duration,
-    idle_connection: Duration,
-    write_stall: Duration,
+    limits: HttpLimits,
     #[cfg(feature = "tls")]
     tls: Option<tokio_rustls::TlsAcceptor>,
 }
@@ -58,11 +55,7 @@ impl Setup {
     pub(super) fn new(limits: &HttpLimits) -> Self {
         Self {
             http1: http1(limits),
-            #[cfg(feature = "http2")]
-            http2: http2::builder(limits),
-            header_deadline: limits.header_deadline,
-            idle_connection: limits.idle_connection,
-            write_stall: limits.write_stall,
+            limits: limits.clone(),
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -85,7 +78,7 @@ impl Setup {
         leave: oneshot::Receiver<()>,
     ) {
         let service = service.arriving_at(local_address);
-        let socket = StallGuard::new(socket, self.write_stall);
+        let socket = StallGuard::new(socket, self.limits.write_stall);
         #[cfg(feature = "tls")]
         if let Some(acceptor) = &self.tls {
             return Box::pin(self.serve_tls(acceptor, socket, service, leave)).await;
@@ -101,7 +94,7 @@ impl Setup {
         service: HttpService,
         mut leave: oneshot::Receiver<()>,
     ) {
-        let handshake = tokio::time::timeout(self.header_deadline, acceptor.accept(socket));
+        let handshake = tokio::time::timeout(self.limits.header_deadline, acceptor.accept(socket));
         let shaken = tokio::select! {
             biased;
             shaken = handshake => shaken,
@@ -121,8 +114,8 @@ impl Setup {
     {
         let requests = Arc::new(Requests::default());
         let patience = Patience {
-            head: self.header_deadline,
-            rest: self.idle_connection,
+            head: self.limits.header_deadline,
+            rest: self.limits.idle_connection,
         };
         let mut stream = HeadDeadline::new(stream, patience, Arc::clone(&requests));
         // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
@@ -151,7 +144,7 @@ impl Setup {
         }
         let stream = TokioIo::new(stream);
         let answered = Mutex::new(handover.answer);
-        let respond = service_fn(move |request: Request<Incoming>| {
+        let respond = move |request: Request<Incoming>| {
             let answered = answered
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -165,16 +158,27 @@ impl Setup {
                     responding(service.clone(), request, in_progress)
                 }
             }
-        });
+        };
         let outcome = match spoken {
             Ok(Spoken::Http1) => {
-                let connection = pin!(self.http1.serve_connection(stream, respond));
+                let connection = self.http1.serve_connection(stream, service_fn(respond));
+                let connection = pin!(connection);
                 let stop = http1::Connection::graceful_shutdown;
                 drive(connection, stop, leave).await
             }
             #[cfg(feature = "http2")]
             Ok(Spoken::Http2) => {
-                let connection = self.http2.serve_connection(stream, respond);
+                let executor = StreamExecutor::new(self.limits.write_stall);
+                let http2 = http2::builder(&self.limits, executor.clone());
+                let respond = service_fn(move |request| {
+                    let progress = executor.accept();
+                    let response = respond(request);
+                    async move {
+                        let response = response.await?;
+                        Ok::<_, Infallible>(response.map(|body| PacedBody::new(body, progress)))
+                    }
+                });
+                let connection = http2.serve_connection(stream, respond);
                 let stop = http2::Connection::graceful_shutdown;
                 driven(connection, stop, leave).await
             }

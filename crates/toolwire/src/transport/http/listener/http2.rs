@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use hyper::server::conn::http2;
 pub(super) use hyper::server::conn::http2::Connection;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 
-use super::connection::{BUFFER, REQUEST_LINE};
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::listener::connection::{BUFFER, REQUEST_LINE};
+use crate::transport::http::listener::http2_streams::StreamExecutor;
 
 /// How many requests one connection may have open.
 const STREAMS_PER_CONNECTION: u32 = 256;
@@ -16,19 +17,22 @@ const STREAMS_PER_CONNECTION: u32 = 256;
 const PING: Duration = Duration::from_secs(20);
 
 /// How much of one request body a client may send ahead of what is read, and of all bodies together.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-pub(super) type Builder = http2::Builder<TokioExecutor>;
-
+/// Returns the settings of one connection, whose streams `executor` runs.
+///
 /// The bounds lie just beyond ours, which the service checks: it can say what was wrong.
-pub(super) fn builder(limits: &HttpLimits) -> Builder {
+pub(super) fn builder(
+    limits: &HttpLimits,
+    executor: StreamExecutor,
+) -> http2::Builder<StreamExecutor> {
     // HTTP/2 counts 32 bytes for each field besides its name and value, and four fields for the request line.
     let list = limits
         .header_bytes
         .saturating_add(limits.header_fields.saturating_add(4).saturating_mul(32))
         .saturating_add(REQUEST_LINE);
-    let mut http2 = Builder::new(TokioExecutor::new());
+    let mut http2 = http2::Builder::new(executor);
     http2
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_PER_CONNECTION)

@@ -6,6 +6,8 @@ mod connections;
 pub(super) mod head_deadline;
 #[cfg(feature = "http2")]
 mod http2;
+#[cfg(feature = "http2")]
+mod http2_streams;
 mod plain;
 mod preface;
 mod request_body;

@@ -1,5 +1,7 @@
 //! Connections on a pipe instead of a socket, with a clock that stands still while anything can be done.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt as _, DuplexStream};
 use tokio::time::Instant;
 
@@ -120,5 +122,96 @@ async fn a_connection_may_rest_after_whole_requests() {
         assert_eq!(given_up_after(&[&sleep]).await, seconds + 120);
         assert_eq!(given_up_after(&[head, body]).await, 1 + seconds + 120);
         assert_eq!(given_up_after(&[&sleep, GET]).await, seconds.max(1) + 120);
+    }
+}
+
+#[cfg(feature = "http2")]
+mod http2 {
+    use http_body_util::{BodyExt as _, Full};
+    use hyper::body::Bytes;
+    use hyper::client::conn::http2::SendRequest;
+    use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+    use super::*;
+
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Length {
+        bytes: usize,
+    }
+
+    /// Serves one connection, and returns its client, whose streams have so small a window.
+    async fn connect(window: u32) -> SendRequest<Full<Bytes>> {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let text = ServedTool::typed("text", |_: RequestContext, length: Length| async move {
+            "x".repeat(length.bytes)
+        });
+        let server = Server::new("demo", "1.0.0").tool(text);
+        let service = HttpService::new(server, HttpOptions::new());
+        let setup = Setup::new(&HttpLimits::default());
+        tokio::spawn(async move {
+            let (_stay, leave) = oneshot::channel();
+            setup.speak(near, service, leave).await;
+        });
+        let (client, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(window)
+            .handshake(TokioIo::new(far))
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Calls the tool, and returns the body of the response before any of it is read.
+    async fn call(client: &SendRequest<Full<Bytes>>, bytes: usize) -> hyper::body::Incoming {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text","arguments":{{"bytes":{bytes}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        let request = Request::post("http://localhost/mcp")
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "text")
+            .body(Full::from(message))
+            .unwrap();
+        let response = client.clone().send_request(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.into_body()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stream_with_a_closed_window_is_reset_and_others_continue() {
+        let stall = HttpLimits::default().write_stall;
+        // The response of the first waits in our body, that of the second inside hyper.
+        for (window, bytes) in [(1000, 200_000), (10, 100)] {
+            let client = connect(window).await;
+            let stalled = call(&client, bytes).await;
+            let began = Instant::now();
+            while began.elapsed() < stall + Duration::from_secs(2) {
+                let read = call(&client, 5000).await.collect().await.unwrap();
+                assert!(read.to_bytes().len() > 5000);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            let error = stalled.collect().await.unwrap_err();
+            assert!(format!("{error:?}").contains("CANCEL"), "{error:?}");
+            // The connection is as good as before.
+            assert!(call(&client, 5000).await.collect().await.is_ok());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_reader_is_not_stalled() {
+        let stall = HttpLimits::default().write_stall;
+        let client = connect(16 * 1024).await;
+        let mut body = call(&client, 200_000).await;
+        let began = Instant::now();
+        let mut read = 0;
+        while let Some(frame) = body.frame().await {
+            read += frame.unwrap().into_data().unwrap().len();
+            tokio::time::sleep(stall / 2).await;
+        }
+        assert!(read > 200_000);
+        assert!(began.elapsed() > 3 * stall);
     }
 }
