@@ -39,7 +39,7 @@ use crate::server::dispatch::Dispatch;
 use crate::server::hub::Listening;
 use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
-use crate::transport::chunk::Chunk;
+use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::held::Held;
 use crate::transport::duplex::reader::Reader;
 use crate::transport::duplex::relay::Relay;
@@ -47,7 +47,7 @@ pub(crate) use crate::transport::duplex::running::Work;
 use crate::transport::duplex::running::{Delivery, Entered, Finished, RunningRequest, Starting};
 use crate::transport::duplex::waiting::Waiting;
 use crate::transport::limits::Limits;
-use crate::transport::listen::{LegacyListener, ListenStream};
+use crate::transport::listen::{LegacyListener, ListenFilter, ListenStream};
 use crate::transport::out_stream::{OutStream, Room};
 use crate::transport::outlet::Outlet;
 use crate::transport::stdio_context::StdioContext;
@@ -105,6 +105,7 @@ impl Duplex {
                 caller: Arc::new(Caller::new(timeout)),
                 state,
                 token,
+                permit: None,
             }),
             quota: UnreadableQuota::new(),
             origin: Instant::now(),
@@ -128,15 +129,21 @@ impl Duplex {
         relay.run(Reader::new(self, input)).await;
     }
 
-    /// What is read from now on comes from somebody else.
-    fn speaks_for(&mut self, token: Arc<TokenInfo>) {
-        self.context = Arc::new(self.context.of(token));
+    /// Sets the sender of the chunk that is read next.
+    fn set_sender(&mut self, sender: ChunkSender) {
+        let ChunkSender { token, permit } = sender;
+        self.context = Arc::new(self.context.with_sender(Some(token), permit));
     }
 
     /// Everything that came together was read.
     fn end_chunk(&mut self) {
         self.release();
         self.snapshot = None;
+        if self.context.permit.is_some() {
+            // Requests that still run hold the old context, and with it the permit.
+            let token = self.context.token.clone();
+            self.context = Arc::new(self.context.with_sender(token, None));
+        }
         // While more input is always ready, nobody else takes finished tasks away, and each keeps its memory until then.
         while self.tasks.try_join_next().is_some() {}
     }
@@ -310,12 +317,12 @@ impl Duplex {
                 return self.answer(encode_error(ResponseId::Id(id), error));
             }
         }
-        match ListenStream::open(
-            &self.server,
-            admitted,
-            Arc::clone(self.out()) as Arc<dyn Outlet>,
-        ) {
-            Ok(stream) => drop(self.listens.insert(id, stream)),
+        match ListenFilter::read(&self.server, admitted) {
+            Ok(filter) => {
+                let out = Arc::clone(self.out()) as Arc<dyn Outlet>;
+                let stream = ListenStream::open(&self.server, admitted, filter, out);
+                self.listens.insert(id, stream);
+            }
             Err(error) => self.answer(encode_error(ResponseId::Id(id), error)),
         }
     }

@@ -8,7 +8,7 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::subscriptions::{self, Change, Filter};
 use toolwire_types::{
     CancelledNotificationParams, ErrorObject, Notification, ProtocolVersion, RawJson, RequestId,
-    SubscriptionsListenRequestParams, SubscriptionsListenResult,
+    SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult,
 };
 
 use crate::engine::ConnectionState;
@@ -34,13 +34,17 @@ struct Stream {
     open: Mutex<bool>,
 }
 
-impl ListenStream {
-    /// Checks the request, acknowledges it, and listens from then on.
-    pub(crate) fn open(
-        server: &Server,
-        admitted: &Admitted<'_>,
-        out: Arc<dyn Outlet>,
-    ) -> Result<Self, ErrorObject> {
+/// The filter of a `subscriptions/listen` request, checked.
+#[derive(Debug)]
+pub(crate) struct ListenFilter {
+    /// The part that the server can serve, as the acknowledgement reports it.
+    accepted: SubscriptionFilter,
+    filter: Filter,
+}
+
+impl ListenFilter {
+    /// Reads and checks the filter of a request.
+    pub(crate) fn read(server: &Server, admitted: &Admitted<'_>) -> Result<Self, ErrorObject> {
         let capabilities = server.capabilities();
         let method = admitted.method.name();
         if !toolwire_proto::methods::find(method)
@@ -53,8 +57,27 @@ impl ListenStream {
         let text = admitted.params().map_or("{}", |params| params.get());
         let request: SubscriptionsListenRequestParams = serde_json::from_str(text)
             .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))?;
-        let honoured = subscriptions::honoured(&request.notifications, &capabilities);
-        let filter = Filter::new(&honoured)?;
+        let accepted = subscriptions::honoured(&request.notifications, &capabilities);
+        let filter = Filter::new(&accepted)?;
+        Ok(Self { accepted, filter })
+    }
+
+    /// Returns an upper bound of the bytes that it takes in memory.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.filter.memory_bytes()
+    }
+}
+
+impl ListenStream {
+    /// Acknowledges the request, and listens from then on.
+    pub(crate) fn open(
+        server: &Server,
+        admitted: &Admitted<'_>,
+        filter: ListenFilter,
+        out: Arc<dyn Outlet>,
+    ) -> Self {
+        let ListenFilter { accepted, filter } = filter;
         let shared = Arc::new(Stream {
             id: admitted.id.clone(),
             filter,
@@ -67,15 +90,15 @@ impl ListenStream {
             .hub()
             .listen(Arc::clone(&shared) as Arc<dyn ChangeListener>);
         out.notify(
-            &subscriptions::acknowledgement(admitted.id, honoured),
+            &subscriptions::acknowledgement(admitted.id, accepted),
             OutgoingKind::Other,
         );
         drop(gate);
-        Ok(Self {
+        Self {
             shared,
             version: admitted.version,
             _listening: listening,
-        })
+        }
     }
 
     /// Ends the stream without another word: the client cancelled it.

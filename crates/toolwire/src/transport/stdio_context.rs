@@ -6,6 +6,7 @@ use toolwire_types::RawJson;
 
 use crate::engine::{BoxFuture, Caller, ConnectionState, Notice, TokenInfo, TransportContext};
 use crate::error::Error;
+use crate::transport::chunk::ChunkPermit;
 use crate::transport::out_stream::OutStream;
 use crate::transport::outlet::{Outlet as _, ask};
 
@@ -17,16 +18,23 @@ pub struct StdioContext {
     pub(super) state: Arc<ConnectionState>,
     /// Who sends, where tokens say so.
     pub(super) token: Option<Arc<TokenInfo>>,
+    /// Counts the bytes of the chunk whose requests have this context.
+    pub(super) permit: Option<ChunkPermit>,
 }
 
 impl StdioContext {
-    /// The context of what somebody else sends on the same connection.
-    pub(super) fn of(&self, token: Arc<TokenInfo>) -> Self {
+    /// Creates the context for the next chunk of the same connection.
+    pub(super) fn with_sender(
+        &self,
+        token: Option<Arc<TokenInfo>>,
+        permit: Option<ChunkPermit>,
+    ) -> Self {
         Self {
             out: Arc::clone(&self.out),
             caller: Arc::clone(&self.caller),
             state: Arc::clone(&self.state),
-            token: Some(token),
+            token,
+            permit,
         }
     }
 }

@@ -118,8 +118,8 @@ impl Reader {
             tokio::select! {
                 chunk = self.input.recv() => match chunk {
                     Some(chunk) => {
-                        if let Some(token) = chunk.token {
-                            self.connection.speaks_for(token);
+                        if let Some(sender) = chunk.sender {
+                            self.connection.set_sender(sender);
                         }
                         (self.chunk, self.at) = (chunk.bytes, 0);
                         self.gives_turns = false;

@@ -124,7 +124,12 @@ pub(super) fn refuse(status: StatusCode, reason: impl Into<Cow<'static, str>>) -
 /// As [`refuse`], and the rest of the request is not wanted.
 #[cold]
 pub(super) fn refuse_and_close(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Answer {
-    let mut answer = refuse(status, reason);
+    close_after(refuse(status, reason))
+}
+
+/// The same response, after which the connection closes.
+#[cold]
+pub(super) fn close_after(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
     answer.fields_mut().insert(CONNECTION, close);
     answer

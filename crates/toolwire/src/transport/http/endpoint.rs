@@ -12,6 +12,7 @@ use crate::store::{
     BusMessage, LogEntry, News, SessionRecord, SessionSignal, StoreError, StoredSession, StreamKey,
 };
 use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::event_source::EventSource;
 use crate::transport::http::event_stream::EventStream;
 use crate::transport::http::guard::Guard;
@@ -24,6 +25,7 @@ use crate::transport::http::options::{HttpOptions, LegacyMode};
 use crate::transport::http::running::{ExchangeEvents, Opening, Running};
 use crate::transport::http::slots::{RequestSlot, Slots, StreamSlot};
 use crate::transport::http::stalls::Stalls;
+use crate::transport::http::stream_queue::StreamQueue;
 
 /// One server on HTTP.
 pub(super) struct Endpoint {
@@ -43,8 +45,14 @@ impl Endpoint {
         let limits = &options.limits;
         Self {
             guard: Guard::new(&options),
-            requests: Slots::new(limits.requests_in_flight),
-            streams: Slots::new(limits.open_streams),
+            requests: Slots::new(
+                limits.requests_in_flight,
+                ByteBudget::new(limits.bytes_in_flight, limits.body_bytes),
+            ),
+            streams: Slots::new(
+                limits.open_streams,
+                ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
+            ),
             stalls: Stalls::new(limits.write_stall),
             live: Arc::default(),
             http_with_sse: Arc::default(),
@@ -147,6 +155,12 @@ impl Endpoint {
         bus.publish(BusMessage::new(self.node.name(), news)).await
     }
 
+    /// Creates the queue of messages for one stream.
+    pub(super) fn queue(&self) -> StreamQueue {
+        let limits = self.options.limits.outbox();
+        StreamQueue::new(limits, Arc::clone(self.streams.bytes()))
+    }
+
     /// An answer that is a stream of events.
     pub(super) fn stream(&self, source: Box<dyn EventSource>, slot: Option<StreamSlot>) -> Answer {
         let keep_alive = self.options.limits.keep_alive;
@@ -175,16 +189,20 @@ impl Endpoint {
         }
     }
 
-    /// A place among the requests that run.
-    pub(super) fn request_slot(&self) -> Result<RequestSlot, Answer> {
-        let slot = self.requests.take();
-        slot.ok_or_else(|| answer::unavailable("too many requests run at the moment"))
+    /// Acquires a slot for a running request whose handler holds `bytes` of its message.
+    pub(super) fn request_slot(&self, bytes: usize) -> Result<RequestSlot, Answer> {
+        let slot = self.requests.take(bytes);
+        slot.ok_or_else(|| {
+            answer::unavailable("too many requests, or too large ones, run at the moment")
+        })
     }
 
-    /// A place among the streams that are open.
-    pub(super) fn stream_slot(&self) -> Result<StreamSlot, Answer> {
-        let slot = self.streams.take();
-        slot.ok_or_else(|| answer::unavailable("too many streams are open at the moment"))
+    /// Acquires a slot for an open stream whose filter holds `bytes`.
+    pub(super) fn stream_slot(&self, bytes: usize) -> Result<StreamSlot, Answer> {
+        let slot = self.streams.take(bytes);
+        slot.ok_or_else(|| {
+            answer::unavailable("too many streams, or too large ones, are open at the moment")
+        })
     }
 
     /// Adds an entry to a stream once its reader has room; says whether that worked.

@@ -1,14 +1,19 @@
-//! Reading the body of a request, within a size and a time.
+//! Reading the body of a request, within a size, a time, and the bytes that all requests may hold together.
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
 use std::ops::Deref;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
 
-use bytes::{Buf as _, Bytes};
+use bytes::{Buf, Bytes};
 use http_body::Body;
+
+use crate::transport::http::byte_budget::Reservation;
+use crate::transport::http::limits::HttpLimits;
+
+/// The smallest buffer for a body that arrives in parts.
+const FIRST_BUFFER: usize = 4 * 1024;
 
 /// Why a body was not read.
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub(super) enum Unread {
     TooLong,
     /// It took too long.
     TooSlow,
+    /// All requests together hold too many bytes.
+    NoCapacity,
     /// The connection broke, or the framing is wrong.
     Broken,
 }
@@ -35,14 +42,19 @@ pub(super) enum Source<'b, B> {
 pub(super) enum Content<'b> {
     /// Where it came in.
     InPlace(&'b [u8]),
-    Collected(Bytes),
+    /// In a buffer of its own.
+    Collected {
+        bytes: Bytes,
+        /// What is counted for it.
+        _reservation: Reservation,
+    },
 }
 
 impl Content<'_> {
     pub(super) fn into_bytes(self) -> Bytes {
         match self {
             Self::InPlace(bytes) => Bytes::copy_from_slice(bytes),
-            Self::Collected(bytes) => bytes,
+            Self::Collected { bytes, .. } => bytes,
         }
     }
 }
@@ -53,28 +65,44 @@ impl Deref for Content<'_> {
     fn deref(&self) -> &[u8] {
         match self {
             Self::InPlace(bytes) => bytes,
-            Self::Collected(bytes) => bytes,
+            Self::Collected { bytes, .. } => bytes,
         }
     }
 }
 
-/// Reads a whole body.
-pub(super) async fn read<B>(
-    body: Source<'_, B>,
+/// Reads a whole body of at most `limit` bytes, and counts it as it arrives.
+pub(super) async fn read<'b, B>(
+    body: Source<'b, B>,
     limit: usize,
-    deadline: Duration,
-) -> Result<Content<'_>, Unread>
+    limits: &HttpLimits,
+    mut reservation: Reservation,
+) -> Result<Content<'b>, Unread>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    match body {
-        Source::Whole(body) => whole(body, limit),
-        Source::Coming(body) => {
-            let collected = collect_in_time(body, limit, deadline).await?;
-            Ok(Content::Collected(collected))
-        }
+    let body = match body {
+        Source::Whole(body) => return whole(body, limit),
+        Source::Coming(body) => body,
+    };
+    // An announced length is believed before a single byte of it is read.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLong);
     }
+    let bytes = {
+        let mut collecting = pin!(collect(body, limit, &mut reservation));
+        // Most bodies are here already, and need no timer.
+        match poll_fn(|cx| Poll::Ready(collecting.as_mut().poll(cx))).await {
+            Poll::Ready(outcome) => outcome?,
+            Poll::Pending => tokio::time::timeout(limits.body_deadline, collecting)
+                .await
+                .map_err(|_| Unread::TooSlow)??,
+        }
+    };
+    Ok(Content::Collected {
+        bytes,
+        _reservation: reservation,
+    })
 }
 
 /// Reads a body that is here.
@@ -85,58 +113,71 @@ pub(super) fn whole(body: &[u8], limit: usize) -> Result<Content<'_>, Unread> {
     }
 }
 
-async fn collect_in_time<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, Unread>
-where
-    B: Body,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
-    // An announced length is believed before a single byte of it is read.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(Unread::TooLong);
-    }
-    let mut collecting = pin!(collect(body, limit));
-    // Most bodies are here already, and need no timer.
-    let at_once = poll_fn(|cx| Poll::Ready(collecting.as_mut().poll(cx))).await;
-    if let Poll::Ready(outcome) = at_once {
-        return outcome;
-    }
-    match tokio::time::timeout(deadline, collecting).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(Unread::TooSlow),
-    }
-}
-
-async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Unread>
+async fn collect<B>(body: B, limit: usize, reservation: &mut Reservation) -> Result<Bytes, Unread>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let mut body = pin!(body);
-    // Most bodies come in one piece, which is taken as it is.
-    let mut only = Bytes::new();
-    let mut whole = Vec::new();
+    let mut buffer = Vec::new();
+    while let Some(mut data) = next_data(body.as_mut()).await? {
+        let length = data.remaining();
+        if length > limit - buffer.len() {
+            return Err(Unread::TooLong);
+        }
+        if buffer.is_empty() && body.is_end_stream() {
+            // It came in one part, which is taken as it is. Other parts are copied: they may be small views of a large
+            // buffer of the connection.
+            let fits = reservation.try_grow(length);
+            return match fits {
+                true => Ok(data.copy_to_bytes(length)),
+                false => Err(Unread::NoCapacity),
+            };
+        }
+        make_room(&mut buffer, length, limit, reservation)?;
+        while data.has_remaining() {
+            let taken = data.chunk().len();
+            buffer.extend_from_slice(data.chunk());
+            data.advance(taken);
+        }
+    }
+    Ok(buffer.into())
+}
+
+/// Returns the next data of a body, or `None` at its end.
+async fn next_data<B>(mut body: Pin<&mut B>) -> Result<Option<B::Data>, Unread>
+where
+    B: Body,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|error| {
             tracing::debug!(error = %error.into(), "a request body broke off");
             Unread::Broken
         })?;
-        let Ok(mut data) = frame.into_data() else {
-            continue;
-        };
-        let length = data.remaining();
-        if length > limit - (only.len() + whole.len()) {
-            return Err(Unread::TooLong);
-        }
-        if only.is_empty() && whole.is_empty() {
-            only = data.copy_to_bytes(length);
-            continue;
-        }
-        whole.extend_from_slice(&std::mem::take(&mut only));
-        while data.has_remaining() {
-            let taken = data.chunk().len();
-            whole.extend_from_slice(data.chunk());
-            data.advance(taken);
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
         }
     }
-    Ok(if whole.is_empty() { only } else { whole.into() })
+    Ok(None)
+}
+
+/// Enlarges the buffer for `length` more bytes, and counts what it takes.
+fn make_room(
+    buffer: &mut Vec<u8>,
+    length: usize,
+    limit: usize,
+    reservation: &mut Reservation,
+) -> Result<(), Unread> {
+    let needed = buffer.len() + length;
+    if needed <= buffer.capacity() {
+        return Ok(());
+    }
+    let half_more = buffer.capacity() + buffer.capacity() / 2;
+    let capacity = half_more.max(FIRST_BUFFER).min(limit).max(needed);
+    if !reservation.try_grow(capacity - buffer.capacity()) {
+        return Err(Unread::NoCapacity);
+    }
+    buffer.reserve_exact(capacity - buffer.len());
+    Ok(())
 }

@@ -25,10 +25,20 @@ pub struct HttpLimits {
     /// How long finding out who is calling may take, and whatever else an authorizer serves; then a request gets 503.
     /// 15 s.
     pub authorization_deadline: Duration,
+    /// How many connections may be open at once; one more is accepted when another has closed. Only the listener of
+    /// toolwire counts them. 10,000.
+    pub connections: usize,
     /// How many requests may run at once; one more gets 503. 10,000.
     pub requests_in_flight: usize,
+    /// How many bytes all messages that are being read or served may have together; one more gets 503. Bytes are counted
+    /// as they arrive, once for the body and once for the parameters that a running handler has. One message may use at
+    /// most an eighth of what is free, so small messages fit when large ones do not. At least twice `body_bytes`. 128 MiB.
+    pub bytes_in_flight: usize,
     /// How many streams of changes may be open at once, besides the requests; one more gets 503. 20,000.
     pub open_streams: usize,
+    /// How many bytes the filters of all open streams, and the messages that wait for their slow readers, may have
+    /// together. One more stream gets 503; log messages and progress are dropped. 64 MiB.
+    pub stream_bytes: usize,
     /// How many messages of one stream may wait for a slow reader before they are merged or dropped by kind. 256.
     pub queued_messages: usize,
     /// How many bytes of one stream may wait for a slow reader. 1 MiB.
@@ -57,8 +67,11 @@ impl Default for HttpLimits {
             idle_connection: Duration::from_secs(120),
             body_deadline: Duration::from_secs(30),
             authorization_deadline: Duration::from_secs(15),
+            connections: 10_000,
             requests_in_flight: 10_000,
+            bytes_in_flight: 128 * 1024 * 1024,
             open_streams: 20_000,
+            stream_bytes: 64 * 1024 * 1024,
             queued_messages: 256,
             queued_bytes: 1024 * 1024,
             write_stall: Duration::from_secs(30),

@@ -7,6 +7,7 @@
 mod answer;
 mod authorizer;
 mod body;
+mod byte_budget;
 mod cors;
 mod endpoint;
 mod event_source;

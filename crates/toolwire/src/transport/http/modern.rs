@@ -15,12 +15,12 @@ use crate::transport::http::answer::{self, Answer, Finished, status};
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::guard;
-use crate::transport::http::post::Post;
+use crate::transport::http::post::{Post, params_bytes};
 use crate::transport::http::running::{Begun, OnDisconnect, Running, Work};
 use crate::transport::http::stream_context::Peer;
 use crate::transport::http::stream_queue::StreamQueue;
 use crate::transport::http::token_end;
-use crate::transport::listen::ListenStream;
+use crate::transport::listen::{ListenFilter, ListenStream};
 use crate::transport::outlet::Outlet;
 
 /// Begins to serve an admitted request.
@@ -38,7 +38,7 @@ fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
     let (id, era) = (admitted.id.clone(), admitted.era);
     let refuse = |error| refuse(&id, era, error);
     check_param_headers(post, admitted).map_err(refuse)?;
-    let slot = post.endpoint.request_slot()?;
+    let slot = post.endpoint.request_slot(params_bytes(admitted))?;
     let context = post.context(Peer::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
     let has_state = admitted.request_state().is_some();
@@ -90,11 +90,12 @@ fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> Answer {
 #[cold]
 fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
     let endpoint = post.endpoint;
-    let slot = endpoint.stream_slot()?;
-    let queue = Arc::new(StreamQueue::new(endpoint.options.limits.outbox()));
-    let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
-    let stream = ListenStream::open(&endpoint.server, admitted, outlet)
+    let filter = ListenFilter::read(&endpoint.server, admitted)
         .map_err(|error| refuse(admitted.id, admitted.era, error))?;
+    let slot = endpoint.stream_slot(filter.memory_bytes())?;
+    let queue = Arc::new(endpoint.queue());
+    let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
+    let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
     let shutdown = endpoint.server.shutdown().clone();
     let token_end = token_end::of(post.auth.as_deref());
     let source = ListenEvents {

@@ -143,8 +143,8 @@ impl Post<'_> {
 
     /// The context of a request in this POST.
     pub(super) fn context(&self, peer: Peer) -> Arc<HttpStreamContext> {
-        let limits = self.endpoint.options.limits.outbox();
-        Arc::new(HttpStreamContext::new(limits, peer, self.auth.clone()))
+        let queue = self.endpoint.queue();
+        Arc::new(HttpStreamContext::new(queue, peer, self.auth.clone()))
     }
 
     /// Lets the gate judge with everything that is known.
@@ -174,4 +174,9 @@ impl Post<'_> {
             LegacyMode::Sessions | LegacyMode::Stateless => Cow::Borrowed(&self.snapshot.supported),
         }
     }
+}
+
+/// Returns the bytes of the parameters that the handler of a request may hold.
+pub(super) fn params_bytes(admitted: &Admitted<'_>) -> usize {
+    admitted.params().map_or(0, |params| params.get().len())
 }

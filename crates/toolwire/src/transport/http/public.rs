@@ -57,9 +57,10 @@ where
     if endpoint.server.shutdown().is_cancelled() {
         return Err(answer::unavailable("the server is shutting down"));
     }
-    let _slot = endpoint.request_slot()?;
+    let _slot = endpoint.request_slot(0)?;
     let limits = &endpoint.options.limits;
-    let body = incoming::read(body, route.body_bytes, limits.body_deadline)
+    let reservation = endpoint.requests.bytes().reservation();
+    let body = incoming::read(body, route.body_bytes, limits, reservation)
         .await
         .map_err(|unread| refuse_unread(&unread, route.body_bytes))?;
     let Some(authorizer) = &endpoint.options.authorizer else {

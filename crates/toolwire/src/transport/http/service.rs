@@ -17,17 +17,20 @@ use crate::engine::{BoxFuture, TokenInfo, rarely};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
+use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
 use crate::transport::http::incoming::{self, Content, Source, Unread};
 use crate::transport::http::lead::{Lead, Place, Route};
 use crate::transport::http::legacy::streams;
-use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
 use crate::transport::http::slots::Slots;
 use crate::transport::http::{authorizer, cors, guard, message, public};
 use crate::transport::spare_memory;
+
+/// What a request takes in memory besides its headers and its body.
+const REQUEST_OVERHEAD: usize = 2 * 1024;
 
 /// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
 ///
@@ -51,6 +54,10 @@ pub struct HttpLoad {
     pub streams: usize,
     /// Sessions this node works for at the moment: those with a running request or a stream.
     pub sessions: usize,
+    /// Bytes of the messages that are being read or served, of [`HttpLimits::bytes_in_flight`](crate::transport::http::HttpLimits::bytes_in_flight).
+    pub request_bytes: usize,
+    /// Bytes that open streams hold, of [`HttpLimits::stream_bytes`](crate::transport::http::HttpLimits::stream_bytes).
+    pub stream_bytes: usize,
 }
 
 impl HttpService {
@@ -90,6 +97,8 @@ impl HttpService {
             requests: self.endpoint.requests.used(),
             streams: self.endpoint.streams.used(),
             sessions: self.endpoint.live.len(),
+            request_bytes: self.endpoint.requests.bytes().used(),
+            stream_bytes: self.endpoint.streams.bytes().used(),
         }
     }
 
@@ -136,6 +145,10 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
+        let reservation = match self.reserve(head, &body) {
+            Ok(reservation) => reservation,
+            Err(rejection) => return rejection,
+        };
         let answer = match self.endpoint.lead(parts, head, self.local_address) {
             Ok(Lead::Message) => {
                 // Step by step, and not in a future for each, for the reasons told at `message::serve`.
@@ -156,7 +169,7 @@ impl HttpService {
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
                         Source::Whole(body) => incoming::whole(body, limits.body_bytes),
-                        coming => rarely(|| read(coming, limits)).await,
+                        coming => rarely(|| self.read(coming, reservation)).await,
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
@@ -231,12 +244,44 @@ impl HttpService {
             Route::StreamMessage(endpoints) => {
                 guard::check_content(head)?;
                 let limits = &self.endpoint.options.limits;
-                let message = read(body, limits).await;
+                let message = self.read(body, None).await;
                 let message =
                     message.map_err(|unread| refuse_unread(&unread, limits.body_bytes))?;
                 (endpoints.take)(&post, &message).await
             }
         }
+    }
+
+    /// Counts the headers of a request that the connection does not hold in its own buffer.
+    fn reserve<B>(
+        &self,
+        head: &Head<'_>,
+        body: &Source<'_, B>,
+    ) -> Result<Option<Reservation>, Answer> {
+        if let Source::Whole(_) = body {
+            return Ok(None);
+        }
+        let mut reservation = self.endpoint.requests.bytes().reservation();
+        match reservation.try_grow(head.bytes + REQUEST_OVERHEAD) {
+            true => Ok(Some(reservation)),
+            false => Err(no_capacity()),
+        }
+    }
+
+    /// Reads the message of a POST.
+    async fn read<'b, B>(
+        &self,
+        body: Source<'b, B>,
+        reservation: Option<Reservation>,
+    ) -> Result<Content<'b>, Unread>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let limits = &self.endpoint.options.limits;
+        let none = || self.endpoint.requests.bytes().reservation();
+        let reservation = reservation.unwrap_or_else(none);
+        incoming::read(body, limits.body_bytes, limits, reservation).await
     }
 
     /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
@@ -266,14 +311,6 @@ fn announced_token(parts: &Parts) -> Option<Arc<TokenInfo>> {
     parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
 }
 
-async fn read<'b, B>(body: Source<'b, B>, limits: &HttpLimits) -> Result<Content<'b>, Unread>
-where
-    B: Body,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
-    incoming::read(body, limits.body_bytes, limits.body_deadline).await
-}
-
 #[cold]
 pub(super) fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
     match unread {
@@ -285,10 +322,19 @@ pub(super) fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
             StatusCode::REQUEST_TIMEOUT,
             "the message took too long to arrive",
         ),
+        Unread::NoCapacity => no_capacity(),
         Unread::Broken => {
             answer::refuse_and_close(StatusCode::BAD_REQUEST, "the message broke off")
         }
     }
+}
+
+/// Rejects a request because all requests together hold too many bytes.
+#[cold]
+fn no_capacity() -> Answer {
+    answer::close_after(answer::unavailable(
+        "the messages that are being read and served are too large together at the moment",
+    ))
 }
 
 impl<B> tower_service::Service<Request<B>> for HttpService

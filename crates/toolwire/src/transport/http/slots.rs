@@ -6,11 +6,14 @@ use std::thread::{self, Thread};
 
 use tokio::sync::Notify;
 
-/// Counts what runs; a count never passes its limit.
+use crate::transport::http::byte_budget::ByteBudget;
+
+/// Counts what runs and how large it is; neither passes its limit.
 #[derive(Debug)]
 pub(super) struct Slots {
     used: AtomicUsize,
     limit: usize,
+    bytes: Arc<ByteBudget>,
     emptied: Notify,
     /// How many wait for that, so that nobody is told in vain.
     waiting: AtomicUsize,
@@ -39,25 +42,38 @@ impl Sleeper {
 }
 
 impl Slots {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
+    pub(super) fn new(limit: usize, bytes: Arc<ByteBudget>) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
             limit,
+            bytes,
             emptied: Notify::new(),
             waiting: AtomicUsize::new(0),
             sleeper: Sleeper::default(),
         })
     }
 
-    /// Takes a slot, if one is free.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
-        let slot = Slot(Arc::clone(self));
+    /// Takes a slot for a holder of `bytes`, if one is free and the bytes fit.
+    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Option<Slot> {
+        let mut slot = Slot {
+            slots: Arc::clone(self),
+            bytes: 0,
+        };
         // Counted first, and given back by the drop of `slot` when that was one too many.
         let used = self.used.fetch_add(1, Ordering::SeqCst);
         if self.sleeper.sleeps.load(Ordering::SeqCst) {
             self.sleeper.wake();
         }
-        (used < self.limit).then_some(slot)
+        if used < self.limit && self.bytes.try_add(0, bytes) {
+            slot.bytes = bytes;
+            return Some(slot);
+        }
+        None
+    }
+
+    /// The bytes that may be held.
+    pub(super) fn bytes(&self) -> &Arc<ByteBudget> {
+        &self.bytes
     }
 
     /// Wakes the calling thread, of which there is one, when a slot is taken; says no when one is taken already.
@@ -100,13 +116,18 @@ impl Slots {
 
 /// A place among those who run; free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Slot(Arc<Slots>);
+pub(super) struct Slot {
+    slots: Arc<Slots>,
+    bytes: usize,
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let was_last = self.0.used.fetch_sub(1, Ordering::SeqCst) == 1;
-        if was_last && self.0.waiting.load(Ordering::SeqCst) > 0 {
-            self.0.emptied.notify_waiters();
+        let slots = &self.slots;
+        slots.bytes.release(self.bytes);
+        let was_last = slots.used.fetch_sub(1, Ordering::SeqCst) == 1;
+        if was_last && slots.waiting.load(Ordering::SeqCst) > 0 {
+            slots.emptied.notify_waiters();
         }
     }
 }
@@ -137,16 +158,30 @@ pub(super) type StreamSlot = Slot;
 mod tests {
     use super::*;
 
+    fn slots(limit: usize) -> Arc<Slots> {
+        Slots::new(limit, ByteBudget::new(1000, 10))
+    }
+
+    #[test]
+    fn a_slot_holds_its_bytes() {
+        let slots = slots(10);
+        let first = slots.take(100).unwrap();
+        assert!(slots.take(200).is_none(), "more than its share");
+        assert_eq!((slots.used(), slots.bytes().used()), (1, 100));
+        drop(first);
+        assert_eq!((slots.used(), slots.bytes().used()), (0, 0));
+    }
+
     #[test]
     fn there_are_as_many_slots_as_the_limit_says() {
-        let slots = Slots::new(2);
-        let first = slots.take().unwrap();
-        let second = slots.take().unwrap();
-        assert!(slots.take().is_none());
-        assert!(slots.take().is_none());
+        let slots = slots(2);
+        let first = slots.take(0).unwrap();
+        let second = slots.take(0).unwrap();
+        assert!(slots.take(0).is_none());
+        assert!(slots.take(0).is_none());
         assert_eq!(slots.used(), 2);
         drop(first);
-        let third = slots.take();
+        let third = slots.take(0);
         assert!(third.is_some());
         drop((second, third));
         assert_eq!(slots.used(), 0);
@@ -154,13 +189,13 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_is_woken_by_the_first_slot() {
-        let slots = Slots::new(2);
-        let first = slots.take().unwrap();
+        let slots = slots(2);
+        let first = slots.take(0).unwrap();
         assert!(!slots.wake_me());
         drop(first);
         assert!(slots.wake_me());
         thread::scope(|scope| {
-            scope.spawn(|| drop(slots.take()));
+            scope.spawn(|| drop(slots.take(0)));
             thread::park();
         });
         assert!(!slots.has_sleeper());
@@ -168,9 +203,9 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_is_woken_by_the_last_to_leave() {
-        let slots = Slots::new(2);
+        let slots = slots(2);
         slots.all_free().await;
-        let (first, second) = (slots.take(), slots.take());
+        let (first, second) = (slots.take(0), slots.take(0));
         let waiting = tokio::spawn({
             let slots = Arc::clone(&slots);
             async move { slots.all_free().await }

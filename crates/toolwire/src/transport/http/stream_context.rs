@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::outbox::OutboxLimits;
 use toolwire_types::RawJson;
 
 use crate::engine::transport::no_channel;
@@ -45,9 +44,9 @@ pub(super) enum Peer {
 }
 
 impl HttpStreamContext {
-    pub(super) fn new(limits: OutboxLimits, peer: Peer, auth: Option<Arc<TokenInfo>>) -> Self {
+    pub(super) fn new(queue: StreamQueue, peer: Peer, auth: Option<Arc<TokenInfo>>) -> Self {
         Self {
-            queue: StreamQueue::new(limits),
+            queue,
             peer,
             auth,
             gone: AtomicBool::new(false),
@@ -162,11 +161,15 @@ impl TransportContext for HttpStreamContext {
 
 #[cfg(test)]
 mod tests {
+    use toolwire_proto::outbox::OutboxLimits;
+
     use super::*;
+    use crate::transport::http::byte_budget::ByteBudget;
 
     #[test]
     fn a_context_knows_whether_and_under_which_ids_it_streams() {
-        let context = HttpStreamContext::new(OutboxLimits::default(), Peer::Stateless, None);
+        let queue = StreamQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
+        let context = HttpStreamContext::new(queue, Peer::Stateless, None);
         assert!(!context.streaming());
         assert_eq!(context.next_event_id(), None);
         context.set_streaming();

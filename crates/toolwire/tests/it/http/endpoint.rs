@@ -79,16 +79,27 @@ impl Endpoint {
         self.load_is(HttpLoad::default()).await;
     }
 
-    /// Waits until there is exactly this to do.
+    /// Waits until there is exactly this to do; bytes are compared only where nothing is to be done.
     pub(crate) async fn load_is(&self, expected: HttpLoad) {
+        let load = || match expected == HttpLoad::default() {
+            true => self.service.load(),
+            false => self.counts(),
+        };
         let reached = async {
-            while self.service.load() != expected {
+            while load() != expected {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         let waited = tokio::time::timeout(Duration::from_secs(10), reached).await;
         let load = self.service.load();
         assert!(waited.is_ok(), "{load:?} instead of {expected:?}");
+    }
+
+    /// Returns how much there is to do, without bytes.
+    pub(crate) fn counts(&self) -> HttpLoad {
+        let mut load = self.service.load();
+        (load.request_bytes, load.stream_bytes) = (0, 0);
+        load
     }
 
     /// Waits until this many requests run, whatever else there is to do.

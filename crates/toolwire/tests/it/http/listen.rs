@@ -60,7 +60,7 @@ async fn only_what_was_asked_for_comes_and_the_id_keeps_its_type() {
     let mut string = open(&endpoint, json!("1"), tools.clone()).await;
     let mut again = open(&endpoint, json!(1), tools).await;
     let mut notes = open(&endpoint, json!(1), note).await;
-    assert_eq!(endpoint.service.load(), streams(4));
+    assert_eq!(endpoint.counts(), streams(4));
     assert_eq!(stage.server.prompts_changed(), 0);
     assert_eq!(stage.server.resource_updated("notes://b"), 0);
     assert_eq!(stage.server.resource_updated("notes://a"), 1);

@@ -6,6 +6,7 @@
 )]
 
 mod blocking;
+mod byte_limits;
 mod clock;
 mod cors;
 mod crowd;

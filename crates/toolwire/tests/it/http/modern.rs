@@ -76,7 +76,7 @@ async fn notices_come_when_they_are_said() {
     let request = Request::modern(&with_token(1, "wait", 7));
     let mut events = endpoint.open(&request).await;
     stage.expect(Happening::Started).await;
-    assert_eq!(endpoint.service.load(), load(1));
+    assert_eq!(endpoint.counts(), load(1));
     stage.step();
     events
         .expect(progress(json!(7), json!({"progress": 1})))
@@ -183,7 +183,7 @@ async fn equal_ids_of_two_clients_never_meet() {
     for _ in 0..3 {
         stage.expect(Happening::Started).await;
     }
-    assert_eq!(endpoint.service.load(), load(3));
+    assert_eq!(endpoint.counts(), load(3));
     third.cut();
     stage.expect(Happening::Dropped).await;
     stage.step();

@@ -136,6 +136,7 @@ impl Batch<'_> {
 
     fn start_request(&mut self, request: &RequestEnvelope<'_>) {
         let id = ResponseId::Id(request.id.clone());
+        let bytes = request.params.map_or(0, |params| params.get().len());
         let started = self
             .admit(request)
             .and_then(|admitted| match &self.standing {
@@ -151,7 +152,7 @@ impl Batch<'_> {
                 self.changes_record |= requests::changes_record(&request.method);
                 self.answers.push(finished.message.into_bytes());
             }
-            Ok(Started::Running(work)) => match self.post.endpoint.requests.take() {
+            Ok(Started::Running(work)) => match self.post.endpoint.requests.take(bytes) {
                 Some(slot) => drop(self.running.spawn(async move {
                     let finished = work.finish().await;
                     drop(slot);

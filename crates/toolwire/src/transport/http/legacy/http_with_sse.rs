@@ -24,6 +24,7 @@ use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 
 use crate::engine::{BoxFuture, Principal, TokenInfo};
 use crate::store::{SessionRecord, SessionSignal, SessionStore};
+use crate::transport::chunk::{ChunkPermit, ChunkSender};
 use crate::transport::duplex::Duplex;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::endpoint::{Endpoint, random_name};
@@ -75,7 +76,7 @@ async fn open(
     token: Arc<TokenInfo>,
 ) -> Result<Answer, Answer> {
     guard::check_accept_events(head)?;
-    let slot = endpoint.stream_slot()?;
+    let slot = endpoint.stream_slot(0)?;
     let options = &endpoint.options;
     let id = random_name("", 32).map_err(|error| answer::store_failed(&error))?;
     let lease = Lease {
@@ -124,7 +125,7 @@ async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
         Named::Nonsense => return Err(unknown_session()),
     };
     // Those that wait for a full connection are bounded together with everything else that runs.
-    let _slot = endpoint.request_slot()?;
+    let _slot = endpoint.request_slot(0)?;
     let options = &endpoint.options;
     let idle = options.limits.session_idle;
     match options.sessions.touch(&key, &post.principal(), idle).await {
@@ -135,7 +136,11 @@ async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
     check_message(post, message)?;
     let token = post.auth.clone().unwrap_or_default();
     if let Some(stream) = endpoint.http_with_sse.find(&key) {
-        return match stream.send(message, token).await {
+        let sender = ChunkSender {
+            token,
+            permit: Some(permit(endpoint, message)?),
+        };
+        return match stream.send(message, sender).await {
             Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
             Err(NotTaken::Gone) => Err(unknown_session()),
             Err(NotTaken::Full) => Err(answer::unavailable(
@@ -153,6 +158,17 @@ async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
     match endpoint.signal(&key, signal).await {
         Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
         Err(error) => Err(answer::store_failed(&error)),
+    }
+}
+
+/// Counts a message until it has been served: once as it is queued, and once as its handler has it.
+fn permit(endpoint: &Endpoint, message: &[u8]) -> Result<ChunkPermit, Answer> {
+    let mut reservation = endpoint.requests.bytes().reservation();
+    match reservation.try_grow(message.len().saturating_mul(2)) {
+        true => Ok(Arc::new(reservation)),
+        false => Err(answer::unavailable(
+            "the messages that are being served are too large together at the moment",
+        )),
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use toolwire_types::RawJson;
 
 use crate::engine::TokenInfo;
-use crate::transport::chunk::Chunk;
+use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::http::token_end;
 
 /// How many messages of one client may wait for its connection. It reads them at once, unless the client does not take
@@ -81,7 +81,11 @@ impl OpenStreams {
         let Some(entrance) = self.find(key) else {
             return;
         };
-        let chunk = entrance.chunk(message.get().as_bytes(), token);
+        let sender = ChunkSender {
+            token,
+            permit: None,
+        };
+        let chunk = entrance.chunk(message.get().as_bytes(), sender);
         if let Err(error) = entrance.messages.try_send(chunk) {
             tracing::warn!(%error, "a message from another node found no place, and is lost");
         }
@@ -94,8 +98,8 @@ impl OpenStreams {
 
 impl Entrance {
     /// Feeds a message to the connection.
-    pub(crate) async fn send(&self, message: &[u8], token: Arc<TokenInfo>) -> Result<(), NotTaken> {
-        let sent = self.messages.send(self.chunk(message, token));
+    pub(crate) async fn send(&self, message: &[u8], sender: ChunkSender) -> Result<(), NotTaken> {
+        let sent = self.messages.send(self.chunk(message, sender));
         match tokio::time::timeout(PATIENCE, sent).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(NotTaken::Gone),
@@ -105,13 +109,13 @@ impl Entrance {
 
     /// A message as the connection reads it. The stream lasts at least as long as its token: the session would be lost
     /// with the stream, and its client has just shown that it may go on.
-    fn chunk(&self, message: &[u8], token: Arc<TokenInfo>) -> Chunk {
-        let end = token_end::of(Some(&token));
+    fn chunk(&self, message: &[u8], sender: ChunkSender) -> Chunk {
+        let end = token_end::of(Some(&sender.token));
         self.token_end
             .send_modify(|known| *known = token_end::later(*known, end));
         Chunk {
             bytes: to_line(message),
-            token: Some(token),
+            sender: Some(sender),
         }
     }
 }

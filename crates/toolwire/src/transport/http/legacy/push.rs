@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
-use toolwire_proto::outbox::OutboxLimits;
 
 use crate::engine::{BoxFuture, after};
 use crate::server::hub::Listening;
@@ -41,9 +40,8 @@ struct Target {
 impl Push {
     /// Begins to push the changes that the session wants to hear of.
     pub(crate) fn start(endpoint: &Arc<Endpoint>, session: &Arc<LiveSession>) -> Arc<Self> {
-        let limits: OutboxLimits = endpoint.options.limits.outbox();
         let push = Arc::new(Self {
-            queue: Arc::new(StreamQueue::new(limits)),
+            queue: Arc::new(endpoint.queue()),
             targets: Mutex::default(),
         });
         let outlet = Arc::clone(&push.queue) as Arc<dyn Outlet>;

@@ -29,7 +29,7 @@ use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::log_events::{LogEvents, Reading};
 use crate::transport::http::legacy::push::PushReader;
 use crate::transport::http::legacy::stream_control::StreamControl;
-use crate::transport::http::post::Post;
+use crate::transport::http::post::{Post, params_bytes};
 use crate::transport::http::running::{Begun, OnDisconnect, Running, Work};
 use crate::transport::http::stream_context::{HttpStreamContext, Peer};
 
@@ -68,7 +68,7 @@ pub(crate) async fn serve_alone(post: &Post<'_>, admitted: &Admitted<'_>) -> Ans
         let (id, state) = (admitted.id.clone(), Arc::default());
         return immediate(&id, initialize(post, admitted, &state));
     }
-    let slot = match endpoint.request_slot() {
+    let slot = match endpoint.request_slot(params_bytes(admitted)) {
         Ok(slot) => slot,
         Err(answer) => return answer,
     };
@@ -87,7 +87,7 @@ pub(crate) fn begin_in_session(
     session: &Arc<LiveSession>,
     admitted: &Admitted<'_>,
 ) -> Begun {
-    let slot = match post.endpoint.request_slot() {
+    let slot = match post.endpoint.request_slot(params_bytes(admitted)) {
         Ok(slot) => slot,
         Err(answer) => return Begun::Answered(answer),
     };
@@ -159,7 +159,7 @@ pub(crate) fn start_in_session(
     let (id, era) = (admitted.id.clone(), admitted.era);
     let cancellable = requests::Cancellation::of(admitted.method.name());
     let size = MessageSize {
-        bytes: admitted.params().map_or(0, |params| params.get().len()),
+        bytes: params_bytes(admitted),
         limit: BYTES_IN_FLIGHT,
     };
     let cancellation = Cancellation::new();

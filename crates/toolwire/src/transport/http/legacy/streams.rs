@@ -65,7 +65,7 @@ async fn open(
     session: Arc<LiveSession>,
     token_end: Option<Instant>,
 ) -> Result<Answer, Answer> {
-    let slot = endpoint.stream_slot()?;
+    let slot = endpoint.stream_slot(0)?;
     let name = random_name(PUSH_STREAM, 16).map_err(|error| answer::store_failed(&error))?;
     let key = StreamKey::new(&session.id, &name);
     let opened = endpoint.options.events.open(&session.principal, &key).await;
@@ -86,7 +86,7 @@ async fn resume(
 ) -> Result<Answer, Answer> {
     let last = last.ok_or_else(unknown_event)?;
     // Before the stream is taken over from whoever reads it.
-    let slot = endpoint.stream_slot()?;
+    let slot = endpoint.stream_slot(0)?;
     let key = StreamKey::new(&session.id, last.stream());
     let events = &endpoint.options.events;
     let read = events.read_after(&session.principal, &key, last.sequence(), Duration::ZERO);

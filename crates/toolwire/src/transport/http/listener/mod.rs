@@ -63,6 +63,7 @@ pub struct HttpListener {
     setup: Arc<Setup>,
     url: String,
     signals: bool,
+    max_connections: usize,
     drain: Duration,
 }
 
@@ -108,6 +109,7 @@ impl HttpListener {
             listener,
             local_address,
             signals: options.signals,
+            max_connections: options.limits.connections,
             drain: options.limits.drain,
             setup: Arc::new(setup),
             service: HttpService::new(server.clone(), options),
@@ -166,7 +168,10 @@ impl HttpListener {
                     self.server.shut_down();
                     break;
                 }
-                (socket, address) = accept(&self.listener, &mut backoff) => {
+                // Further connections wait in the backlog of the system.
+                (socket, address) = accept(&self.listener, &mut backoff),
+                    if connections.len() < self.max_connections =>
+                {
                     let (setup, service) = (Arc::clone(&self.setup), self.service.clone());
                     connections.start(|leave| setup.serve(socket, address, service, leave));
                 }

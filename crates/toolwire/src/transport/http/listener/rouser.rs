@@ -81,17 +81,18 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::transport::http::byte_budget::ByteBudget;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn many_short_requests_wake_it_once_in_a_while() {
-        let slots = Slots::new(1);
+        let slots = Slots::new(1, ByteBudget::new(0, 0));
         let _rouser = Rouser::start(&slots).unwrap();
         let began = Instant::now();
         let mut woken = 0;
         while woken < 3 {
             // Whoever takes the first slot wakes it.
             woken += u32::from(slots.has_sleeper());
-            drop(slots.take());
+            drop(slots.take(0));
             thread::yield_now();
         }
         // However slow the machine is: in between it sleeps for a period, twice.

@@ -1,0 +1,156 @@
+//! A node-wide limit on the bytes that peers make the server hold.
+//!
+//! Counts limit how many requests and streams there are; this limits how large they are together. Bytes are counted as
+//! they arrive, so that an announced length costs nothing and an unannounced one cannot exceed the limit.
+//!
+//! One holder may use at most a share of what is free. The fuller the budget, the smaller the messages that still fit:
+//! a few peers with large messages cannot keep out the small ones of everyone else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The largest part of the free bytes that one holder may use, as a divisor.
+const SHARE: usize = 8;
+
+/// A number of bytes, shared by all requests or all streams of an endpoint.
+#[derive(Debug)]
+pub(super) struct ByteBudget {
+    used: AtomicUsize,
+    limit: usize,
+    share: usize,
+}
+
+impl ByteBudget {
+    /// Creates a budget of `limit` bytes whose holders use at most `largest` each.
+    ///
+    /// The limit is raised to two holders of the largest size, because a request is counted with its body and with the
+    /// parameters that its handler has. Where it is too small for eight, one holder may use more than its share.
+    pub(super) fn new(limit: usize, largest: usize) -> Arc<Self> {
+        let limit = limit.max(largest.saturating_mul(2));
+        let share = limit / largest.max(1).saturating_mul(4);
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            limit,
+            share: share.clamp(1, SHARE),
+        })
+    }
+
+    /// Returns the number of bytes that are held.
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Counts `bytes` more for a holder that has `held`. Returns `false`, and counts nothing, if they do not fit.
+    pub(super) fn try_add(&self, held: usize, bytes: usize) -> bool {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let by_others = before.saturating_sub(held);
+        let free = self.limit.saturating_sub(by_others);
+        let fits = held.saturating_add(bytes).saturating_mul(self.share) <= free;
+        if !fits {
+            self.release(bytes);
+        }
+        fits
+    }
+
+    /// Counts `bytes` that cannot be refused any more.
+    pub(super) fn add(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives bytes back.
+    pub(super) fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Starts to count the bytes of one holder.
+    pub(super) fn reservation(self: &Arc<Self>) -> Reservation {
+        Reservation {
+            budget: Arc::clone(self),
+            bytes: 0,
+        }
+    }
+}
+
+/// The bytes of one holder. Dropping it gives them back.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    budget: Arc<ByteBudget>,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Counts more bytes. Returns `false`, and counts nothing, if they do not fit.
+    pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
+        let fits = self.budget.try_add(self.bytes, bytes);
+        if fits {
+            self.bytes += bytes;
+        }
+        fits
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: usize = 1024;
+
+    #[test]
+    fn bytes_are_counted_and_given_back() {
+        let budget = ByteBudget::new(64 * KIB, 2 * KIB);
+        let mut first = budget.reservation();
+        assert!(first.try_grow(KIB));
+        assert!(first.try_grow(KIB));
+        let mut second = budget.reservation();
+        assert!(second.try_grow(KIB));
+        assert_eq!(budget.used(), 3 * KIB);
+        drop(first);
+        assert_eq!(budget.used(), KIB);
+        drop(second);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn one_holder_uses_at_most_an_eighth_of_what_is_free() {
+        let budget = ByteBudget::new(64 * KIB, 2 * KIB);
+        let mut holder = budget.reservation();
+        assert!(holder.try_grow(8 * KIB));
+        assert!(!holder.try_grow(1));
+        assert_eq!(budget.used(), 8 * KIB, "a refused byte is not counted");
+        // Seven eighths are free for the next one.
+        let mut next = budget.reservation();
+        assert!(next.try_grow(7 * KIB));
+        assert!(!next.try_grow(1));
+    }
+
+    #[test]
+    fn small_messages_fit_when_large_ones_do_not() {
+        let budget = ByteBudget::new(64 * KIB, 2 * KIB);
+        let mut large = Vec::new();
+        loop {
+            let mut reservation = budget.reservation();
+            if !reservation.try_grow(2 * KIB) {
+                break;
+            }
+            large.push(reservation);
+        }
+        assert_eq!(large.len(), 25);
+        assert!(budget.reservation().try_grow(KIB));
+        assert!(budget.reservation().try_grow(100));
+        assert!(budget.used() <= 64 * KIB);
+    }
+
+    #[test]
+    fn a_holder_of_the_largest_size_fits_into_an_empty_budget_whatever_the_limit() {
+        for (limit, largest) in [(0, 10), (10, 10), (39, 10), (1000, 10), (10, 0)] {
+            let budget = ByteBudget::new(limit, largest);
+            assert!(budget.reservation().try_grow(largest), "{limit} {largest}");
+        }
+    }
+}

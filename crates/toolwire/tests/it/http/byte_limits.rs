@@ -1,0 +1,215 @@
+//! Limits in bytes: what one client makes the server hold does not keep others out, and is given back.
+
+use serde_json::{Value, json};
+use toolwire::transport::http::{HttpLimits, HttpOptions};
+
+use crate::http::endpoint::Endpoint;
+use crate::http::request::Request;
+use crate::http::session::{Session, tool_call};
+use crate::http::socket::{Answer, Wire};
+use crate::http::stage::{Happening, Stage, count_call};
+use crate::peer::{call, legacy, modern};
+
+const KIB: usize = 1024;
+
+/// An endpoint whose messages may have 64 KiB each and 2 MiB together.
+async fn endpoint(stage: &Stage) -> Endpoint {
+    let mut limits = HttpLimits::default();
+    limits.body_bytes = 64 * KIB;
+    limits.bytes_in_flight = 2 * 1024 * KIB;
+    limits.stream_bytes = 1024 * KIB;
+    limits.queued_bytes = 8 * KIB;
+    Endpoint::serve_with(&stage.server, HttpOptions::new().with_limits(limits)).await
+}
+
+#[track_caller]
+fn assert_overloaded(response: &Answer) {
+    assert_eq!(response.status(), 503, "{}", response.text());
+    assert!(response.header("retry-after").is_some());
+    let message = response.message();
+    assert_eq!(message["error"]["data"]["reason"], "overloaded");
+}
+
+/// Returns a call with so many bytes of text in its metadata.
+fn large_call(tool: &str, bytes: usize) -> Value {
+    let mut message = call(1, tool, json!({}));
+    message["params"]["_meta"]["text"] = "x".repeat(bytes).into();
+    message
+}
+
+/// Sends all of a request except its last byte.
+async fn send_unfinished(endpoint: &Endpoint, request: &Request) -> Wire {
+    let mut wire = endpoint.connect().await;
+    let bytes = request.bytes();
+    wire.send(bytes[..bytes.len() - 1].to_vec()).await;
+    wire
+}
+
+/// Waits until so many bytes of messages are held.
+async fn wait_for_bytes(endpoint: &Endpoint, is_reached: impl Fn(usize) -> bool) {
+    let reached = async {
+        while !is_reached(endpoint.service.load().request_bytes) {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    crate::peer::within(reached).await;
+}
+
+#[tokio::test]
+async fn unfinished_bodies_have_a_limit_together_and_leave_room_for_small_requests() {
+    let stage = Stage::new();
+    let endpoint = endpoint(&stage).await;
+    let large = Request::modern(&large_call("count", 60 * KIB));
+    let mut unfinished = Vec::new();
+    // As many as fit: a message may use an eighth of what is free.
+    for _ in 0..100 {
+        let held = endpoint.service.load().request_bytes;
+        if (held + 8 * 100 * KIB) > 2 * 1024 * KIB {
+            break;
+        }
+        unfinished.push(send_unfinished(&endpoint, &large).await);
+        wait_for_bytes(&endpoint, |now| now > held + 60 * KIB).await;
+    }
+    assert!(unfinished.len() > 8, "{}", unfinished.len());
+    // Now large messages are rejected as they arrive, and small ones are served.
+    let mut more = Vec::new();
+    for _ in 0..20 {
+        more.push(send_unfinished(&endpoint, &large).await);
+    }
+    let mut rejected = 0;
+    for mut wire in more {
+        let response = tokio::time::timeout(std::time::Duration::from_millis(300), wire.answer());
+        if let Ok(response) = response.await {
+            assert_overloaded(&response);
+            assert_eq!(response.header("connection"), Some("close"));
+            rejected += 1;
+        }
+    }
+    assert!(rejected > 0);
+    for id in 1..=20 {
+        assert_eq!(endpoint.call(count_call(id)).await["id"], id);
+    }
+    assert!(endpoint.service.load().request_bytes <= 2 * 1024 * KIB);
+    // Clients that leave give everything back.
+    drop(unfinished);
+    endpoint.idle().await;
+    let response = endpoint.ask(&large).await;
+    assert_ne!(response.status(), 503, "{}", response.text());
+}
+
+#[tokio::test]
+async fn running_requests_have_a_limit_together_in_bytes() {
+    let mut stage = Stage::new();
+    let endpoint = endpoint(&stage).await;
+    let large = Request::modern(&large_call("wait", 60 * KIB));
+    let mut running = Vec::new();
+    let rejected = loop {
+        let mut wire = endpoint.connect().await;
+        wire.send(large.bytes()).await;
+        let started = async {
+            stage.expect(Happening::Started).await;
+        };
+        tokio::select! {
+            () = started => running.push(wire),
+            response = wire.answer() => break response,
+        }
+    };
+    assert_overloaded(&rejected);
+    assert!(running.len() > 4, "{}", running.len());
+    assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
+    // In sessions, too.
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    let mut message = tool_call(1, "wait", json!({}));
+    message["params"]["_meta"] = json!({"text": "x".repeat(60 * KIB)});
+    assert_overloaded(&endpoint.ask(&session.request(&message)).await);
+    drop(running);
+    endpoint.requests_are(0).await;
+    endpoint.idle().await;
+}
+
+#[tokio::test]
+async fn session_record_may_have_64_kib() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let initialize = |bytes: usize| {
+        Request::post(&legacy(
+            1,
+            "initialize",
+            json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"experimental": {"text": {"x": "x".repeat(bytes)}}},
+                "clientInfo": {"name": "test", "version": "1"},
+            }),
+        ))
+    };
+    let opened = endpoint.ask(&initialize(60 * KIB)).await;
+    assert!(opened.header("mcp-session-id").is_some());
+    for bytes in [66 * KIB, 200 * KIB, 3900 * KIB] {
+        let rejected = endpoint.ask(&initialize(bytes)).await;
+        assert!(rejected.header("mcp-session-id").is_none());
+        let message = rejected.message();
+        assert_eq!(message["error"]["code"], -32602, "{message}");
+    }
+}
+
+#[tokio::test]
+async fn filters_of_open_streams_have_a_limit_together() {
+    let stage = Stage::new();
+    let endpoint = endpoint(&stage).await;
+    let listen = |count: usize, bytes: usize| {
+        let uris: Vec<_> = (0..count)
+            .map(|number| format!("notes://{number:04}/{}", "x".repeat(bytes)))
+            .collect();
+        let filter = json!({"resourceSubscriptions": uris});
+        Request::modern(&modern(
+            1,
+            "subscriptions/listen",
+            json!({"notifications": filter}),
+        ))
+    };
+    let response = endpoint.ask(&listen(5, 9 * KIB)).await;
+    assert_eq!(response.message()["error"]["code"], -32602);
+    let mut streams = Vec::new();
+    let rejected = loop {
+        let mut wire = endpoint.connect().await;
+        wire.send(listen(10, 3 * KIB).bytes()).await;
+        let head = wire.head().await;
+        if !head.is_event_stream() {
+            break wire.rest_of(head).await;
+        }
+        streams.push(wire);
+    };
+    assert_overloaded(&rejected);
+    assert!((4..16).contains(&streams.len()), "{}", streams.len());
+    assert!(endpoint.service.load().stream_bytes <= 1024 * KIB);
+    // A small filter fits.
+    let mut wire = endpoint.connect().await;
+    wire.send(listen(10, 10).bytes()).await;
+    assert!(wire.head().await.is_event_stream());
+    drop((streams, wire));
+    endpoint.idle().await;
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_limit_is_served_when_another_closes() {
+    let stage = Stage::new();
+    let mut limits = HttpLimits::default();
+    limits.connections = 2;
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let request = Request::modern(&count_call(1));
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut wire = endpoint.connect().await;
+        wire.send(request.bytes()).await;
+        assert_eq!(wire.answer().await.status(), 200);
+        open.push(wire);
+    }
+    // The system accepts the third connection; the server does not.
+    let mut third = endpoint.connect().await;
+    third.send(request.bytes()).await;
+    let early = tokio::time::timeout(std::time::Duration::from_millis(200), third.answer()).await;
+    assert!(early.is_err(), "{early:?}");
+    assert_eq!(stage.runs(), 2);
+    drop(open.pop());
+    assert_eq!(third.answer().await.status(), 200);
+}
