@@ -26,7 +26,7 @@ impl HttpDemo {
     }
 
     /// Starts it and waits until it says where it listens.
-    async fn start_command(mut command: Command) -> Self {
+    pub(crate) async fn start_command(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
@@ -93,6 +93,18 @@ impl HttpDemo {
                 return;
             }
         }
+    }
+
+    /// The address that it listens on.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The id of the process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id().expect("it still runs")
     }
 
     #[cfg(unix)]

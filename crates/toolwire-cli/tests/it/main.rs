@@ -9,6 +9,8 @@ mod ending;
 mod framing;
 mod http;
 mod load;
+#[cfg(target_os = "linux")]
+mod memory;
 mod process;
 mod subscribing;
 mod tour;

@@ -84,7 +84,37 @@ impl Default for HttpLimits {
     }
 }
 
+/// What a connection takes at most: what it has read and not used, what it has not written, and its own state. Most of it
+/// is the window for request bodies on HTTP/2.
+const CONNECTION_MEMORY: usize = 384 * 1024;
+
+/// What a running request takes besides its message and what its handler allocates.
+const REQUEST_MEMORY: usize = 16 * 1024;
+
+/// What an open stream takes besides its filter and its queued messages.
+const STREAM_MEMORY: usize = 16 * 1024;
+
 impl HttpLimits {
+    /// Returns the most memory that peers can make the server hold within these limits, in bytes: the message and stream
+    /// budgets, and what each connection, request and stream takes besides.
+    ///
+    /// Not included are what handlers and authorizers allocate, responses that are being written, and stores, which have
+    /// limits of their own. Sessions in use are held once in the store and once by the server.
+    #[must_use]
+    pub fn max_memory(&self) -> usize {
+        let messages = self.bytes_in_flight.max(self.body_bytes.saturating_mul(2));
+        let streams = self.stream_bytes.max(self.queued_bytes.saturating_mul(2));
+        [
+            messages,
+            streams,
+            self.connections.saturating_mul(CONNECTION_MEMORY),
+            self.requests_in_flight.saturating_mul(REQUEST_MEMORY),
+            self.open_streams.saturating_mul(STREAM_MEMORY),
+        ]
+        .into_iter()
+        .fold(0, usize::saturating_add)
+    }
+
     pub(crate) fn outbox(&self) -> OutboxLimits {
         OutboxLimits {
             messages: self.queued_messages,
