@@ -18,7 +18,7 @@ pub(super) const KEPT: usize = 4 * 1024;
 /// The longest line that is passed on in one piece.
 const LONGEST_LINE: usize = 8 * 1024;
 
-/// The longest line that is quoted in the sentence of an error, in characters.
+/// The longest part of a line that is quoted in the sentence of an error, in characters.
 const LONGEST_QUOTE: usize = 300;
 
 /// The last of what a server wrote.
@@ -54,11 +54,17 @@ impl LastWords {
     }
 }
 
-/// The last line that says something, fit for one sentence.
+/// Returns the last line that is not blank, fit for one sentence. Of a long line it is the end, after an ellipsis: there
+/// it names the cause, whereas its beginning is often a path or a time.
 pub(super) fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let plain = line.trim().chars().filter(|letter| !letter.is_control());
-    Some(plain.take(LONGEST_QUOTE).collect())
+    let plain: String = plain.collect();
+    let start = plain.char_indices().rev().nth(LONGEST_QUOTE - 1);
+    Some(match start {
+        Some((start, _)) if start > 0 => format!("…{}", &plain[start..]),
+        _ => plain,
+    })
 }
 
 /// Reads until the server has closed its error output.
@@ -163,7 +169,17 @@ mod tests {
         assert_eq!(last_line("one\ntwo\n\n  \n").as_deref(), Some("two"));
         assert_eq!(last_line("\u{7}a\tb\r\n").as_deref(), Some("ab"));
         assert_eq!(last_line(" \n"), None);
-        assert_eq!(last_line(&"é".repeat(400)), Some("é".repeat(LONGEST_QUOTE)));
+    }
+
+    #[test]
+    fn end_of_a_long_last_line_is_quoted() {
+        let longest = "é".repeat(LONGEST_QUOTE);
+        assert_eq!(last_line(&longest).as_deref(), Some(&*longest));
+        let one_more = format!("a{longest}");
+        assert_eq!(last_line(&one_more), Some(format!("…{longest}")));
+        let cause = "error: the database is locked";
+        let line = last_line(&format!("{}{cause}\n", "x".repeat(KEPT))).expect("it has a line");
+        assert!(line.ends_with(cause), "{line}");
     }
 
     async fn lines_of(output: &[u8]) -> Vec<String> {
