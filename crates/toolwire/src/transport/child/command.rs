@@ -6,12 +6,29 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
+use crate::transport::child::environment::default_variables;
+
 /// Hears the lines a server writes to its error output.
 pub(super) type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a server is started as a child process. It can be started again, so keep it to replace a server that died.
 ///
 /// There is no shell: every argument reaches the program as it is.
+///
+/// # Environment
+/// The environment of a host holds credentials, and a server is often a program of a third party. A server gets the
+/// variables that [`env`](Self::env) sets, and of this process only the following:
+///
+/// - On Unix: `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `LANGUAGE`, the `LC_*` categories of the locale,
+///   `TZ`, `TMPDIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`,
+///   `SSL_CERT_DIR` and `SSL_CERT_FILE`.
+/// - On Windows: `APPDATA`, `COMSPEC`, `HOMEDRIVE`, `HOMEPATH`, `LOCALAPPDATA`, `PATH`, `PATHEXT`,
+///   `PROCESSOR_ARCHITECTURE`, `PROGRAMDATA`, `PROGRAMFILES`, `PROGRAMFILES(X86)`, `PROGRAMW6432`, `SYSTEMDRIVE`,
+///   `SYSTEMROOT`, `TEMP`, `TMP`, `USERNAME`, `USERPROFILE`, `WINDIR`, `SSL_CERT_DIR` and `SSL_CERT_FILE`.
+///
+/// Values that start with `()` are left out; old shells run them. A server that needs another variable, for example a
+/// proxy, gets it with [`env`](Self::env). [`with_inherited_env`](Self::with_inherited_env) passes everything,
+/// [`env_clear`](Self::env_clear) nothing.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwire::Error> {
@@ -33,9 +50,17 @@ pub struct ServerCommand {
     arguments: Vec<OsString>,
     /// Variables that are set, and those that are taken away.
     environment: Vec<(OsString, Option<OsString>)>,
-    clears_environment: bool,
+    inherited: InheritedVariables,
     directory: Option<PathBuf>,
     pub(super) stderr: StderrOption,
+}
+
+/// The variables of this process that the server gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InheritedVariables {
+    Default,
+    All,
+    Nothing,
 }
 
 /// Where the server's error output goes.
@@ -52,7 +77,7 @@ impl ServerCommand {
             program: program.as_ref().to_owned(),
             arguments: Vec::new(),
             environment: Vec::new(),
-            clears_environment: false,
+            inherited: InheritedVariables::Default,
             directory: None,
             stderr: StderrOption::Captured(None),
         }
@@ -80,7 +105,7 @@ impl ServerCommand {
         self
     }
 
-    /// Keeps a variable of this process from the server.
+    /// Keeps a variable of this process from the server, also one that servers get by default.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), None));
         self
@@ -88,8 +113,15 @@ impl ServerCommand {
 
     /// Keeps all variables of this process from the server, and forgets those set so far. `PATH` is one of them.
     pub fn env_clear(mut self) -> Self {
-        self.clears_environment = true;
+        self.inherited = InheritedVariables::Nothing;
         self.environment.clear();
+        self
+    }
+
+    /// Passes all variables of this process to the server, credentials included. Default: only those named
+    /// [above](Self#environment). Use it for programs that you trust with everything you have.
+    pub fn with_inherited_env(mut self) -> Self {
+        self.inherited = InheritedVariables::All;
         self
     }
 
@@ -133,8 +165,16 @@ impl ServerCommand {
                 StderrOption::Captured(_) => Stdio::piped(),
                 StderrOption::Inherited => Stdio::inherit(),
             });
-        if self.clears_environment {
-            process.env_clear();
+        match self.inherited {
+            InheritedVariables::Default => {
+                process
+                    .env_clear()
+                    .envs(default_variables(std::env::vars_os()));
+            }
+            InheritedVariables::All => {}
+            InheritedVariables::Nothing => {
+                process.env_clear();
+            }
         }
         for (name, value) in &self.environment {
             match value {
@@ -192,6 +232,7 @@ impl fmt::Debug for ServerCommand {
             .field("program", &self.program)
             .field("arguments", &self.arguments.len())
             .field("environment", &names)
+            .field("inherited", &self.inherited)
             .field("directory", &self.directory)
             .finish_non_exhaustive()
     }
@@ -221,5 +262,43 @@ mod tests {
         let process = command.to_process();
         let names: Vec<_> = process.as_std().get_envs().collect();
         assert_eq!(names, [(OsStr::new("B"), Some(OsStr::new("2")))]);
+    }
+
+    /// The names of the variables of a process that is started by this test.
+    fn names(command: &ServerCommand) -> Vec<OsString> {
+        let process = command.to_process();
+        let variables = process.as_std().get_envs();
+        let set = variables.filter(|(_, value)| value.is_some());
+        set.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn server_gets_only_default_variables_and_those_of_its_command() {
+        // Cargo sets this variable for its tests, so that it stands for the credentials of a host.
+        let secret = OsStr::new("CARGO_MANIFEST_DIR");
+        assert!(std::env::var_os(secret).is_some());
+        let command = ServerCommand::new("x").env("API_KEY", "1");
+        let passed = names(&command);
+        assert!(!passed.iter().any(|name| name == secret), "{passed:?}");
+        assert!(passed.iter().any(|name| name == "API_KEY"), "{passed:?}");
+        assert!(
+            passed.iter().any(|name| name.eq_ignore_ascii_case("PATH")),
+            "{passed:?}"
+        );
+        let without_path = names(&command.env_remove("PATH"));
+        assert!(
+            !without_path
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case("PATH")),
+            "{without_path:?}"
+        );
+    }
+
+    #[test]
+    fn inherited_environment_is_not_replaced() {
+        // Nothing is listed because nothing is changed: the process gets what this one has, and what is set.
+        let command = ServerCommand::new("x").with_inherited_env();
+        assert!(names(&command).is_empty());
+        assert_eq!(names(&command.env("A", "1")), ["A"]);
     }
 }

@@ -4,6 +4,7 @@
 //! without trust, its error output is always drained. Nothing is left behind: no process, no zombie, no descriptor.
 
 mod command;
+mod environment;
 mod process;
 mod running;
 mod stderr;

@@ -39,7 +39,7 @@ async fn eventually(condition: impl Fn() -> bool) {
 }
 
 /// `sh` that does something beside being a legacy server.
-fn shell(script: &str) -> ServerCommand {
+pub(super) fn shell(script: &str) -> ServerCommand {
     let serve = r#"
         echo "process $$" >&2
         answer() { echo "{\"jsonrpc\":\"2.0\",\"id\":$1,$2}"; }

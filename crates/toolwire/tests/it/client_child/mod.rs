@@ -5,6 +5,8 @@
 mod child;
 #[cfg(unix)]
 mod ending;
+#[cfg(unix)]
+mod environment;
 mod eras;
 mod noise;
 mod pressure;
