@@ -90,7 +90,7 @@ pub use server::{
 #[cfg(feature = "input")]
 pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
-pub use transport::child::ServerCommand;
+pub use transport::child::{ProcessTracker, ServerCommand};
 
 /// What generated code names. Not part of the public API.
 #[doc(hidden)]

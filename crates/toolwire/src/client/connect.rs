@@ -36,9 +36,20 @@ pub(crate) struct Opening<'a> {
 }
 
 /// A link and the inbox that belongs to it: what an older link still delivers must not reach a newer one.
+///
+/// Dropped before it is ready, it terminates the link.
 struct Opened {
     link: Arc<dyn Link>,
     inbox: Arc<Inbox>,
+    is_ready: bool,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.is_ready {
+            self.link.terminate();
+        }
+    }
 }
 
 impl Opening<'_> {
@@ -46,37 +57,35 @@ impl Opening<'_> {
     pub(crate) async fn establish(&self, known: Option<Verdict>) -> Result<Session, Error> {
         let mut opened = self.open().await?;
         let found = self.probe(&mut opened, known).await;
-        let Opened { link, inbox } = opened;
         let begun = match found {
             Ok((verdict, server)) => {
-                let begun = self.begin(&*link, &inbox, verdict.version()).await;
+                let begun = self.begin(&opened, verdict.version()).await;
                 begun.map(|()| (verdict, server))
             }
             Err(error) => Err(error),
         };
         match begun {
-            Ok((verdict, server)) => Ok(Session {
-                link,
-                inbox,
-                verdict,
-                meta: self.meta(verdict.version()),
-                server: server.map(Arc::new),
-            }),
+            Ok((verdict, server)) => {
+                opened.is_ready = true;
+                Ok(Session {
+                    link: Arc::clone(&opened.link),
+                    inbox: Arc::clone(&opened.inbox),
+                    verdict,
+                    meta: self.meta(verdict.version()),
+                    server: server.map(Arc::new),
+                })
+            }
             Err(error) => {
-                link.close().await;
+                opened.link.close().await;
                 Err(error)
             }
         }
     }
 
     /// Begins to speak what was found out.
-    async fn begin(
-        &self,
-        link: &dyn Link,
-        inbox: &Inbox,
-        version: ProtocolVersion,
-    ) -> Result<(), Error> {
-        inbox.speaks(version);
+    async fn begin(&self, opened: &Opened, version: ProtocolVersion) -> Result<(), Error> {
+        let link = &opened.link;
+        opened.inbox.speaks(version);
         link.speaks(version);
         if version.is_legacy() {
             let initialized = encode_notification("notifications/initialized", None);
@@ -90,7 +99,11 @@ impl Opening<'_> {
     async fn open(&self) -> Result<Opened, Error> {
         let inbox = self.inbox();
         let link = self.dial.open(Arc::clone(&inbox)).await?;
-        Ok(Opened { link, inbox })
+        Ok(Opened {
+            link,
+            inbox,
+            is_ready: false,
+        })
     }
 
     fn inbox(&self) -> Arc<Inbox> {
@@ -147,7 +160,11 @@ impl Opening<'_> {
                         .await
                     {
                         Ok(link) => {
-                            *opened = Opened { link, inbox };
+                            *opened = Opened {
+                                link,
+                                inbox,
+                                is_ready: false,
+                            };
                             probe.on(ProbeEvent::HttpWithSseOpened)
                         }
                         Err(error) => match error.http_status() {

@@ -122,6 +122,10 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// Ends the connection and waits until everything that belongs to it is gone. Dropping the link ends it, too,
     /// without waiting.
     fn close(&self) -> BoxFuture<'_, ()>;
+
+    /// Ends a connection that did not get ready, without waiting. A server process is asked to terminate at once, not
+    /// after a grace: it has no work to finish. Does nothing on a closed link.
+    fn terminate(&self) {}
 }
 
 /// How links to one server are opened, as often as the probe wants.

@@ -28,6 +28,11 @@ pub(crate) trait Ending: fmt::Debug + Send + Sync {
 
     /// Ends the stream without waiting.
     fn abandon(&self);
+
+    /// Ends the stream without waiting, and without a grace for the peer.
+    fn terminate(&self) {
+        self.abandon();
+    }
 }
 
 /// The client's end of a stream of messages.
@@ -131,6 +136,11 @@ impl Link for Pipe {
             self.waiting.close(Closure::by_this_side());
             self.ending.end().await;
         })
+    }
+
+    fn terminate(&self) {
+        self.waiting.close(Closure::by_this_side());
+        self.ending.terminate();
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use crate::transport::child::environment::default_variables;
+use crate::transport::child::tracker::ProcessTracker;
 
 /// Hears the lines a server writes to its error output.
 pub(super) type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
@@ -53,6 +54,7 @@ pub struct ServerCommand {
     inherited: InheritedVariables,
     directory: Option<PathBuf>,
     pub(super) stderr: StderrOption,
+    pub(super) tracker: Option<ProcessTracker>,
 }
 
 /// The variables of this process that the server gets.
@@ -80,6 +82,7 @@ impl ServerCommand {
             inherited: InheritedVariables::Default,
             directory: None,
             stderr: StderrOption::Captured(None),
+            tracker: None,
         }
     }
 
@@ -122,6 +125,12 @@ impl ServerCommand {
     /// [above](Self#environment). Use it for programs that you trust with everything you have.
     pub fn with_inherited_env(mut self) -> Self {
         self.inherited = InheritedVariables::All;
+        self
+    }
+
+    /// Adds the processes of this command to a tracker, which can wait for them and kill them. Default: no tracker.
+    pub fn with_tracker(mut self, tracker: &ProcessTracker) -> Self {
+        self.tracker = Some(tracker.clone());
         self
     }
 

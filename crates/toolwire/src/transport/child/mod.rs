@@ -9,6 +9,7 @@ mod process;
 mod running;
 mod stderr;
 mod stdin;
+mod tracker;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use crate::error::Error;
 use crate::transport::child::process::Process;
 
 pub use command::ServerCommand;
+pub use tracker::ProcessTracker;
 
 impl Client {
     /// Starts a server as a child process and connects to it over its pipes.
@@ -32,7 +34,10 @@ impl Client {
     /// [`close`](Self::close) ends the server: its input is closed; when it has not ended by itself after
     /// [`exit_grace`](ClientLimits::exit_grace) it is asked to terminate, and after the same time killed, together with
     /// everything it started. The same happens in the background when the last handle is dropped. When the runtime
-    /// shuts down first, the server is killed at once, so close a client before the end of `main`.
+    /// shuts down first, the server is killed at once, so close a client before the end of `main`. A program that exits
+    /// without waiting asks a [`ProcessTracker`] to kill what is left.
+    ///
+    /// When this process itself is killed (SIGKILL), the server is not signalled. Its input ends, and servers exit then.
     ///
     /// A server that dies takes the connection with it: calls fail with an error that [says how it
     /// ended](Error::server_exit). Spawn it again with a clone of the command, and with
@@ -55,7 +60,9 @@ impl Client {
     /// When the program cannot be started, ends before it is connected, or speaks no revision this client does.
     ///
     /// # Cancellation
-    /// Dropping the future ends the process.
+    /// Dropping the future sends SIGTERM to the process and everything it started, before the drop returns. What is left
+    /// after [`exit_grace`](ClientLimits::exit_grace), or when the runtime shuts down, is killed. On Windows, which has
+    /// no such signal, the process is killed at once.
     pub async fn spawn(command: impl Into<ServerCommand>) -> Result<Self, Error> {
         ClientBuilder::default().spawn(command).await
     }
@@ -66,6 +73,9 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// When the program cannot be started, ends before it is connected, or speaks no revision this client does.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the process, as with [`Client::spawn`].
     pub async fn spawn(self, command: impl Into<ServerCommand>) -> Result<Client, Error> {
         let dial = ChildDial {
             command: command.into(),

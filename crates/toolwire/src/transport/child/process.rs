@@ -6,12 +6,14 @@
 
 use std::io;
 use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::error::Error;
 use crate::transport::child::command::ServerCommand;
+use crate::transport::child::tracker::ProcessTracker;
 
 /// How often a group is looked at while it empties; nobody reports the end of processes that are not our children.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -30,6 +32,8 @@ pub(super) enum Force {
 pub(super) struct Process {
     child: Child,
     group: Group,
+    handle: GroupHandle,
+    tracker: Option<ProcessTracker>,
     over: bool,
 }
 
@@ -61,12 +65,24 @@ impl Process {
                 .id()
                 .expect("a process that nobody waited for has an id"),
         );
+        let handle = GroupHandle(Arc::new(Mutex::new(Some(group))));
+        let tracker = command.tracker.clone();
+        if let Some(tracker) = &tracker {
+            tracker.add(handle.clone());
+        }
         let started = Self {
             child,
             group,
+            handle,
+            tracker,
             over: false,
         };
         Ok((started, pipes))
+    }
+
+    /// Returns a handle that signals the group without owning the process.
+    pub(super) fn handle(&self) -> GroupHandle {
+        self.handle.clone()
     }
 
     /// Waits for the end of the process and reaps it. The status is unknown when somebody else in this process reaped it.
@@ -98,14 +114,50 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.over {
-            return;
+        // From here on the id may belong to another group.
+        self.handle.retire();
+        if !self.over {
+            self.kill_and_reap();
         }
+        if let Some(tracker) = &self.tracker {
+            tracker.remove(&self.handle);
+        }
+    }
+}
+
+impl Process {
+    fn kill_and_reap(&self) {
         // The runtime shuts down, so nobody is there to wait. Killing at once is the only way to leave nothing behind.
         self.group.force(Force::Kill);
         if self.child.id().is_some() {
             self.group.reap_in_background();
         }
+    }
+}
+
+/// Signals a process group from outside of the task that owns the process. It does nothing after the group has ended.
+#[derive(Debug, Clone)]
+pub(super) struct GroupHandle(Arc<Mutex<Option<Group>>>);
+
+impl GroupHandle {
+    /// Ends everything in the group.
+    pub(super) fn force(&self, force: Force) {
+        // Signalled under the lock, so that the group cannot be retired in between.
+        if let Some(group) = *self.group() {
+            group.force(force);
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn retire(&self) {
+        self.group().take();
+    }
+
+    fn group(&self) -> MutexGuard<'_, Option<Group>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  runs ──► its output ends, it exits, its input breaks, or the client closes
-//!             │  its input is closed
+//!             │  its input is closed; if the client gives up before it is connected, SIGTERM at once
 //!             ▼
 //!           has ended? ──no, after the grace──► SIGTERM ──no──► SIGKILL
 //!             │
@@ -33,7 +33,7 @@ use crate::client::pipe::{Ending, Pipe, PipeReader};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, ServerExit};
 use crate::transport::child::command::{ServerCommand, StderrOption};
-use crate::transport::child::process::{Force, Pipes, Process, describe};
+use crate::transport::child::process::{Force, GroupHandle, Pipes, Process, describe};
 use crate::transport::child::stderr::{LastWords, drain, last_line};
 use crate::transport::child::stdin::{Stdin, told, write};
 
@@ -54,11 +54,12 @@ pub(super) fn run(
     let explained = watch::Sender::new(false);
     let most_waiting = limits.calls_in_flight.saturating_add(SPARE_PLACES);
     let (stdin, queue) = Stdin::new(most_waiting, explained.subscribe());
-    let (stop, asked_to_stop) = watch::channel(false);
+    let (stop, asked_to_stop) = watch::channel(Stop::NotRequested);
     let (gone, is_gone) = watch::channel(false);
     let ending = EndProcess {
         stop,
         gone: is_gone,
+        group: process.handle(),
     };
     let (pipe, reader) = Pipe::new(Arc::new(stdin), inbox, Box::new(ending));
     let reader = Arc::new(reader);
@@ -94,12 +95,30 @@ pub(super) fn run(
     pipe
 }
 
+/// What the client wants from the process. Later variants override earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stop {
+    NotRequested,
+    /// End after the input is closed, with a grace for work in progress.
+    Close,
+    /// End now: SIGTERM was sent.
+    Terminate,
+}
+
 /// The client's hold on the process. Dropped, it asks the process to end, so that a connection that is given up half way
 /// leaves nothing behind.
 #[derive(Debug)]
 struct EndProcess {
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Stop>,
     gone: watch::Receiver<bool>,
+    group: GroupHandle,
+}
+
+impl EndProcess {
+    fn request(&self, wanted: Stop) {
+        self.stop
+            .send_modify(|current| *current = wanted.max(*current));
+    }
 }
 
 impl Ending for EndProcess {
@@ -110,7 +129,13 @@ impl Ending for EndProcess {
     }
 
     fn abandon(&self) {
-        self.stop.send_replace(true);
+        self.request(Stop::Close);
+    }
+
+    fn terminate(&self) {
+        self.request(Stop::Terminate);
+        // Not left to the task: the program may exit before the task runs.
+        self.group.force(Force::Terminate);
     }
 }
 
@@ -134,7 +159,7 @@ struct Running {
 impl Running {
     async fn until_gone(
         mut self,
-        mut asked_to_stop: watch::Receiver<bool>,
+        mut asked_to_stop: watch::Receiver<Stop>,
         gone: watch::Sender<bool>,
     ) {
         tokio::select! {
@@ -142,10 +167,16 @@ impl Running {
             _ = &mut self.reading => {}
             _ = &mut self.writing => {}
             // Whoever closes the client knows why calls fail.
-            () = told(&mut asked_to_stop) => drop(self.explained.send_replace(true)),
+            _ = asked_to_stop.wait_for(|stop| *stop != Stop::NotRequested) => {
+                self.explained.send_replace(true);
+            }
         }
         self.closing.send_replace(true);
-        let mut forces = [Force::Terminate, Force::Kill].into_iter();
+        let forces: &[Force] = match *asked_to_stop.borrow() {
+            Stop::Terminate => &[Force::Kill],
+            Stop::NotRequested | Stop::Close => &[Force::Terminate, Force::Kill],
+        };
+        let mut forces = forces.iter().copied();
         let status = self.ended(&mut forces).await;
         self.read_the_rest().await;
         self.report(status);

@@ -15,7 +15,7 @@ fn process(id: u32) -> Pid {
 }
 
 /// Whether a process runs. One that has ended and waits for its parent does not.
-fn is_running(id: u32) -> bool {
+pub(super) fn is_running(id: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     match stat {
         Ok(stat) => !stat.contains(") Z "),
@@ -24,12 +24,12 @@ fn is_running(id: u32) -> bool {
 }
 
 /// Whether it is not even waiting for its parent.
-fn is_reaped(id: u32) -> bool {
+pub(super) fn is_reaped(id: u32) -> bool {
     test_kill_process(process(id)).is_err()
 }
 
 /// Processes of others give no sign when they end, so this looks until it is so.
-async fn eventually(condition: impl Fn() -> bool) {
+pub(super) async fn eventually(condition: impl Fn() -> bool) {
     let looking = async {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -4,6 +4,8 @@
 
 mod child;
 #[cfg(unix)]
+mod dropped;
+#[cfg(unix)]
 mod ending;
 #[cfg(unix)]
 mod environment;
@@ -60,6 +62,17 @@ impl Heard {
     async fn process(&mut self) -> u32 {
         let id = self.until("process ").await;
         id.parse().expect("a process id")
+    }
+
+    /// Returns the id of the process, if it has been reported.
+    #[cfg(unix)]
+    fn process_so_far(&mut self) -> Option<u32> {
+        while let Ok(line) = self.lines.try_recv() {
+            self.so_far.push(line);
+        }
+        let mut lines = self.so_far.iter();
+        let id = lines.find_map(|line| line.strip_prefix("process "))?;
+        Some(id.parse().expect("a process id"))
     }
 
     /// Everything that was received by children that are all gone.
