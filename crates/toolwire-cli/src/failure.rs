@@ -350,6 +350,7 @@ mod tests {
     use toolwire::RawJson;
 
     use super::*;
+    use crate::show::escaped_json;
 
     #[test]
     fn an_error_of_the_server_is_told_with_its_data() {
@@ -378,6 +379,23 @@ mod tests {
         let rpc = ErrorObject::invalid_params("\u{1b}[2Jgone");
         let text = Failure::of(&Error::from(rpc), Phase::Calling).text();
         assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+
+    #[test]
+    fn hidden_characters_of_a_server_do_not_reach_the_terminal() {
+        let hidden = "\u{1b}\u{7f}\u{9b}\u{202e}\u{200b}\u{e0041}";
+        let mut rpc = ErrorObject::invalid_params(hidden);
+        rpc.data = Some(json!({hidden: hidden}).into());
+        let failure = Failure::of(&Error::from(rpc), Phase::Calling)
+            .with_advice(hidden)
+            .with_details(hidden);
+        let json = failure.json();
+        let printed = escaped_json(&json.to_string()).into_owned();
+        for text in [&failure.text(), &printed] {
+            let is_hidden = |c: &char| hidden.contains(*c);
+            assert_eq!(text.chars().find(is_hidden), None, "{text:?}");
+        }
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), json);
     }
 
     #[test]

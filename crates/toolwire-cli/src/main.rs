@@ -10,17 +10,16 @@ mod demo;
 mod failure;
 mod given;
 mod interrupts;
+mod logging;
 mod run;
 mod screen;
 mod show;
 mod target;
 mod tour;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
 
 use crate::arguments::Arguments;
 
@@ -30,17 +29,7 @@ fn main() -> ExitCode {
         .command
         .output()
         .is_some_and(|output| output.verbose);
-    let filter = match verbose {
-        true => EnvFilter::new("toolwire=debug,toolwire::wire=trace"),
-        false => EnvFilter::from_default_env(),
-    };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        // It would complain on standard error that standard error is gone, and panic.
-        .log_internal_errors(false)
-        .init();
+    logging::start(verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

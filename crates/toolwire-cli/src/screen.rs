@@ -11,7 +11,7 @@ use toolwire::types::{LoggingMessageNotificationParams, ProgressNotificationPara
 
 use crate::arguments::Colour;
 use crate::failure::Failure;
-use crate::show::{Look, Paint, level_name, plain_text};
+use crate::show::{Look, Paint, escaped_json, level_name, plain_text, pretty_json};
 
 /// How often the bar is drawn at most.
 const REDRAW: Duration = Duration::from_millis(50);
@@ -64,9 +64,14 @@ impl Screen {
     /// Writes a result as the protocol has it; with indentation for people.
     pub(crate) fn print_raw(&self, raw: &RawJson) -> Result<(), Failure> {
         match (self.look.width, raw.to_value()) {
-            (Some(_), Ok(value)) => self.print(&format!("{}\n", self.look.json(&value))),
+            (Some(_), Ok(value)) => self.print(&format!("{}\n", pretty_json(&value))),
             _ => self.print(&format!("{}\n", one_line(raw))),
         }
+    }
+
+    /// Writes a value to standard output as JSON in one line.
+    pub(crate) fn print_json_line(&self, value: &Value) -> Result<(), Failure> {
+        self.print(&format!("{}\n", one_line(&RawJson::from_value(value))))
     }
 
     pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), Failure> {
@@ -74,8 +79,13 @@ impl Screen {
         self.print_raw(&RawJson::from_value(&value))
     }
 
-    /// Writes a line to standard error, above the bar.
+    /// Writes a line of plain text to standard error, above the bar.
     pub(crate) fn say(&self, text: &str) {
+        self.say_as_it_is(&plain_text(text));
+    }
+
+    /// Writes a line to standard error that may have colours of our own.
+    fn say_as_it_is(&self, text: &str) {
         let mut bar = self.bar();
         erase(&mut bar);
         // With nobody to read it, there is nobody to miss it.
@@ -96,7 +106,7 @@ impl Screen {
         };
         let logger = message.logger.as_deref().map(|name| format!("{name}: "));
         let text = format!("{}{data}", logger.unwrap_or_default());
-        self.say(&format!("{level} {}", plain_text(&text)));
+        self.say_as_it_is(&format!("{level} {}", plain_text(&text)));
     }
 
     /// Shows how far a call is, in a terminal.
@@ -144,7 +154,7 @@ impl Screen {
             return self.clear();
         }
         match self.json {
-            true => self.say(&failure.json().to_string()),
+            true => self.say(&escaped_json(&failure.json().to_string())),
             false => self.say(failure.text().trim_end()),
         }
     }
@@ -186,12 +196,12 @@ fn bar_text(progress: &ProgressNotificationParams) -> String {
     }
 }
 
-/// JSON without line breaks, so that a line is a value.
+/// JSON without line breaks, so that a line is a value, and with escapes for what a terminal must not get.
 fn one_line(raw: &RawJson) -> String {
     match raw.get().contains(['\n', '\r']) {
         // Between tokens only: within strings they are escaped.
-        true => raw.get().replace(['\n', '\r'], " "),
-        false => raw.get().to_owned(),
+        true => escaped_json(&raw.get().replace(['\n', '\r'], " ")).into_owned(),
+        false => escaped_json(raw.get()).into_owned(),
     }
 }
 
@@ -265,5 +275,7 @@ mod tests {
     fn json_is_one_line() {
         let raw = RawJson::from_string("{\n \"a\": \"b\\nc\"\n}".to_owned()).unwrap();
         assert_eq!(one_line(&raw), "{  \"a\": \"b\\nc\" }");
+        let raw = RawJson::from_string("\"\u{9b}\u{202e}\"".to_owned()).unwrap();
+        assert_eq!(one_line(&raw), r#""\u009b\u202e""#);
     }
 }

@@ -15,6 +15,7 @@ use toolwire::{
 use crate::demo;
 use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
+use crate::show::plain_text;
 
 /// Shows everything once.
 pub(crate) async fn run(screen: &Screen) -> Result<Exit, Failure> {
@@ -145,6 +146,7 @@ impl Tour<'_> {
 
     fn line(&self, what: &str, outcome: &str) -> Result<(), Failure> {
         let what = self.screen.look.paint.cyan(&format!("{what:<24}"));
+        let outcome = plain_text(outcome);
         self.screen.print(&format!("  {what} {outcome}\n"))
     }
 

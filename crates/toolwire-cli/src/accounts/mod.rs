@@ -71,7 +71,7 @@ pub(crate) async fn log_out(
     }
     match screen.json {
         true => screen.print_json(&show::ended_json(&ended))?,
-        false => screen.print(&show::ended(&ended, screen.look))?,
+        false => screen.print(&show::ended(&ended))?,
     }
     Ok(Exit::Success)
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use toolwire::auth::client::{Account, LogOut};
 
-use crate::show::{Look, Table};
+use crate::show::{Look, Table, plain_text};
 
 /// A login for programs.
 pub(super) fn json(account: &Account) -> Value {
@@ -39,7 +39,7 @@ pub(super) fn facts(account: &Account, look: Look) -> String {
         .filter_map(|(name, value)| Some((name, value?)))
         .map(|(name, value)| {
             let name = look.paint.dim(&format!("{name:<6}"));
-            format!("{name}  {}\n", look.text(value))
+            format!("{name}  {}\n", plain_text(value))
         })
         .collect()
 }
@@ -64,7 +64,7 @@ pub(super) fn list(accounts: &[Account], look: Look) -> String {
 }
 
 /// What became of logins, for people.
-pub(super) fn ended(logins: &[(String, LogOut)], look: Look) -> String {
+pub(super) fn ended(logins: &[(String, LogOut)]) -> String {
     let lines = logins.iter().filter_map(|(url, outcome)| match outcome {
         LogOut::NobodyWasLoggedIn => None,
         LogOut::Forgotten(why) => Some(format!(
@@ -75,7 +75,7 @@ pub(super) fn ended(logins: &[(String, LogOut)], look: Look) -> String {
     let text: String = lines.collect();
     match text.is_empty() {
         true => "there was no login\n".to_owned(),
-        false => look.text(&text).into_owned(),
+        false => plain_text(&text).into_owned(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::screen::Screen;
+use crate::show::plain_text;
 
 /// Somebody who may answer.
 pub(super) trait Dialogue {
@@ -21,12 +22,12 @@ pub(super) struct Terminal;
 
 impl Dialogue for Terminal {
     fn say(&mut self, text: &str) {
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", plain_text(text));
     }
 
     fn ask(&mut self, prompt: &str) -> Option<String> {
         let mut output = io::stderr();
-        write!(output, "{prompt}")
+        write!(output, "{}", plain_text(prompt))
             .and_then(|()| output.flush())
             .ok()?;
         let mut line = String::new();

@@ -9,6 +9,7 @@ use crate::arguments::{Complete, ReferenceKind};
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure};
 use crate::given::{Given, strings};
+use crate::show::plain_text;
 
 /// What is being filled in, and how far it is.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl CompletePlan {
             .completion;
         let mut text = String::new();
         for value in &completion.values {
-            text.push_str(&screen.look.text(value));
+            text.push_str(&plain_text(value));
             text.push('\n');
         }
         screen.print(&text)?;

@@ -7,6 +7,7 @@ use toolwire::types::SubscriptionFilter;
 use crate::arguments::Listen;
 use crate::commands::{Session, failed};
 use crate::failure::{Exit, Failure};
+use crate::show::plain_text;
 
 /// What to listen for, and how long.
 #[derive(Debug)]
@@ -62,8 +63,8 @@ impl ListenPlan {
             };
             seen += 1;
             match screen.json {
-                true => screen.print(&format!("{}\n", notification(&change)))?,
-                false => screen.print(&format!("{}\n", screen.look.text(&sentence(&change))))?,
+                true => screen.print_json_line(&notification(&change))?,
+                false => screen.print(&format!("{}\n", plain_text(&sentence(&change))))?,
             }
         }
         Ok(Exit::Success)

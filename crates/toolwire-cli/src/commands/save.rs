@@ -1,6 +1,6 @@
 //! Contents of results as files.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -24,6 +24,13 @@ pub(super) fn save(
         );
     }
     let to_stdout = path == Path::new("-");
+    if to_stdout && std::io::stdout().is_terminal() {
+        // Bytes of a server could control the terminal, and cannot be cleaned without changing them.
+        return Err(Failure::usage(
+            "--output - writes bytes as they are, and standard output is a terminal",
+        )
+        .with_advice("redirect standard output, name a file, or leave --output out"));
+    }
     for (number, attachment) in (1..).zip(attachments) {
         let bytes = match attachment {
             Attachment::Text(text) => text.as_bytes().to_vec(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolwire::types::{CallToolResult, GetPromptResult, ReadResourceResult, Role};
 use toolwire::{ContentBlock, ResourceContents};
 
-use crate::show::{Look, size};
+use crate::show::{Look, plain_text, pretty_json, size};
 
 /// Something that can be saved.
 #[derive(Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) fn call_result(result: &CallToolResult, look: Look) -> String {
         }
     }
     if let Some(data) = data {
-        line(&mut text, &look.json(&data));
+        line(&mut text, &pretty_json(&data));
     }
     text
 }
@@ -54,7 +54,7 @@ pub(crate) fn contents(result: &ReadResourceResult, look: Look) -> String {
             };
             line(
                 &mut text,
-                &look.paint.dim(&format!("── {}", look.text(uri))),
+                &look.paint.dim(&format!("── {}", plain_text(uri))),
             );
         }
         line(&mut text, &resource(contents, look));
@@ -97,23 +97,23 @@ pub(crate) fn of_resource(contents: &ResourceContents) -> Option<Attachment<'_>>
 
 fn block(content: &ContentBlock, look: Look) -> String {
     match content {
-        ContentBlock::Text(content) => look.text(&content.text).into_owned(),
+        ContentBlock::Text(content) => look.content(&content.text).into_owned(),
         ContentBlock::Image(image) => bytes("image", Some(&image.mime_type), &image.data, look),
         ContentBlock::Audio(audio) => bytes("sound", Some(&audio.mime_type), &audio.data, look),
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
             let text = format!("[{name}: {}; `toolwire read` shows it]", link.uri);
-            look.paint.dim(&look.text(&text))
+            look.paint.dim(&plain_text(&text))
         }
         ContentBlock::Resource(embedded) => resource(&embedded.resource, look),
-        ContentBlock::Unknown(raw) => look.json(&raw.to_value().unwrap_or_default()),
+        ContentBlock::Unknown(raw) => pretty_json(&raw.to_value().unwrap_or_default()),
         _ => String::new(),
     }
 }
 
 fn resource(contents: &ResourceContents, look: Look) -> String {
     match contents {
-        ResourceContents::Text(contents) => look.text(&contents.text).into_owned(),
+        ResourceContents::Text(contents) => look.content(&contents.text).into_owned(),
         ResourceContents::Blob(contents) => {
             bytes("bytes", contents.mime_type.as_deref(), &contents.blob, look)
         }
@@ -132,7 +132,7 @@ fn bytes(what: &str, mime_type: Option<&str>, base64: &str, look: Look) -> Strin
         .map(|kind| format!(" {kind},"))
         .unwrap_or_default();
     let text = format!("[{what}:{mime_type} {length}; --output FILE saves it]");
-    look.paint.dim(&look.text(&text))
+    look.paint.dim(&plain_text(&text))
 }
 
 fn line(text: &mut String, content: &str) {
@@ -186,8 +186,28 @@ mod tests {
             width: Some(80),
             ..Look::default()
         };
-        let result = CallToolResult::text("\u{1b}]0;owned\u{7}");
-        assert!(!call_result(&result, look).contains('\u{1b}'));
+        let result = CallToolResult::text("\u{1b}]0;owned\u{7}\u{202e}");
+        let shown = call_result(&result, look);
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+        // A file gets what the server sent.
+        let saved = call_result(&result, Look::default());
+        assert_eq!(saved, "\u{1b}]0;owned\u{7}\u{202e}\n");
+    }
+
+    #[test]
+    fn names_and_structured_content_are_safe_everywhere() {
+        let result = json!({
+            "content": [
+                {"type": "resource_link", "uri": "demo://\u{202e}a", "name": "\u{1b}b"},
+                {"type": "image", "mimeType": "\u{9b}c", "data": ""},
+                {"type": "later", "x": "\u{2066}d"},
+            ],
+            "structuredContent": {"e": "\u{202e}\u{7f}"},
+        });
+        let text = shown(result);
+        let hidden = ['\u{1b}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{2066}'];
+        assert!(!text.contains(hidden), "{text:?}");
+        assert!(text.contains(r#""e": "\u202e\u007f""#), "{text:?}");
     }
 
     #[test]

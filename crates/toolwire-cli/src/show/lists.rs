@@ -7,14 +7,14 @@ use toolwire::types::{Prompt, Resource, ResourceTemplate};
 use toolwire::{Client, Tool};
 
 use crate::given::Schema;
-use crate::show::{Look, Table, size};
+use crate::show::{Look, Table, plain_text, size};
 
 /// What is known of a server, as lines of `name: value`.
 pub(crate) fn facts(client: &Client, look: Look) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let label = format!("{name:<13}");
-        let _ = writeln!(text, "{} {}", look.paint.dim(&label), look.text(value));
+        let _ = writeln!(text, "{} {}", look.paint.dim(&label), plain_text(value));
     };
     let facts = client.server();
     if let Some(info) = facts.as_ref().and_then(|facts| facts.info.as_ref()) {
@@ -85,13 +85,13 @@ pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
 
 /// One tool in detail.
 pub(crate) fn tool(tool: &Tool, look: Look) -> String {
-    let mut text = look.paint.bold(&look.text(&tool.name));
+    let mut text = look.paint.bold(&plain_text(&tool.name));
     if let Some(title) = &tool.title {
-        let _ = write!(text, " ({})", look.text(title));
+        let _ = write!(text, " ({})", plain_text(title));
     }
     text.push('\n');
     if let Some(description) = &tool.description {
-        let _ = writeln!(text, "{}", look.text(description.trim_end()));
+        let _ = writeln!(text, "{}", plain_text(description.trim_end()));
     }
     let schema = tool.input_schema.to_value().unwrap_or_default();
     let _ = write!(text, "\n{}", usage(&tool.name, Schema::new(&schema), look));
@@ -101,7 +101,8 @@ pub(crate) fn tool(tool: &Tool, look: Look) -> String {
     }
     if let Some(output) = &tool.output_schema {
         let output = output.to_value().unwrap_or_default();
-        let _ = writeln!(text, "\nresult: {}", result_summary(Schema::new(&output)));
+        let summary = result_summary(Schema::new(&output));
+        let _ = writeln!(text, "\nresult: {}", plain_text(&summary));
     }
     text
 }
@@ -136,18 +137,18 @@ fn result_summary(schema: Schema<'_>) -> String {
 /// How to give the arguments of a tool.
 pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
     let required = schema.required();
-    let mut text = format!("usage: {}", look.text(name));
+    let mut text = format!("usage: {}", plain_text(name));
     let mut table = Table::new(&["ARGUMENT", "TYPE", "", "DESCRIPTION"]);
     for (argument, member) in schema.properties() {
         let summary = member.summary();
         let given = format!("{argument}={}", placeholder(&summary));
         let need = match required.contains(&argument) {
             true => {
-                let _ = write!(text, " {}", look.text(&given));
+                let _ = write!(text, " {}", plain_text(&given));
                 "required".to_owned()
             }
             false => {
-                let _ = write!(text, " [{}]", look.text(&given));
+                let _ = write!(text, " [{}]", plain_text(&given));
                 match member.default() {
                     Some(default) => format!("default {default}"),
                     None => "optional".to_owned(),
@@ -229,18 +230,18 @@ pub(crate) fn prompts(prompts: &[Prompt], look: Look) -> String {
 
 /// One prompt in detail.
 pub(crate) fn prompt(prompt: &Prompt, look: Look) -> String {
-    let mut text = look.paint.bold(&look.text(&prompt.name));
+    let mut text = look.paint.bold(&plain_text(&prompt.name));
     if let Some(title) = &prompt.title {
-        let _ = write!(text, " ({})", look.text(title));
+        let _ = write!(text, " ({})", plain_text(title));
     }
     text.push('\n');
     if let Some(description) = &prompt.description {
-        let _ = writeln!(text, "{}", look.text(description.trim_end()));
+        let _ = writeln!(text, "{}", plain_text(description.trim_end()));
     }
-    let _ = write!(text, "\nusage: {}", look.text(&prompt.name));
+    let _ = write!(text, "\nusage: {}", plain_text(&prompt.name));
     let mut table = Table::new(&["ARGUMENT", "", "DESCRIPTION"]);
     for argument in prompt.arguments.iter().flatten() {
-        let name = look.text(&argument.name);
+        let name = plain_text(&argument.name);
         let need = match argument.required {
             Some(true) => {
                 let _ = write!(text, " {name}=TEXT");
@@ -314,6 +315,25 @@ mod tests {
             "TOOL       ARGUMENTS    DESCRIPTION\n\
              countdown  from [unit]  Counts down.\n"
         );
+    }
+
+    #[test]
+    fn names_and_schemas_of_a_tool_are_safe_to_show() {
+        let hidden = "\u{1b}\u{9b}\u{202e}\u{200b}\u{e0041}";
+        let schema = json!({
+            "type": "object",
+            "properties": {hidden: {
+                "enum": [hidden], "default": hidden, "description": hidden,
+            }},
+            "required": [hidden],
+        });
+        let mut bad = Tool::new(hidden, schema.clone()).with_description(hidden);
+        bad.title = Some(hidden.to_owned());
+        bad.output_schema = Some(schema.into());
+        for text in [tool(&bad, Look::default()), tools(&[bad], Look::default())] {
+            let is_hidden = |c: &char| hidden.contains(*c);
+            assert_eq!(text.chars().find(is_hidden), None, "{text:?}");
+        }
     }
 
     #[test]

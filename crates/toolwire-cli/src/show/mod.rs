@@ -1,5 +1,6 @@
 //! What people read: texts made from what servers say. Nothing here writes anything.
 
+mod clean;
 mod content;
 mod lists;
 mod paint;
@@ -10,6 +11,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use toolwire::LoggingLevel;
 
+pub(crate) use clean::{escaped_json, plain_text};
 pub(crate) use content::{
     Attachment, attachments, call_result, contents, of_resource, prompt_result,
 };
@@ -26,32 +28,19 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// A text of the server. In a terminal, what would control the terminal is replaced.
-    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// Returns the content of a result. In a terminal it is plain text; a file or another program gets it unchanged.
+    pub(crate) fn content<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.width {
             Some(_) => plain_text(text),
             None => Cow::Borrowed(text),
         }
     }
-
-    /// JSON for people.
-    pub(crate) fn json(&self, value: &Value) -> String {
-        let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
-        self.text(&text).into_owned()
-    }
 }
 
-/// The text without anything that could control a terminal.
-pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
-    let is_harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
-    if text.chars().all(is_harmless) {
-        return Cow::Borrowed(text);
-    }
-    let replaced = text
-        .chars()
-        .filter(|c| *c != '\r')
-        .map(|c| if is_harmless(c) { c } else { '\u{fffd}' });
-    Cow::Owned(replaced.collect())
+/// Returns JSON for people: indented, and with escapes for what a terminal must not get.
+pub(crate) fn pretty_json(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    escaped_json(&text).into_owned()
 }
 
 pub(crate) fn level_name(level: LoggingLevel) -> &'static str {
@@ -81,15 +70,6 @@ pub(crate) fn size(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escape_sequences_are_replaced() {
-        assert_eq!(
-            plain_text("a\u{1b}[31mb\r\n\tc\u{9b}"),
-            "a\u{fffd}[31mb\n\tc\u{fffd}"
-        );
-        assert!(matches!(plain_text("ordinary\ntext"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn sizes_are_short() {

@@ -1,6 +1,6 @@
 //! Rows in columns.
 
-use crate::show::Look;
+use crate::show::{Look, plain_text};
 
 /// The last column is never narrower than this, even if the line gets too long.
 const NARROWEST: usize = 24;
@@ -22,9 +22,12 @@ impl Table {
         }
     }
 
-    /// Adds a row. Cells are one line each, whatever the server sent.
+    /// Adds a row. Cells are one line of plain text each, whatever the server sent.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
-        let one_line = |cell: &str| cell.split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_line = |cell: &str| {
+            let words: Vec<_> = cell.split_whitespace().collect();
+            plain_text(&words.join(" ")).into_owned()
+        };
         self.rows.push(cells.into_iter().map(one_line).collect());
     }
 
@@ -48,12 +51,12 @@ impl Table {
         let head: Vec<String> = self.head.iter().map(|name| (*name).to_owned()).collect();
         line(&mut text, &head, &widths, |_, cell| look.paint.dim(cell));
         for row in &self.rows {
-            let mut pieces = wrapped(&look.text(&row[last]), room).into_iter();
+            let mut pieces = wrapped(&row[last], room).into_iter();
             let mut first = row.clone();
             first[last] = pieces.next().unwrap_or_default();
             line(&mut text, &first, &widths, |column, cell| match column {
-                0 => look.paint.cyan(&look.text(cell)),
-                _ => look.text(cell).into_owned(),
+                0 => look.paint.cyan(cell),
+                _ => cell.to_owned(),
             });
             for piece in pieces {
                 text.push_str(&" ".repeat(before));

@@ -4,6 +4,7 @@ mod arguments;
 mod configuration;
 mod exits;
 pub(crate) mod fake_http;
+mod hidden;
 mod interrupting;
 mod listening;
 mod output;

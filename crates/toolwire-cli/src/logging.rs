@@ -1,0 +1,43 @@
+//! Log lines of this program on standard error.
+
+use std::fmt;
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+
+use crate::show::plain_text;
+
+/// Sends log lines to standard error: all messages of the protocol if `verbose`, else what `RUST_LOG` selects.
+pub(crate) fn start(verbose: bool) {
+    let filter = match verbose {
+        true => EnvFilter::new("toolwire=debug,toolwire::wire=trace"),
+        false => EnvFilter::from_default_env(),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .fmt_fields(PlainFields)
+        // It would complain on standard error that standard error is gone, and panic.
+        .log_internal_errors(false)
+        .init();
+}
+
+/// Formats fields as plain text: they hold messages and error output of servers.
+#[derive(Debug)]
+struct PlainFields;
+
+impl<'writer> FormatFields<'writer> for PlainFields {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        let mut text = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut text), fields)?;
+        writer.write_str(&plain_text(&text))
+    }
+}

@@ -1,0 +1,106 @@
+//! Control characters and invisible characters of a server: they never reach a terminal.
+#![cfg(unix)]
+
+use serde_json::{Value, json};
+
+use crate::client::{Ran, run};
+
+/// A control character, bidirectional controls, a zero-width space, and a tag.
+const HIDDEN: [char; 6] = [
+    '\u{7f}',
+    '\u{9b}',
+    '\u{202e}',
+    '\u{2066}',
+    '\u{200b}',
+    '\u{e0041}',
+];
+
+fn hidden() -> String {
+    HIDDEN.iter().collect()
+}
+
+/// Runs a command against a legacy server that sends these messages after the handshake, one for each line it reads.
+async fn against(arguments: &[&str], messages: &[Value]) -> Ran {
+    let handshake = [
+        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "?"}}),
+        json!({"jsonrpc": "2.0", "id": 2, "result": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}, "resources": {}},
+            "serverInfo": {"name": hidden(), "version": hidden()},
+        }}),
+        // Read with the notification that the client is ready.
+        Value::Null,
+    ];
+    let messages = handshake.iter().chain(messages);
+    let script = r#"for message; do read line; [ "$message" = null ] || printf '%s\n' "$message"; done; cat > /dev/null"#;
+    let mut command = vec!["--", "sh", "-c", script, "sh"];
+    let messages: Vec<_> = messages.map(Value::to_string).collect();
+    command.extend(messages.iter().map(String::as_str));
+    run(&[arguments, &command].concat()).await
+}
+
+#[track_caller]
+fn check_clean(text: &str) {
+    assert!(!text.contains(HIDDEN), "{text:?}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+#[tokio::test]
+async fn failure_has_no_hidden_characters() {
+    let error = json!({"jsonrpc": "2.0", "id": 3, "error": {
+        "code": -32602, "message": format!("\u{1b}[2J{}", hidden()), "data": {hidden(): hidden()},
+    }});
+    let text = against(&["read", "a:b"], std::slice::from_ref(&error)).await;
+    check_clean(&text.failed(4));
+    let text = against(&["read", "a:b", "--json"], std::slice::from_ref(&error)).await;
+    let text = text.failed(4);
+    check_clean(&text);
+    let failure: Value = serde_json::from_str(&text).unwrap();
+    // As JSON it is what the server sent.
+    assert_eq!(failure["error"]["rpc"], error["error"]);
+}
+
+#[tokio::test]
+async fn error_output_of_a_server_has_no_hidden_characters() {
+    let script = format!(
+        "printf '%s\\n' '\u{1b}[2Jfirst{0}' '\u{1b}[2Jlast{0}' >&2; exit 1",
+        hidden()
+    );
+    for arguments in [&["tools"][..], &["tools", "--json"], &["tools", "-v"]] {
+        let command = [arguments, &["--", "sh", "-c", &script]].concat();
+        let text = run(&command).await.failed(3);
+        assert!(text.contains("last"), "{text:?}");
+        check_clean(&text);
+    }
+}
+
+#[tokio::test]
+async fn names_and_descriptions_have_no_hidden_characters() {
+    let tool = json!({
+        "name": hidden(), "title": hidden(), "description": hidden(),
+        "inputSchema": {"type": "object", "properties": {hidden(): {"description": hidden()}}},
+    });
+    let list = json!({"jsonrpc": "2.0", "id": 3, "result": {"tools": [tool]}});
+    let ran = against(&["tools"], std::slice::from_ref(&list)).await;
+    check_clean(&ran.ok());
+    let ran = against(&["discover"], &[]).await;
+    check_clean(&ran.ok());
+    let ran = against(&["tools", "--json", "-v"], std::slice::from_ref(&list)).await;
+    check_clean(&ran.err);
+    let text = ran.ok();
+    check_clean(&text);
+    let tools: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(tools, list["result"]["tools"]);
+}
+
+#[tokio::test]
+async fn json_result_keeps_its_value() {
+    let contents = json!({"contents": [{"uri": "a:b", "text": format!("a{}b\r\n", hidden())}]});
+    let message = json!({"jsonrpc": "2.0", "id": 3, "result": contents});
+    let ran = against(&["read", "a:b", "--json"], std::slice::from_ref(&message)).await;
+    check_clean(&ran.out);
+    assert_eq!(ran.json(), contents);
+    // A file or another program gets the content as it is.
+    let text = against(&["read", "a:b"], std::slice::from_ref(&message)).await;
+    assert_eq!(text.ok(), format!("a{}b\r\n", hidden()));
+}
