@@ -170,6 +170,12 @@ pub(crate) struct Server {
     /// Send the bearer token that is in this environment variable
     #[arg(long, value_name = "VARIABLE", help_heading = "Connection")]
     pub(crate) bearer_env: Option<String>,
+    /// Pass an environment variable to the command: `NAME=value`, or `NAME` with its value here; may be repeated
+    #[arg(long = "env", short = 'e', value_name = "VARIABLE", value_parser = variable, help_heading = "Connection")]
+    pub(crate) environment: Vec<(OsString, Option<OsString>)>,
+    /// Pass the whole environment to the command, credentials included; otherwise it gets PATH, HOME and the like
+    #[arg(long, help_heading = "Connection")]
+    pub(crate) inherit_env: bool,
     /// Log in with the browser if the server wants it, and keep the login
     #[arg(long, conflicts_with = "bearer_env", help_heading = "Connection")]
     pub(crate) login: bool,
@@ -365,6 +371,17 @@ fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn variable(text: &str) -> Result<(OsString, Option<OsString>), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.into())),
+        None => (text, None),
+    };
+    match name.is_empty() || text.contains('\0') {
+        true => Err("write it as `NAME=value` or `NAME`".to_owned()),
+        false => Ok((name.into(), value)),
+    }
+}
+
 fn level(text: &str) -> Result<LoggingLevel, String> {
     serde_json::from_value(text.into()).map_err(|_| {
         let known = LoggingLevel::ALL.map(|level| crate::show::level_name(level).to_owned());
@@ -421,6 +438,15 @@ mod tests {
         check("ten", None);
         check("5d", None);
         check("99999999999999999999h", None);
+    }
+
+    #[test]
+    fn variables_have_a_name_and_perhaps_a_value() {
+        assert_eq!(variable("A=b=c"), Ok(("A".into(), Some("b=c".into()))));
+        assert_eq!(variable("A="), Ok(("A".into(), Some("".into()))));
+        assert_eq!(variable("A"), Ok(("A".into(), None)));
+        assert!(variable("=b").is_err());
+        assert!(variable("").is_err());
     }
 
     #[test]

@@ -117,7 +117,8 @@ fn target(
                 child.arguments.push(expanded(argument)?.into());
             }
             for (name, value) in &entry.env {
-                child.environment.push((name.clone(), expanded(value)?));
+                let value = expanded(value)?;
+                child.environment.push((name.into(), value.into()));
             }
             if let Some(directory) = entry.cwd {
                 // As in the file, not as where the command is typed.
@@ -193,7 +194,7 @@ mod tests {
         }));
         let mut expected = ChildProcess::new("npx");
         expected.arguments = vec!["-k".into(), "secret".into()];
-        expected.environment = vec![("A".to_owned(), "secret!".to_owned())];
+        expected.environment = vec![("A".into(), "secret!".into())];
         expected.directory = Some(PathBuf::from("/etc/sub"));
         assert_eq!(made, Ok(Target::Child(expected)));
     }

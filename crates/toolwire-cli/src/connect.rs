@@ -69,6 +69,9 @@ fn failed(error: &toolwire::Error, target: &Target) -> Failure {
             "check that {} is an MCP server that speaks on its standard output; --verbose shows what it says",
             child.program.display()
         )),
+        // Run by hand it may work, because a shell passes everything.
+        _ if error.server_exit().is_some() && !child.inherits_environment => failure
+            .with_default_advice("pass environment variables that it needs with --env VARIABLE"),
         _ => failure,
     }
 }
@@ -117,6 +120,9 @@ fn limits(timeout: Option<Duration>) -> ClientLimits {
 
 fn command(child: &ChildProcess) -> ServerCommand {
     let mut command = ServerCommand::new(&child.program).args(&child.arguments);
+    if child.inherits_environment {
+        command = command.with_inherited_env();
+    }
     for (name, value) in &child.environment {
         command = command.env(name, value);
     }

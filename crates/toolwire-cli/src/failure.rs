@@ -82,6 +82,12 @@ impl Failure {
         self
     }
 
+    /// Adds advice unless there is some.
+    pub(crate) fn with_default_advice(mut self, advice: &str) -> Self {
+        self.advice.get_or_insert_with(|| advice.to_owned());
+        self
+    }
+
     /// Puts something before the message.
     pub(crate) fn with_context(mut self, context: &str) -> Self {
         self.message.insert_str(0, context);
@@ -193,7 +199,9 @@ impl Failure {
             let last_words = ended.stderr.trim_end();
             // A single line is in the message already.
             return match last_words.lines().count() {
-                0 => failure.with_advice("run the command by itself to see why it ends"),
+                0 => failure.with_advice(
+                    "run the command by itself to see why it ends; pass environment variables that it needs with --env VARIABLE",
+                ),
                 1 => failure,
                 _ => failure.with_details(format!("it said:\n{}", indented(last_words))),
             };

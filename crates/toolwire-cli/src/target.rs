@@ -1,6 +1,6 @@
 //! Which server is meant.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::arguments::Server;
@@ -50,7 +50,10 @@ impl std::fmt::Debug for Endpoint {
 pub(crate) struct ChildProcess {
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
-    pub(crate) environment: Vec<(String, String)>,
+    /// Variables that the server gets, beside those that every server gets.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Whether the server gets all variables of this process.
+    pub(crate) inherits_environment: bool,
     pub(crate) directory: Option<PathBuf>,
 }
 
@@ -60,6 +63,7 @@ impl ChildProcess {
             program: program.into(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            inherits_environment: false,
             directory: None,
         }
     }
@@ -99,6 +103,12 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
         None => None,
     };
     match &mut target {
+        Target::Http(_) if server.inherit_env || !server.environment.is_empty() => {
+            return Err(Failure::usage(
+                "only a command has an environment, so --env and --inherit-env do not go with an address",
+            )
+            .with_advice("pass credentials to an address with --header or --bearer-env"));
+        }
         Target::Http(endpoint) => {
             endpoint.headers.extend(server.headers.iter().cloned());
             endpoint.headers.extend(token);
@@ -107,11 +117,29 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
             return Err(Failure::usage(
                 "a command has no HTTP headers, so --header and --bearer-env do not go with it",
             )
-            .with_advice("pass secrets to a command in its environment"));
+            .with_advice("pass secrets to a command with --env VARIABLE"));
         }
-        Target::Child(_) => {}
+        Target::Child(child) => {
+            child.inherits_environment = server.inherit_env;
+            for (name, value) in &server.environment {
+                let value = match value {
+                    Some(value) => value.clone(),
+                    None => own_variable(name)?,
+                };
+                child.environment.push((name.clone(), value));
+            }
+        }
     }
     Ok((target, words))
+}
+
+/// Returns the value of a variable of this process.
+fn own_variable(name: &OsStr) -> Result<OsString, Failure> {
+    std::env::var_os(name).ok_or_else(|| {
+        let name = name.display();
+        Failure::usage(format!("the environment variable {name} is not set"))
+            .with_advice(format!("set it, or give its value: --env {name}=value"))
+    })
 }
 
 /// The server that an address or a name from a file stands for.

@@ -147,7 +147,7 @@ fn address(server: &str, lookup: &Lookup) -> Result<String, Failure> {
         Target::Child(_) => Err(Failure::usage(format!(
             "`{server}` is a command, and nobody logs in at a command"
         ))
-        .with_advice("pass secrets to a command in its environment")),
+        .with_advice("pass secrets to a command with --env VARIABLE")),
     }
 }
 

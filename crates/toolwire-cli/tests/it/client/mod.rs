@@ -2,6 +2,7 @@
 
 mod arguments;
 mod configuration;
+mod environment;
 mod exits;
 pub(crate) mod fake_http;
 mod hidden;
