@@ -20,7 +20,7 @@ Exit codes:
     4  the server answered with an error, or broke the protocol
     5  no answer in time
     6  the credentials were refused (HTTP 401 or 403), or somebody has to log in
-  130  interrupted (143 when asked to terminate)";
+  130  interrupted (143 when asked to terminate, 129 when the terminal is gone)";
 
 const SERVERS: &str = "\
 A server is one of

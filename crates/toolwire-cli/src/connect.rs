@@ -6,7 +6,9 @@ use std::time::Duration;
 use toolwire::proto::features::VersionFeatures;
 use toolwire::proto::negotiate::Verdict;
 use toolwire::types::{Implementation, Root};
-use toolwire::{Client, ClientBuilder, ClientLimits, ProtocolVersion, ServerCommand};
+use toolwire::{
+    Client, ClientBuilder, ClientLimits, ProcessTracker, ProtocolVersion, ServerCommand,
+};
 
 use crate::accounts;
 use crate::arguments::{Era, Server};
@@ -15,12 +17,13 @@ use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
 
-/// Connects.
+/// Connects. A process that is started for it is tracked.
 pub(crate) async fn connect(
     target: &Target,
     server: &Server,
     asking: Option<&Arc<Asking>>,
     screen: &Arc<Screen>,
+    processes: &ProcessTracker,
 ) -> Result<Client, Failure> {
     let mut builder = builder(server);
     if let Some(asking) = asking {
@@ -49,7 +52,10 @@ pub(crate) async fn connect(
             }
             builder.connect(&endpoint.url).await
         }
-        Target::Child(child) => builder.spawn(command(child)).await,
+        Target::Child(child) => {
+            let command = command(child).with_tracker(processes);
+            builder.spawn(command).await
+        }
     };
     let client = client.map_err(|error| failed(&error, target))?;
     if let Some(level) = server.log_level {

@@ -24,6 +24,7 @@ pub(crate) enum Exit {
     Timeout = 5,
     /// The credentials were refused, or there are none.
     Refused = 6,
+    HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
 }

@@ -1,58 +1,67 @@
-//! The wish of the user, or of the system, that a command should end.
+//! Signals that ask a command to end: from the user, the terminal or the system.
+
+use std::future::poll_fn;
+use std::task::Poll;
 
 use crate::failure::{Exit, Failure};
 
-/// Hears of it from the moment this is made. What comes while nobody waits is kept for whoever waits next.
+/// Receives signals from the moment this is created. A signal that arrives while nothing waits is delivered to the next
+/// wait.
 pub(crate) struct Interrupts {
     #[cfg(unix)]
-    heard: Option<[tokio::signal::unix::Signal; 2]>,
+    signals: Vec<(tokio::signal::unix::Signal, Exit)>,
     #[cfg(windows)]
-    heard: Option<tokio::signal::windows::CtrlC>,
+    signals: Vec<(tokio::signal::windows::CtrlC, Exit)>,
 }
 
 impl Interrupts {
-    /// Where signals cannot be heard, they end the process as they always do.
+    /// Starts to receive SIGINT, SIGTERM and SIGHUP. A signal that cannot be received ends the process as usual.
+    ///
+    /// SIGHUP stays ignored where it is, so that a command that was started with `nohup` outlives its terminal. Only Linux
+    /// tells which signals are ignored.
     #[cfg(unix)]
-    pub(crate) fn heard() -> Self {
+    pub(crate) fn listen() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
-        let interrupt = signal(SignalKind::interrupt());
-        let terminate = signal(SignalKind::terminate());
+
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let kinds = [
+            (SignalKind::interrupt(), Exit::Interrupted),
+            (SignalKind::terminate(), Exit::Terminated),
+            (SignalKind::hangup(), Exit::HungUp),
+        ];
+        let wanted = kinds
+            .into_iter()
+            .filter(|(kind, _)| *kind != SignalKind::hangup() || !is_ignored(&status, *kind));
+        let signals = wanted.filter_map(|(kind, exit)| Some((signal(kind).ok()?, exit)));
         Self {
-            heard: interrupt.ok().zip(terminate.ok()).map(<[_; 2]>::from),
+            signals: signals.collect(),
         }
     }
 
-    /// Where they cannot be heard, they end the process as they always do.
+    /// Starts to receive Ctrl-C. If it cannot be received, it ends the process as usual.
     #[cfg(windows)]
-    pub(crate) fn heard() -> Self {
+    pub(crate) fn listen() -> Self {
+        let interrupt = tokio::signal::windows::ctrl_c().ok();
+        let signals = interrupt.map(|signal| (signal, Exit::Interrupted));
         Self {
-            heard: tokio::signal::windows::ctrl_c().ok(),
+            signals: signals.into_iter().collect(),
         }
     }
 
-    /// Waits for the next one.
-    #[cfg(unix)]
+    /// Waits for the next signal, and returns the exit code that belongs to it.
     pub(crate) async fn next(&mut self) -> Exit {
-        let Some([interrupt, terminate]) = &mut self.heard else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => Exit::Interrupted,
-            _ = terminate.recv() => Exit::Terminated,
-        }
+        poll_fn(|context| {
+            for (signal, exit) in &mut self.signals {
+                if signal.poll_recv(context) == Poll::Ready(Some(())) {
+                    return Poll::Ready(*exit);
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 
-    /// Waits for the next one.
-    #[cfg(windows)]
-    pub(crate) async fn next(&mut self) -> Exit {
-        let Some(interrupt) = &mut self.heard else {
-            return std::future::pending().await;
-        };
-        let _ = interrupt.recv().await;
-        Exit::Interrupted
-    }
-
-    /// Works until it is done, or somebody wants an end.
+    /// Runs `work` to its end, or until a signal arrives.
     pub(crate) async fn or<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -61,5 +70,33 @@ impl Interrupts {
             outcome = work => outcome,
             exit = self.next() => Err(Failure::silent(exit)),
         }
+    }
+}
+
+/// Returns `true` if `/proc/self/status` says that this process ignores a signal.
+#[cfg(unix)]
+fn is_ignored(status: &str, kind: tokio::signal::unix::SignalKind) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let number = kind.as_raw_value();
+    // The lowest bit is signal 1.
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use tokio::signal::unix::SignalKind;
+
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_their_mask() {
+        let status = |mask: &str| format!("Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t{mask}\n");
+        let (hangup, interrupt) = (SignalKind::hangup(), SignalKind::interrupt());
+        assert!(is_ignored(&status("0000000000001001"), hangup));
+        assert!(!is_ignored(&status("0000000000001002"), hangup));
+        assert!(is_ignored(&status("0000000000000002"), interrupt));
+        assert!(!is_ignored(&status("no number"), hangup));
+        assert!(!is_ignored("", hangup));
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Answers, Arguments, Colour, Command, Demo, Server};
 use crate::asking::Asking;
@@ -16,8 +17,8 @@ use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::{accounts, demo, target, tour};
 
-/// How long saying goodbye may take: a child process gets its time to end, a session on HTTP is deleted.
-const GOODBYE: Duration = Duration::from_secs(10);
+/// How long closing may take: a child process gets its time to end, a session on HTTP is deleted.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a command and tells of its failure.
 pub(crate) async fn run(command: Command) -> Exit {
@@ -89,17 +90,17 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             with_client(&listen.server, None, screen, plan, run).await
         }
         Command::Login(login) => {
-            Interrupts::heard()
+            Interrupts::listen()
                 .or(accounts::log_in(&login, screen))
                 .await
         }
         Command::Logout(logout) => {
-            Interrupts::heard()
+            Interrupts::listen()
                 .or(accounts::log_out(&logout, screen))
                 .await
         }
         Command::Whoami(whoami) => {
-            Interrupts::heard()
+            Interrupts::listen()
                 .or(accounts::who_am_i(&whoami, screen))
                 .await
         }
@@ -113,7 +114,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
     }
 }
 
-/// Reads the words, connects, runs, and says goodbye however it went. An interrupt takes back what is under way.
+/// Reads the words, connects, runs, and closes the connection however it went. A signal cancels what is in flight.
 async fn with_client<P>(
     server: &Server,
     answers: Option<&Answers>,
@@ -122,28 +123,51 @@ async fn with_client<P>(
     run: impl AsyncFnOnce(&Session, P) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     // One for the whole way: what comes between two steps must not be missed.
-    let mut interrupts = Interrupts::heard();
+    let mut interrupts = Interrupts::listen();
     let (target, words) = target::find(server)?;
     let plan = plan(words)?;
     let asking = match answers {
         Some(answers) => Asking::new(answers, screen)?,
         None => None,
     };
-    let connecting = connect(&target, server, asking.as_ref(), screen);
-    let client = interrupts.or(connecting).await?;
+    let processes = ProcessTracker::new();
+    let connecting = connect(&target, server, asking.as_ref(), screen, &processes);
+    let client = match interrupts.or(connecting).await {
+        Ok(client) => client,
+        Err(failure) => {
+            close(None, &processes, &mut interrupts).await?;
+            return Err(failure);
+        }
+    };
     let session = Session {
         client,
         screen: Arc::clone(screen),
     };
     let outcome = interrupts.or(run(&session, plan)).await;
     let outcome = outcome.map_err(|failure| failure.at(&target));
-    let goodbye = tokio::time::timeout(GOODBYE, session.client.close());
-    tokio::select! {
-        _ = goodbye => {}
-        // Whoever interrupts twice does not want to wait.
-        exit = interrupts.next() => return Err(Failure::silent(exit)),
-    }
+    close(Some(&session.client), &processes, &mut interrupts).await?;
     outcome
+}
+
+/// Closes the connection, and waits until every server process has ended. Processes that are left when the time is up, or
+/// when another signal arrives, are killed: this program leaves none behind.
+async fn close(
+    client: Option<&Client>,
+    processes: &ProcessTracker,
+    interrupts: &mut Interrupts,
+) -> Result<(), Failure> {
+    let closing = async {
+        if let Some(client) = client {
+            client.close().await;
+        }
+        processes.ended().await;
+    };
+    let closed = tokio::select! {
+        _ = tokio::time::timeout(CLOSE_TIMEOUT, closing) => Ok(()),
+        exit = interrupts.next() => Err(Failure::silent(exit)),
+    };
+    processes.kill();
+    closed
 }
 
 async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
@@ -153,7 +177,11 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let Some(address) = arguments.http else {
-        return tour::run(screen).await;
+        let mut interrupts = Interrupts::listen();
+        let processes = ProcessTracker::new();
+        let outcome = interrupts.or(tour::run(screen, &processes)).await;
+        close(None, &processes, &mut interrupts).await?;
+        return outcome;
     };
     let mut options = HttpOptions::new().with_public_hosts(arguments.public_host);
     if arguments.sse {

@@ -9,7 +9,8 @@ use toolwire::types::{
     CompletionArgument, ElicitResult, PromptReference, ReadResourceResult, SubscriptionFilter,
 };
 use toolwire::{
-    CallToolResult, Client, ClientBuilder, Error, ProtocolVersion, ResourceContents, ServerCommand,
+    CallToolResult, Client, ClientBuilder, Error, ProcessTracker, ProtocolVersion,
+    ResourceContents, ServerCommand,
 };
 
 use crate::demo;
@@ -18,8 +19,8 @@ use crate::screen::Screen;
 use crate::show::plain_text;
 
 /// Shows everything once.
-pub(crate) async fn run(screen: &Screen) -> Result<Exit, Failure> {
-    let tour = Tour { screen };
+pub(crate) async fn run(screen: &Screen, processes: &ProcessTracker) -> Result<Exit, Failure> {
+    let tour = Tour { screen, processes };
     let listener = HttpListener::bind(demo::server(), "127.0.0.1:0", HttpOptions::new())
         .await
         .map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
@@ -44,6 +45,7 @@ pub(crate) async fn run(screen: &Screen) -> Result<Exit, Failure> {
 
 struct Tour<'a> {
     screen: &'a Screen,
+    processes: &'a ProcessTracker,
 }
 
 impl Tour<'_> {
@@ -85,7 +87,9 @@ impl Tour<'_> {
         self.title("A child process, over its standard input and output")?;
         let program = std::env::current_exe()
             .map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
-        let command = ServerCommand::new(program).args(["demo", "--stdio"]);
+        let command = ServerCommand::new(program)
+            .args(["demo", "--stdio"])
+            .with_tracker(self.processes);
         let client = builder().spawn(command).await.map_err(cannot_connect)?;
         self.connected(&client, "toolwire demo --stdio")?;
         let note = client

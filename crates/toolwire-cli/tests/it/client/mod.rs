@@ -10,6 +10,7 @@ mod interrupting;
 mod listening;
 mod output;
 mod questions;
+mod signals;
 
 use std::process::Stdio;
 
