@@ -42,6 +42,7 @@ pub mod result_kind;
 pub mod rounds;
 #[cfg(feature = "input")]
 pub mod sampling_rules;
+pub mod schema_budget;
 pub mod scopes;
 pub mod sse;
 pub mod stamp;
