@@ -53,7 +53,19 @@ pub struct Call<T> {
     finish: Finish<T>,
 }
 
-type Finish<T> = Box<dyn FnOnce(&Client, RawJson) -> Result<T, Error> + Send>;
+type Finish<T> = Box<dyn FnOnce(&Client, RawJson) -> Finished<T> + Send>;
+
+/// What becomes of a result that came back from the server.
+pub(crate) enum Finished<T> {
+    /// It is decoded.
+    Now(Result<T, Error>),
+    /// Something else has to run first.
+    #[cfg_attr(
+        not(feature = "schema-validation"),
+        expect(dead_code, reason = "only a check of the result runs first")
+    )]
+    Later(BoxFuture<'static, Result<T, Error>>),
+}
 
 /// What may be decided for one call.
 #[derive(Clone, Default)]
@@ -75,6 +87,18 @@ impl<T> Call<T> {
         method: impl Into<Cow<'static, str>>,
         params: Result<Option<RawJson>, Error>,
         finish: impl FnOnce(&Client, RawJson) -> Result<T, Error> + Send + 'static,
+    ) -> Self {
+        Self::finishing(client, method, params, |client, result| {
+            Finished::Now(finish(client, result))
+        })
+    }
+
+    /// A call whose result may need more than decoding.
+    pub(crate) fn finishing(
+        client: &Client,
+        method: impl Into<Cow<'static, str>>,
+        params: Result<Option<RawJson>, Error>,
+        finish: impl FnOnce(&Client, RawJson) -> Finished<T> + Send + 'static,
     ) -> Self {
         Self {
             client: client.clone(),
@@ -165,7 +189,10 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
                 .client
                 .run(&self.method, self.params?, &self.options)
                 .await?;
-            (self.finish)(&self.client, result)
+            match (self.finish)(&self.client, result) {
+                Finished::Now(finished) => finished,
+                Finished::Later(running) => running.await,
+            }
         })
     }
 }

@@ -8,12 +8,16 @@ use toolwire_proto::features::SupportedVersions;
 use toolwire_proto::negotiate::Verdict;
 use toolwire_proto::requests::{DEFAULT_IN_FLIGHT, Patience};
 use toolwire_proto::rounds::DEFAULT_ROUNDS;
+#[cfg(feature = "schema-validation")]
+use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::Implementation;
 
 use crate::client::cache::CacheOptions;
 use crate::client::handlers::Handlers;
 use crate::client::login_wait::LoginWait;
+#[cfg(feature = "schema-validation")]
+use crate::server::CHECK_TIMEOUT;
 
 /// The bounds of a client.
 ///
@@ -46,6 +50,13 @@ pub struct ClientLimits {
     pub exit_grace: Duration,
     /// How often a lost stream is opened again without anything new having arrived. 5.
     pub reconnects: u32,
+    /// Limits of the output schemas of a server, and of one check against them. A schema or a check beyond them fails the
+    /// call, see [`ClientBuilder::validating_output`](crate::ClientBuilder::validating_output).
+    #[cfg(feature = "schema-validation")]
+    pub schemas: SchemaLimits,
+    /// How long a call waits for the check of its result. Default: 5 s.
+    #[cfg(feature = "schema-validation")]
+    pub schema_timeout: Duration,
 }
 
 impl Default for ClientLimits {
@@ -62,6 +73,10 @@ impl Default for ClientLimits {
             probe_timeout: Duration::from_secs(5),
             exit_grace: Duration::from_secs(2),
             reconnects: 5,
+            #[cfg(feature = "schema-validation")]
+            schemas: SchemaLimits::default(),
+            #[cfg(feature = "schema-validation")]
+            schema_timeout: CHECK_TIMEOUT,
         }
     }
 }

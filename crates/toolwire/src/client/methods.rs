@@ -13,7 +13,7 @@ use toolwire_types::{
 };
 
 use crate::client::Client;
-use crate::client::call::Call;
+use crate::client::call::{Call, Finished};
 use crate::client::list::List;
 use crate::client::send::encode_notification;
 use crate::error::Error;
@@ -29,11 +29,15 @@ impl Client {
     ) -> Call<CallToolResult> {
         let name = name.into();
         let params = call_params(&name, &arguments).map(Some);
-        Call::new(self, "tools/call", params, move |client, result| {
-            let result: CallToolResult = decode("tools/call", &result)?;
-            client.check_output(&name, &result)?;
-            Ok(result)
-        })
+        Call::finishing(
+            self,
+            "tools/call",
+            params,
+            move |client, result| match decode("tools/call", &result) {
+                Ok(result) => client.check_output(name, result),
+                Err(error) => Finished::Now(Err(error)),
+            },
+        )
     }
 
     /// All tools the server offers.

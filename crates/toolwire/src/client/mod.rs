@@ -94,6 +94,8 @@ pub(crate) struct Shared {
     turns: Semaphore,
     log_level: Mutex<Option<LoggingLevel>>,
     tools: SeenTools,
+    #[cfg(feature = "schema-validation")]
+    output_checks: output_schema::OutputChecks,
     /// How many listeners each resource has, in revisions that subscribe to resources one by one.
     subscribers: Mutex<HashMap<String, usize>>,
 }
@@ -120,6 +122,8 @@ impl Client {
         };
         let session = opening.establish(config.known).await?;
         let turns = Semaphore::new(config.limits.calls_in_flight);
+        #[cfg(feature = "schema-validation")]
+        let output_checks = output_schema::OutputChecks::new(&config.limits);
         Ok(Self {
             shared: Arc::new(Shared {
                 config,
@@ -133,6 +137,8 @@ impl Client {
                 turns,
                 log_level: Mutex::default(),
                 tools: SeenTools::default(),
+                #[cfg(feature = "schema-validation")]
+                output_checks,
                 subscribers: Mutex::default(),
             }),
         })

@@ -3,13 +3,40 @@
 //! A schema is compiled when it is needed first, and once. Nothing is ever fetched from the network: a schema that refers
 //! to another document cannot be used. A schema that cannot be used fails the call, because whoever asked for the check
 //! must not take an unchecked result for a checked one.
+//!
+//! The schema and the content come from the server, so their size and the work of a check are limited. Compiling, and
+//! checks that take long, run on the blocking pool.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, RawJson};
 
+use crate::client::config::ClientLimits;
 use crate::error::Error;
-use crate::server::SchemaCheck;
+use crate::server::{QUICK_BYTES, QuickCheck, SchemaCheck, SchemaPool};
+
+/// How a violation names the content.
+const ROOT: &str = "structuredContent";
+
+/// The limits of a client for the schemas of its server.
+#[derive(Debug)]
+pub(crate) struct OutputChecks {
+    limits: SchemaLimits,
+    timeout: Duration,
+    pool: SchemaPool,
+}
+
+impl OutputChecks {
+    pub(crate) fn new(limits: &ClientLimits) -> Self {
+        Self {
+            limits: limits.schemas.clone(),
+            timeout: limits.schema_timeout,
+            pool: SchemaPool::default(),
+        }
+    }
+}
 
 /// The output schema of one tool.
 #[derive(Debug)]
@@ -32,34 +59,71 @@ impl OutputSchema {
     }
 
     /// Checks a result that is no error of the tool.
-    pub(crate) fn check(&self, tool: &str, result: &CallToolResult) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Returns an error if the result does not match the schema, or if the schema or the check exceeds a limit.
+    pub(crate) async fn check(
+        self: &Arc<Self>,
+        checks: &OutputChecks,
+        tool: &str,
+        result: &CallToolResult,
+    ) -> Result<(), Error> {
         let Some(content) = &result.structured_content else {
             return Err(Error::protocol(format!(
                 "{tool} announces an output schema and answered without structured content"
             )));
         };
+        match self.check_quickly(content) {
+            QuickCheck::Done(outcome) => outcome,
+            QuickCheck::Large => {
+                let schema = Arc::clone(self);
+                let content = content.clone();
+                let limits = checks.limits.clone();
+                let check = move || schema.check_completely(&content, &limits);
+                let running = checks.pool.run(checks.timeout, check).await;
+                running.unwrap_or_else(|problem| {
+                    Err(unusable(&format!(
+                        "{problem}; raise `ClientLimits::schema_timeout`"
+                    )))
+                })
+            }
+        }
+        .map_err(|problem| Error::protocol(format!("{tool}: {problem}")))
+    }
+
+    /// Checks small content against a schema that is compiled.
+    fn check_quickly(&self, content: &RawJson) -> QuickCheck {
+        let Some(compiled) = self.compiled.get() else {
+            return QuickCheck::Large;
+        };
+        if content.get().len() > QUICK_BYTES {
+            return QuickCheck::Large;
+        }
+        let check = match compiled {
+            Ok(check) => check,
+            Err(problem) => return QuickCheck::Done(Err(unusable(problem))),
+        };
+        match content.to_value() {
+            Ok(value) => match check.check_quickly(&value, ROOT) {
+                QuickCheck::Done(outcome) => QuickCheck::Done(outcome.map_err(mismatch)),
+                QuickCheck::Large => QuickCheck::Large,
+            },
+            Err(error) => QuickCheck::Done(Err(unreadable(&error))),
+        }
+    }
+
+    /// Checks any content, and compiles the schema if that has not happened yet.
+    fn check_completely(&self, content: &RawJson, limits: &SchemaLimits) -> Result<(), String> {
         let compiled = self.compiled.get_or_init(|| {
             let schema = self.schema.to_value().map_err(|error| error.to_string())?;
-            SchemaCheck::new(&schema)
+            SchemaCheck::new(&schema, limits)
         });
-        let check = compiled.as_ref().map_err(|problem| {
-            Error::protocol(format!(
-                "{tool}: its output schema cannot be used, so its result is unchecked; correct the server or connect \
-                 without `validating_output`: {problem}"
-            ))
-        })?;
-        let content = content.to_value().map_err(|error| {
-            Error::protocol(format!(
-                "{tool}: its structured content is unreadable: {error}"
-            ))
-        })?;
-        check
-            .check(&content, "structuredContent")
-            .map_err(|problem| {
-                Error::protocol(format!(
-                    "{tool}: its structured content does not fit its output schema: {problem}"
-                ))
-            })
+        let check = compiled.as_ref().map_err(|problem| unusable(problem))?;
+        let content = content.to_value().map_err(|error| unreadable(&error))?;
+        let steps = check
+            .steps(&content)
+            .map_err(|problem| unusable(&problem))?;
+        check.validate(&content, ROOT, steps).map_err(mismatch)
     }
 
     /// Whether it was needed yet.
@@ -67,6 +131,21 @@ impl OutputSchema {
     pub(crate) fn is_compiled(&self) -> bool {
         self.compiled.get().is_some()
     }
+}
+
+fn unusable(problem: &str) -> String {
+    format!(
+        "its output schema cannot be used, so its result is unchecked; correct the server, raise \
+         `ClientLimits::schemas`, or connect without `validating_output`: {problem}"
+    )
+}
+
+fn unreadable(error: &serde_json::Error) -> String {
+    format!("its structured content is unreadable: {error}")
+}
+
+fn mismatch(problem: String) -> String {
+    format!("its structured content does not fit its output schema: {problem}")
 }
 
 #[cfg(test)]
@@ -79,38 +158,50 @@ mod tests {
         CallToolResult::default().with_structured_content(content)
     }
 
-    #[track_caller]
-    fn refusal(schema: Value, result: &CallToolResult) -> String {
-        let error = OutputSchema::new(schema.into())
-            .check("weather", result)
-            .unwrap_err();
+    async fn check(schema: Value, result: &CallToolResult) -> Result<(), Error> {
+        let limits = ClientLimits {
+            // No test depends on the speed of the machine.
+            schema_timeout: Duration::from_secs(600),
+            ..ClientLimits::default()
+        };
+        let checks = OutputChecks::new(&limits);
+        let schema = Arc::new(OutputSchema::new(schema.into()));
+        let first = schema.check(&checks, "weather", result).await;
+        // The second check finds a compiled schema.
+        let second = schema.check(&checks, "weather", result).await;
+        let shown =
+            |outcome: &Result<(), Error>| outcome.as_ref().map_err(Error::to_string).cloned();
+        assert_eq!(shown(&first), shown(&second));
+        first
+    }
+
+    async fn refusal(schema: Value, result: &CallToolResult) -> String {
+        let error = check(schema, result).await.unwrap_err();
         assert!(error.is_protocol_violation());
         let shown = error.to_string();
         assert!(shown.starts_with("weather"), "{shown}");
         shown
     }
 
-    #[test]
-    fn content_is_held_against_the_schema() {
+    #[tokio::test]
+    async fn content_is_held_against_the_schema() {
         let schema = || json!({"type": "object", "properties": {"celsius": {"type": "number"}}});
         let fits = result(json!({"celsius": 21.5}));
-        OutputSchema::new(schema().into())
-            .check("weather", &fits)
-            .unwrap();
-        let shown = refusal(schema(), &result(json!({"celsius": "warm"})));
+        check(schema(), &fits).await.unwrap();
+        let shown = refusal(schema(), &result(json!({"celsius": "warm"}))).await;
         assert!(shown.contains("structuredContent.celsius"), "{shown}");
-        let shown = refusal(schema(), &CallToolResult::text("21.5"));
+        let shown = refusal(schema(), &CallToolResult::text("21.5")).await;
         assert!(shown.contains("without structured content"), "{shown}");
     }
 
-    #[test]
-    fn a_schema_that_cannot_be_used_is_an_error_with_a_remedy() {
-        let shown = refusal(json!({"type": "temperature"}), &result(json!({})));
+    #[tokio::test]
+    async fn a_schema_that_cannot_be_used_is_an_error_with_a_remedy() {
+        let shown = refusal(json!({"type": "temperature"}), &result(json!({}))).await;
         assert!(shown.contains("validating_output"), "{shown}");
     }
 
-    #[test]
-    fn no_schema_is_ever_fetched() {
+    #[tokio::test]
+    async fn no_schema_is_ever_fetched() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let elsewhere = format!("http://{}/schema.json", listener.local_addr().unwrap());
@@ -120,7 +211,7 @@ mod tests {
             json!({"properties": {"a": {"$dynamicRef": elsewhere}}}),
             json!({"$ref": "file:///etc/hostname"}),
         ] {
-            refusal(schema, &result(json!({"a": 1})));
+            refusal(schema, &result(json!({"a": 1}))).await;
         }
         let asked = listener.accept().unwrap_err();
         assert_eq!(asked.kind(), std::io::ErrorKind::WouldBlock);

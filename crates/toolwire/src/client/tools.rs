@@ -18,6 +18,7 @@ use toolwire_types::{CallToolResult, ListToolsResult, RawJson, Tool};
 
 use crate::client::Client;
 use crate::client::cache::CacheMode;
+use crate::client::call::Finished;
 #[cfg(feature = "schema-validation")]
 use crate::client::output_schema::OutputSchema;
 use crate::error::Error;
@@ -161,20 +162,33 @@ impl Client {
 
     /// Checks structured content against the schema its tool announced. Errors of the tool itself have no schema.
     #[cfg(feature = "schema-validation")]
-    pub(crate) fn check_output(&self, tool: &str, result: &CallToolResult) -> Result<(), Error> {
+    pub(crate) fn check_output(
+        &self,
+        tool: String,
+        result: CallToolResult,
+    ) -> Finished<CallToolResult> {
         if !self.shared.config.validates_output || result.is_error == Some(true) {
-            return Ok(());
+            return Finished::Now(Ok(result));
         }
-        let seen = self.shared.tools.get(tool);
-        match seen.as_ref().and_then(|seen| seen.output.as_ref()) {
-            Some(schema) => schema.check(tool, result),
-            None => Ok(()),
-        }
+        let seen = self.shared.tools.get(&tool);
+        let Some(schema) = seen.and_then(|seen| seen.output.clone()) else {
+            return Finished::Now(Ok(result));
+        };
+        let client = self.clone();
+        Finished::Later(Box::pin(async move {
+            let checks = &client.shared.output_checks;
+            schema.check(checks, &tool, &result).await?;
+            Ok(result)
+        }))
     }
 
-    /// Nothing is checked without the feature `schema-validation`.
+    /// Checks nothing without the feature `schema-validation`.
     #[cfg(not(feature = "schema-validation"))]
-    pub(crate) fn check_output(&self, _tool: &str, _result: &CallToolResult) -> Result<(), Error> {
-        Ok(())
+    pub(crate) fn check_output(
+        &self,
+        _tool: String,
+        result: CallToolResult,
+    ) -> Finished<CallToolResult> {
+        Finished::Now(Ok(result))
     }
 }

@@ -29,6 +29,7 @@ mod rounds_loop;
 mod schema;
 #[cfg_attr(not(feature = "schema-validation"), path = "no_schema_check.rs")]
 mod schema_check;
+mod schema_pool;
 #[cfg(feature = "input")]
 mod sealing;
 #[cfg(feature = "input")]
@@ -57,6 +58,8 @@ pub use resource::{
 pub use response::{Fallible, IntoToolResponse, ToolResponse, via};
 #[cfg(all(feature = "client", feature = "schema-validation"))]
 pub(crate) use schema_check::SchemaCheck;
+#[cfg(all(feature = "client", feature = "schema-validation"))]
+pub(crate) use schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 pub use tool::{IntoTool, ServedTool};
 
 use crate::engine::Cancellation;

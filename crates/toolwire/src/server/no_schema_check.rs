@@ -3,17 +3,28 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwire_proto::schema_budget::SchemaLimits;
+
+use crate::server::schema_pool::QuickCheck;
 
 /// There is none.
 #[derive(Debug)]
 pub(crate) enum SchemaCheck {}
 
 impl SchemaCheck {
-    pub(crate) fn new(_schema: &Value) -> Result<Self, String> {
+    pub(crate) fn new(_schema: &Value, _limits: &SchemaLimits) -> Result<Self, String> {
         Err("checking it needs the feature `schema-validation` of toolwire".to_owned())
     }
 
+    pub(crate) fn check_arguments_quickly(&self, _arguments: &RawValue) -> QuickCheck {
+        match *self {}
+    }
+
     pub(crate) fn check_arguments(&self, _arguments: &RawValue) -> Result<(), String> {
+        match *self {}
+    }
+
+    pub(crate) fn check_quickly(&self, _value: &Value, _root: &str) -> QuickCheck {
         match *self {}
     }
 

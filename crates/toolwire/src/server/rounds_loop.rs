@@ -37,14 +37,24 @@ pub(crate) fn call_tool(
                 tool.call(rounds.context().clone(), arguments)
             };
             let unsettled = match turn.await {
-                Ok(ToolResponse::Text(text)) => return text_reply(exchange, &text),
+                Ok(ToolResponse::Text(text)) => {
+                    if exchange.snapshot().options.validate_output {
+                        rarely(|| check_output(exchange, None)).await?;
+                    }
+                    return text_reply(exchange, &text);
+                }
                 // A tool may tell the model of its failure in its own words; the failure to find something out is none.
                 Ok(ToolResponse::Complete(result))
                     if result.is_error == Some(true) && rounds.is_unfinished() =>
                 {
                     Err(ToolError::failed("a question is not answered yet"))
                 }
-                Ok(ToolResponse::Complete(result)) => return tool_reply(exchange, result),
+                Ok(ToolResponse::Complete(result)) => {
+                    if exchange.snapshot().options.validate_output {
+                        rarely(|| check_output(exchange, Some(&result))).await?;
+                    }
+                    return tool_reply(exchange, result);
+                }
                 #[cfg(feature = "input")]
                 Ok(ToolResponse::InputRequired(wish)) => Ok(*wish),
                 Err(error) => Err(error),
@@ -90,17 +100,19 @@ fn unknown_tool(name: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!("unknown tool `{name}`"))
 }
 
-/// Refuses a result that is not what the tool has promised, where that is wanted.
-fn check_output(exchange: &Exchange, result: &CallToolResult) -> Result<(), ErrorObject> {
-    named_tool(exchange)?.check_output(result)
+/// Rejects a result that does not match the output schema of its tool. `None` is a result that is only text.
+async fn check_output(
+    exchange: &Exchange,
+    result: Option<&CallToolResult>,
+) -> Result<(), ErrorObject> {
+    let text_only = CallToolResult::default();
+    let result = result.unwrap_or(&text_only);
+    named_tool(exchange)?.check_output(result).await
 }
 
 /// Never inlined: it needs more room than everything around it.
 #[inline(never)]
 fn tool_reply(exchange: &Exchange, result: Box<CallToolResult>) -> Outcome {
-    if exchange.snapshot().options.validate_output {
-        check_output(exchange, &result)?;
-    }
     write_tool_result(exchange, *result)
 }
 
@@ -119,9 +131,6 @@ fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
 }
 
 fn text_reply(exchange: &Exchange, text: &str) -> Outcome {
-    if exchange.snapshot().options.validate_output {
-        check_output(exchange, &CallToolResult::default())?;
-    }
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::text_result_size(text, &target);
     Reply::written(exchange.context.request_id(), size_hint, |message| {

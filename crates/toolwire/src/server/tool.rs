@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::param_headers::{self, ParamHeader};
+use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
 
 use crate::engine::BoxFuture;
@@ -20,6 +21,7 @@ use crate::server::registration::RegistrationError;
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
 use crate::server::schema_check::SchemaCheck;
+use crate::server::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 
 type Outcome = Result<ToolResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync;
@@ -226,20 +228,24 @@ impl ServedTool {
                 "tool `{name}`: the input schema must be an object with `\"type\": \"object\"`"
             )));
         }
-        let compile = |schema: &Value, which: &str| {
-            SchemaCheck::new(schema).map_err(|problem| {
+        let limits = SchemaLimits::default();
+        let compile = |schema: &Value, which: &str, without: &str| {
+            let check = SchemaCheck::new(schema, &limits).map_err(|problem| {
                 RegistrationError::new(format!(
-                    "tool `{name}`: the {which} schema cannot be used: {problem}"
+                    "tool `{name}`: the {which} schema cannot be used, correct it or register the tool with \
+                     `{without}`: {problem}"
                 ))
-            })
+            });
+            check.map(Arc::new)
         };
         let input = self
             .check_arguments
-            .then(|| compile(&schema, "input"))
+            .then(|| compile(&schema, "input", "without_argument_check"))
             .transpose()?;
         let output = match &self.descriptor.output_schema {
             Some(schema) if cfg!(feature = "schema-validation") => {
-                Some(compile(&schema.to_value().unwrap_or_default(), "output")?)
+                let schema = schema.to_value().unwrap_or_default();
+                Some(compile(&schema, "output", "without_output_schema")?)
             }
             _ => None,
         };
@@ -250,6 +256,7 @@ impl ServedTool {
             access: self.access,
             input,
             output,
+            pool: SchemaPool::default(),
             param_headers,
             handler: self.handler,
         })
@@ -331,8 +338,10 @@ fn invalid_arguments(tool: &str, complaint: &str) -> ToolError {
 pub(crate) struct ToolEntry {
     pub(crate) descriptor: Tool,
     access: Access,
-    input: Option<SchemaCheck>,
-    output: Option<SchemaCheck>,
+    input: Option<Arc<SchemaCheck>>,
+    output: Option<Arc<SchemaCheck>>,
+    /// Where large arguments and results are checked.
+    pool: SchemaPool,
     /// The arguments that HTTP clients repeat as headers.
     #[cfg_attr(
         not(feature = "http-server"),
@@ -353,17 +362,46 @@ impl ToolEntry {
         ctx: RequestContext,
         arguments: &RawValue,
     ) -> BoxFuture<'static, Outcome> {
-        if let Some(check) = &self.input
-            && let Err(complaint) = check.check_arguments(arguments)
-        {
-            let error = invalid_arguments(&self.descriptor.name, &complaint);
-            return refused(error);
+        if let Some(check) = &self.input {
+            match check.check_arguments_quickly(arguments) {
+                QuickCheck::Done(Ok(())) => {}
+                QuickCheck::Done(Err(complaint)) => {
+                    return refused(invalid_arguments(&self.descriptor.name, &complaint));
+                }
+                QuickCheck::Large => return self.call_after_check(check, ctx, arguments),
+            }
         }
         (self.handler)(ctx, arguments)
     }
 
+    /// Starts the handler after a check that takes long.
+    #[cold]
+    fn call_after_check(
+        &self,
+        check: &Arc<SchemaCheck>,
+        ctx: RequestContext,
+        arguments: &RawValue,
+    ) -> BoxFuture<'static, Outcome> {
+        let check = Arc::clone(check);
+        let pool = self.pool.clone();
+        let name = self.descriptor.name.clone();
+        let handler = Arc::clone(&self.handler);
+        let arguments = RawJson::from(arguments);
+        Box::pin(async move {
+            let checked = arguments.clone();
+            let check = move || check.check_arguments(checked.as_raw_value());
+            match pool.run(CHECK_TIMEOUT, check).await {
+                Ok(Ok(())) => {}
+                Ok(Err(complaint)) => return Err(invalid_arguments(&name, &complaint)),
+                Err(problem) => return Err(invalid_arguments(&name, &problem.to_string())),
+            }
+            handler(ctx, arguments.as_raw_value()).await
+        })
+    }
+
     /// Checks a result against the output schema; an error result is never checked.
-    pub(crate) fn check_output(&self, result: &CallToolResult) -> Result<(), ErrorObject> {
+    pub(crate) async fn check_output(&self, result: &CallToolResult) -> Result<(), ErrorObject> {
+        const ROOT: &str = "structuredContent";
         let Some(check) = &self.output else {
             return Ok(());
         };
@@ -379,13 +417,27 @@ impl ToolEntry {
         let value = content.to_value().map_err(|error| {
             ErrorObject::internal(format!("tool `{name}` returned unreadable JSON: {error}"))
         })?;
-        check
-            .check(&value, "structuredContent")
-            .map_err(|complaint| {
-                ErrorObject::internal(format!(
-                    "tool `{name}` returned a result that breaks its schema: {complaint}"
-                ))
-            })
+        let quick = match content.get().len() <= QUICK_BYTES {
+            true => check.check_quickly(&value, ROOT),
+            false => QuickCheck::Large,
+        };
+        let outcome = match quick {
+            QuickCheck::Done(outcome) => outcome,
+            QuickCheck::Large => {
+                let check = Arc::clone(check);
+                let running = self
+                    .pool
+                    .run(CHECK_TIMEOUT, move || check.check(&value, ROOT));
+                running
+                    .await
+                    .unwrap_or_else(|problem| Err(format!("{ROOT}: {problem}")))
+            }
+        };
+        outcome.map_err(|complaint| {
+            ErrorObject::internal(format!(
+                "tool `{name}` returned a result that breaks its schema: {complaint}"
+            ))
+        })
     }
 }
 

@@ -1,5 +1,8 @@
 //! Headers that repeat arguments, and what the client knows about tools.
 
+#[cfg(feature = "schema-validation")]
+mod hostile_schemas;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
