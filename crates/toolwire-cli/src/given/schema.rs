@@ -7,6 +7,10 @@ use serde_json::Value;
 /// How many `$ref`s and alternatives are followed; a schema that refers to itself ends here.
 const DEEPEST: usize = 16;
 
+/// How many subschemas one question about a schema looks at. Alternatives may refer to each other, so that their number
+/// grows with every level.
+const MOST_VISITS: usize = 1000;
+
 /// A place in a schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schema<'a> {
@@ -129,10 +133,15 @@ impl<'a> Schema<'a> {
     }
 
     pub(crate) fn kinds(self) -> Kinds {
-        self.kinds_within(DEEPEST)
+        let mut visits = MOST_VISITS;
+        self.kinds_within(DEEPEST, &mut visits)
     }
 
-    fn kinds_within(self, depth: usize) -> Kinds {
+    fn kinds_within(self, depth: usize, visits: &mut usize) -> Kinds {
+        let Some(left) = visits.checked_sub(1) else {
+            return Kinds::ANY;
+        };
+        *visits = left;
         let node = self.resolved().node;
         let mut kinds = Kinds::default();
         match node.get("type") {
@@ -156,7 +165,7 @@ impl<'a> Schema<'a> {
         }
         if let Some(depth) = depth.checked_sub(1) {
             for one in self.alternatives() {
-                let taken = one.kinds_within(depth);
+                let taken = one.kinds_within(depth, visits);
                 // An alternative that says nothing, as a description in `allOf`, does not open everything.
                 if !taken.is_any() {
                     kinds.union(taken);
@@ -178,20 +187,31 @@ impl<'a> Schema<'a> {
 
     /// A member of an object, here or in an alternative.
     pub(crate) fn property(self, name: &str) -> Option<Self> {
-        self.find(DEEPEST, &|schema| schema.node.get("properties")?.get(name))
+        let mut visits = MOST_VISITS;
+        self.find(DEEPEST, &mut visits, &|schema| {
+            schema.node.get("properties")?.get(name)
+        })
     }
 
     /// What the elements of an array look like.
     pub(crate) fn items(self) -> Option<Self> {
-        self.find(DEEPEST, &|schema| schema.node.get("items"))
+        let mut visits = MOST_VISITS;
+        self.find(DEEPEST, &mut visits, &|schema| schema.node.get("items"))
     }
 
-    fn find(self, depth: usize, here: &dyn Fn(Self) -> Option<&'a Value>) -> Option<Self> {
+    fn find(
+        self,
+        depth: usize,
+        visits: &mut usize,
+        here: &dyn Fn(Self) -> Option<&'a Value>,
+    ) -> Option<Self> {
+        *visits = visits.checked_sub(1)?;
         if let Some(node) = here(self.resolved()) {
             return Some(self.at(node));
         }
         let depth = depth.checked_sub(1)?;
-        self.alternatives().find_map(|one| one.find(depth, here))
+        self.alternatives()
+            .find_map(|one| one.find(depth, visits, here))
     }
 
     /// The members of an object, in the order of the schema.
@@ -224,12 +244,17 @@ impl<'a> Schema<'a> {
         self.node.get("default")
     }
 
-    /// The only values it takes, if they are listed.
+    /// The only values it takes, if they are listed and not too many.
     pub(crate) fn choices(self) -> Vec<&'a Value> {
-        self.choices_within(DEEPEST)
+        let mut visits = MOST_VISITS;
+        self.choices_within(DEEPEST, &mut visits)
     }
 
-    fn choices_within(self, depth: usize) -> Vec<&'a Value> {
+    fn choices_within(self, depth: usize, visits: &mut usize) -> Vec<&'a Value> {
+        let Some(left) = visits.checked_sub(1) else {
+            return Vec::new();
+        };
+        *visits = left;
         let node = self.resolved().node;
         if let Some(values) = node.get("enum").and_then(Value::as_array) {
             return values.iter().collect();
@@ -242,9 +267,12 @@ impl<'a> Schema<'a> {
         };
         let mut all = Vec::new();
         for one in self.alternatives() {
-            let choices = one.choices_within(depth);
-            let only_null = one.kinds().names() == ["null"];
+            let choices = one.choices_within(depth, visits);
+            let only_null = one.kinds_within(depth, visits).names() == ["null"];
             if choices.is_empty() && !only_null {
+                return Vec::new();
+            }
+            if all.len() + choices.len() > MOST_VISITS {
                 return Vec::new();
             }
             all.extend(choices);
@@ -254,6 +282,13 @@ impl<'a> Schema<'a> {
 
     /// What it takes, in a few words.
     pub(crate) fn summary(self) -> String {
+        self.summary_within(DEEPEST)
+    }
+
+    fn summary_within(self, depth: usize) -> String {
+        let Some(depth) = depth.checked_sub(1) else {
+            return "any".to_owned();
+        };
         let choices = self.choices();
         if !choices.is_empty() {
             let words: Vec<_> = choices.iter().map(|choice| word(choice)).collect();
@@ -267,7 +302,7 @@ impl<'a> Schema<'a> {
             .names()
             .into_iter()
             .map(|name| match (name, self.items()) {
-                ("array", Some(items)) => format!("{}…", items.summary()),
+                ("array", Some(items)) => format!("{}…", items.summary_within(depth)),
                 _ => name.to_owned(),
             });
         names.collect::<Vec<_>>().join("|")
@@ -275,6 +310,10 @@ impl<'a> Schema<'a> {
 
     /// An example of giving it, as it would be typed.
     pub(crate) fn example(self, key: &str) -> String {
+        self.example_within(key, DEEPEST)
+    }
+
+    fn example_within(self, key: &str, depth: usize) -> String {
         if let Some(choice) = self.choices().first() {
             return format!("{key}={}", word(choice));
         }
@@ -292,8 +331,10 @@ impl<'a> Schema<'a> {
                 _ => format!("{key}:='[…]'"),
             },
             () if kinds.object => match self.properties().first() {
-                Some((name, member)) => member.example(&format!("{key}.{name}")),
-                None => format!("{key}:='{{…}}'"),
+                Some((name, member)) if depth > 0 => {
+                    member.example_within(&format!("{key}.{name}"), depth - 1)
+                }
+                _ => format!("{key}:='{{…}}'"),
             },
             () => format!("{key}:=null"),
         }
@@ -343,6 +384,15 @@ mod tests {
 
     #[test]
     fn a_schema_that_refers_to_itself_ends() {
+        // Each level doubles the alternatives, and arrays and objects hold themselves.
+        let twice = json!([{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]);
+        let doubling = json!({"anyOf": twice});
+        Schema::new(&doubling).summary();
+        Schema::new(&doubling).property("a");
+        let array = json!({"type": "array", "items": {"$ref": "#"}});
+        assert!(Schema::new(&array).summary().contains("any"));
+        let object = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
+        assert!(Schema::new(&object).example("x").starts_with("x.a.a."));
         let schema = json!({"$ref": "#"});
         assert!(Schema::new(&schema).kinds().is_any());
         let schema = json!({"anyOf": [{"$ref": "#"}]});

@@ -1,5 +1,6 @@
 //! Servers, and what they offer.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -67,12 +68,12 @@ pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
     for tool in tools {
         let schema = tool.input_schema.to_value().unwrap_or_default();
         let schema = Schema::new(&schema);
-        let required = schema.required();
+        let required: HashSet<_> = schema.required().into_iter().collect();
         let arguments =
             schema
                 .properties()
                 .into_iter()
-                .map(|(name, _)| match required.contains(&name) {
+                .map(|(name, _)| match required.contains(name) {
                     true => name.to_owned(),
                     false => format!("[{name}]"),
                 });
@@ -136,13 +137,13 @@ fn result_summary(schema: Schema<'_>) -> String {
 
 /// How to give the arguments of a tool.
 pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
-    let required = schema.required();
+    let required: HashSet<_> = schema.required().into_iter().collect();
     let mut text = format!("usage: {}", plain_text(name));
     let mut table = Table::new(&["ARGUMENT", "TYPE", "", "DESCRIPTION"]);
     for (argument, member) in schema.properties() {
         let summary = member.summary();
         let given = format!("{argument}={}", placeholder(&summary));
-        let need = match required.contains(&argument) {
+        let need = match required.contains(argument) {
             true => {
                 let _ = write!(text, " {}", plain_text(&given));
                 "required".to_owned()
