@@ -47,15 +47,23 @@ pub fn check_mode(
     }
 }
 
+/// Fields of one form, and names in its list of required fields. Checking compares each field with that list.
+pub const MAX_FIELDS: usize = 1000;
+
 /// Reads the form of an elicitation, all of whose fields must be of kinds the specification knows.
 ///
 /// # Errors
-/// When the schema is no flat object, a field is of another kind (an object, say), or a field that does not exist is
-/// required.
+/// When the schema is no flat object, a field is of another kind (an object, say), a field that does not exist is
+/// required, or there are more than [`MAX_FIELDS`] fields.
 pub fn read_schema(params: &ElicitRequestFormParams) -> Result<ElicitSchema, UnreadableSchema> {
     let schema = params
         .schema()
         .map_err(|error| UnreadableSchema::new(None, error.to_string()))?;
+    let required = schema.required.as_ref().map_or(0, Vec::len);
+    if schema.properties.len().max(required) > MAX_FIELDS {
+        let reason = format!("a form has at most {MAX_FIELDS} fields");
+        return Err(UnreadableSchema::new(None, reason));
+    }
     for (name, field) in &schema.properties {
         if !fields::is_readable(field) {
             return Err(UnreadableSchema::new(

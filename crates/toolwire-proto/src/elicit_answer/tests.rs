@@ -493,3 +493,27 @@ proptest! {
         prop_assert_eq!(once, answer);
     }
 }
+
+#[test]
+fn a_form_has_at_most_a_thousand_fields() {
+    let check = |fields: usize, required: usize, readable: bool| {
+        let properties: serde_json::Map<String, Value> = (0..fields)
+            .map(|index| (format!("f{index}"), json!({"type": "boolean"})))
+            .collect();
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": vec!["f0"; required],
+        });
+        let params = ElicitRequestFormParams::new("?", schema);
+        assert_eq!(
+            read_schema(&params).is_ok(),
+            readable,
+            "{fields} {required}"
+        );
+    };
+    check(MAX_FIELDS, 1, true);
+    check(MAX_FIELDS, MAX_FIELDS, true);
+    check(MAX_FIELDS + 1, 1, false);
+    check(1, MAX_FIELDS + 1, false);
+}
