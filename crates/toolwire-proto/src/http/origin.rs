@@ -14,6 +14,7 @@ use super::shown;
 #[derive(Debug, Clone)]
 pub struct OriginPolicy {
     allowed: Vec<Origin<'static>>,
+    allows_loopback: bool,
 }
 
 impl OriginPolicy {
@@ -31,13 +32,21 @@ impl OriginPolicy {
         });
         Ok(Self {
             allowed: allowed.collect::<Result<_, _>>()?,
+            allows_loopback: true,
         })
+    }
+
+    /// Rejects pages of this machine that are neither listed nor of the server's own origin.
+    #[must_use]
+    pub fn without_loopback(mut self) -> Self {
+        self.allows_loopback = false;
+        self
     }
 
     /// Lets the value of an `Origin` header pass or says why not.
     ///
-    /// Allowed are the listed origins, pages of this machine when the request is for this machine, and pages of the
-    /// server itself: those of the very host and port the request is for. Under a policy that answers every host, the
+    /// Allowed are the listed origins, pages of this machine when the request is for this machine (any port, unless
+    /// [`without_loopback`](Self::without_loopback) was called), and pages of the server itself: those of the very host and port the request is for. Under a policy that answers every host, the
     /// server's own pages are those of its public hosts instead; a name that anybody can choose proves nothing.
     ///
     /// # Errors
@@ -52,7 +61,7 @@ impl OriginPolicy {
                         host: page,
                         port,
                     } => {
-                        (page.is_loopback() && host.is_loopback())
+                        (self.allows_loopback && page.is_loopback() && host.is_loopback())
                             || host.is_origin_of(page, *port, default_port(*is_secure))
                     }
                     Origin::Other(_) => false,

@@ -65,6 +65,26 @@ fn pages_of_this_machine_may_call_it() {
 }
 
 #[test]
+fn without_loopback_only_the_servers_own_origin_may_call_it() {
+    let check = |origin: &str, host: &str, expected: bool| {
+        let hosts = HostPolicy::new(&[], false).unwrap();
+        let host = hosts.check(host, None).unwrap();
+        let origins = OriginPolicy::new(&strings(&["http://localhost:6274"])).unwrap();
+        let origins = origins.without_loopback();
+        assert_eq!(origins.check(origin, &host).is_ok(), expected, "{origin}");
+    };
+    check("http://localhost:3000", "localhost:3000", true);
+    check("http://127.0.0.1:3000", "127.0.0.1:3000", true);
+    // Listed.
+    check("http://localhost:6274", "localhost:3000", true);
+    // Another port, another name of the same machine.
+    check("http://localhost:5173", "localhost:3000", false);
+    check("http://localhost", "localhost:3000", false);
+    check("http://127.0.0.1:3000", "localhost:3000", false);
+    check("http://[::1]:3000", "localhost:3000", false);
+}
+
+#[test]
 fn pages_of_the_server_itself_may_call_it() {
     PLAIN.check("https://mcp.example.com", "mcp.example.com", true);
     PLAIN.check("https://mcp.example.com", "MCP.example.com:443", true);

@@ -38,10 +38,14 @@ impl Guard {
     pub(super) fn new(options: &HttpOptions) -> Self {
         let hosts = HostPolicy::new(&options.public_hosts, options.any_host);
         let origins = OriginPolicy::new(&options.allowed_origins);
+        let origins =
+            origins.unwrap_or_else(|error| panic!("HttpOptions::with_allowed_origins: {error}"));
         Self {
             hosts: hosts.unwrap_or_else(|error| panic!("HttpOptions::with_public_hosts: {error}")),
-            origins: origins
-                .unwrap_or_else(|error| panic!("HttpOptions::with_allowed_origins: {error}")),
+            origins: match options.rejects_loopback_origins {
+                true => origins.without_loopback(),
+                false => origins,
+            },
             usual: OnceLock::new(),
         }
     }

@@ -23,6 +23,7 @@ pub struct HttpOptions {
     pub(crate) legacy: LegacyMode,
     pub(crate) public_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
+    pub(crate) rejects_loopback_origins: bool,
     pub(crate) any_host: bool,
     pub(crate) http_with_sse: Option<HttpWithSse>,
     pub(crate) signals: bool,
@@ -94,6 +95,11 @@ impl HttpOptions {
     }
 
     /// Web pages that may call the server besides those of its own hosts: `https://app.example.com`.
+    ///
+    /// By default every loopback origin may call a server on a loopback host: any web page that is served from any port of
+    /// `localhost`, `127.0.0.0/8` or `[::1]`. So development tools work without configuration, but every program on the
+    /// machine that serves web pages can let them call this server. See
+    /// [`without_loopback_origins`](Self::without_loopback_origins).
     #[must_use]
     pub fn with_allowed_origins<O: Into<String>>(
         mut self,
@@ -101,6 +107,14 @@ impl HttpOptions {
     ) -> Self {
         self.allowed_origins
             .extend(origins.into_iter().map(Into::into));
+        self
+    }
+
+    /// Rejects web pages of this machine, except those of the server's own origin (the host and port of the request) and of
+    /// [`with_allowed_origins`](Self::with_allowed_origins). Default: every loopback origin is allowed on a loopback host.
+    #[must_use]
+    pub fn without_loopback_origins(mut self) -> Self {
+        self.rejects_loopback_origins = true;
         self
     }
 
@@ -177,6 +191,7 @@ impl Default for HttpOptions {
             legacy: LegacyMode::default(),
             public_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            rejects_loopback_origins: false,
             any_host: false,
             http_with_sse: None,
             signals: true,

@@ -123,6 +123,26 @@ async fn public_names_are_answered_when_they_are_named() {
 }
 
 #[tokio::test]
+async fn loopback_origins_are_rejected_when_the_option_says_so() {
+    let options = HttpOptions::new().without_loopback_origins();
+    let mut table = Table::with(options).await;
+    let page = |origin: &str| {
+        good()
+            .replacing("Host", "localhost:3000")
+            .with("Origin", origin)
+    };
+    let own = page("http://localhost:3000");
+    table.check("own origin", own, Expected::counted(1)).await;
+    for origin in [
+        "http://localhost:5173",
+        "http://127.0.0.1:3000",
+        "http://localhost",
+    ] {
+        table.check(origin, page(origin), forbidden()).await;
+    }
+}
+
+#[tokio::test]
 async fn web_pages_of_elsewhere_are_not_heard() {
     let mut table = Table::new().await;
     for origin in [
