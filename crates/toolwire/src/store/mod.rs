@@ -28,7 +28,7 @@ pub use memory::{
 };
 pub use nonces::NonceStore;
 pub use proxy::{ProxyRecord, ProxyStore};
-pub use sessions::{SessionRecord, SessionStore, StoredSession};
+pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 
 use crate::engine::BoxFuture;
 

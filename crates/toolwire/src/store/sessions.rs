@@ -94,10 +94,43 @@ impl StoredSession {
     }
 }
 
+/// A session that has expired.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpiredSession {
+    /// The id.
+    pub id: String,
+    /// The principal that the session belonged to.
+    pub principal: Principal,
+}
+
+impl ExpiredSession {
+    /// Creates the record of a session that has expired.
+    #[must_use]
+    pub fn new(id: impl Into<String>, principal: Principal) -> Self {
+        Self {
+            id: id.into(),
+            principal,
+        }
+    }
+}
+
+impl fmt::Debug for ExpiredSession {
+    /// Session ids do not print.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExpiredSession").finish_non_exhaustive()
+    }
+}
+
 /// Where sessions are kept.
 ///
 /// A session ends `ttl` after it was created, loaded or touched for the last time. After that, and for anybody but its
 /// principal, it does not exist.
+///
+/// The streams of a session end with it. A store returns expired sessions from [`take_expired`](Self::take_expired), and the
+/// server removes their streams from its [`EventLog`](crate::store::EventLog). A shared store that removes expired sessions
+/// by itself, as a database with a time to live does, either does the same or expires the streams of its event log no later
+/// than their session.
 pub trait SessionStore: Send + Sync + fmt::Debug {
     /// Keeps a new session under an id that was never used.
     ///
@@ -140,4 +173,12 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
 
     /// Ends a session; false when it does not exist.
     fn delete<'a>(&'a self, id: &'a str, principal: &'a Principal) -> StoreFuture<'a, bool>;
+
+    /// Returns the sessions that have expired since the last call. Each is returned at most once, by one node.
+    ///
+    /// The server calls it from time to time. The default implementation returns nothing, for stores that expire the
+    /// streams of a session themselves.
+    fn take_expired(&self) -> StoreFuture<'_, Vec<ExpiredSession>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 }

@@ -29,6 +29,7 @@ pub async fn session_store<S: SessionStore + 'static>(
     replacement_needs_the_revision(&*make().await).await;
     one_of_many_replacements_wins(make().await).await;
     deleted_session_does_not_exist(&*make().await).await;
+    live_session_is_not_reported_as_expired(&*make().await).await;
     let store = make().await;
     tokio::join!(
         unused_session_ends(&*store, ttl),
@@ -238,6 +239,16 @@ async fn one_of_many_replacements_wins(store: Arc<dyn SessionStore>) {
         loaded.as_ref(),
         winners.first(),
         "the record is the one whose replacement succeeded"
+    );
+}
+
+async fn live_session_is_not_reported_as_expired(store: &dyn SessionStore) {
+    let (id, owner) = (fresh("session"), user("alice"));
+    ok("create", store.create(&id, &owner, record("a"), LONG).await);
+    let expired = ok("take_expired", store.take_expired().await);
+    assert!(
+        expired.iter().all(|expired| expired.id != id),
+        "take_expired returns no session that has not expired"
     );
 }
 

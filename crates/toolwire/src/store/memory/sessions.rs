@@ -1,6 +1,6 @@
 //! Sessions in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::{NameHashing, Principal, after};
-use crate::store::{SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession};
+use crate::store::{
+    ExpiredSession, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
+};
 
 /// How much a [`MemorySessionStore`] holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +182,14 @@ impl SessionStore for MemorySessionStore {
             Ok(found)
         })
     }
+
+    fn take_expired(&self) -> StoreFuture<'_, Vec<ExpiredSession>> {
+        Box::pin(async {
+            let mut sessions = self.lock();
+            sessions.remove_expired(Instant::now());
+            Ok(std::mem::take(&mut sessions.expired).into())
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -193,7 +203,12 @@ struct Sessions {
     owned: HashMap<Principal, usize>,
     /// The bytes of all records.
     bytes: usize,
+    /// Sessions that have expired and were not taken yet, the oldest first.
+    expired: VecDeque<ExpiredSession>,
 }
+
+/// Expired sessions that wait to be taken. Beyond that the oldest are dropped: a server takes them regularly.
+const MAX_EXPIRED: usize = 10_000;
 
 #[derive(Debug)]
 struct Session {
@@ -285,9 +300,21 @@ impl Sessions {
             {
                 self.list_again(&id);
             } else {
-                self.remove(&id);
+                self.expire(&id);
             }
         }
+    }
+
+    fn expire(&mut self, id: &str) {
+        let Some(session) = self.by_id.get(id) else {
+            return;
+        };
+        let expired = ExpiredSession::new(id, session.principal.clone());
+        self.remove(id);
+        if self.expired.len() >= MAX_EXPIRED {
+            self.expired.pop_front();
+        }
+        self.expired.push_back(expired);
     }
 
     fn list_again(&mut self, id: &str) {

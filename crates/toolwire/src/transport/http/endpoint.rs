@@ -16,6 +16,7 @@ use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::event_source::EventSource;
 use crate::transport::http::event_stream::EventStream;
 use crate::transport::http::guard::Guard;
+use crate::transport::http::legacy::expiry::SessionExpiry;
 use crate::transport::http::legacy::live_session::{LiveSession, LiveSessions};
 use crate::transport::http::legacy::open_streams::OpenStreams;
 use crate::transport::http::legacy::requests;
@@ -38,6 +39,7 @@ pub(super) struct Endpoint {
     pub(super) live: Arc<LiveSessions>,
     pub(super) http_with_sse: Arc<OpenStreams>,
     pub(super) node: Node,
+    expiry: SessionExpiry,
 }
 
 impl Endpoint {
@@ -57,6 +59,7 @@ impl Endpoint {
             live: Arc::default(),
             http_with_sse: Arc::default(),
             node: Node::new(options.bus.clone().zip(options.join_bus)),
+            expiry: SessionExpiry::default(),
             server,
             options,
         }
@@ -86,7 +89,7 @@ impl Endpoint {
 
     /// Opens a session and returns its id.
     pub(super) async fn open_session(
-        &self,
+        self: &Arc<Self>,
         principal: &Principal,
         record: SessionRecord,
     ) -> Result<String, StoreError> {
@@ -94,6 +97,7 @@ impl Endpoint {
         let ttl = self.options.limits.session_init;
         let sessions = &self.options.sessions;
         sessions.create(&id, principal, record, ttl).await?;
+        self.expiry.start(self);
         Ok(id)
     }
 

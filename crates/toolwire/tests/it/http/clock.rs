@@ -171,6 +171,30 @@ async fn the_log_of_a_session_is_forgotten_although_the_others_cannot_be_told() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn streams_of_an_expired_session_leave_the_event_log() {
+    let events = Arc::new(MemoryEventLog::default());
+    let options = HttpOptions::new().with_event_log(Arc::clone(&events) as Arc<dyn EventLog>);
+    let service = HttpService::new(Stage::new().server, options);
+    let client = Direct::new(&service);
+    let session = client.open_session().await;
+    let get = Request::get(&session, "2025-11-25");
+    let mut pushed = Box::pin(client.send(get).await.into_body());
+    let priming = next_chunk(&mut pushed).await.expect("the stream begins");
+    drop(pushed);
+    let id = priming.lines().find_map(|line| line.strip_prefix("id: "));
+    let (stream, _) = id.and_then(|id| id.split_once('.')).expect("an event id");
+    let key = StreamKey::new(&session, stream);
+    let anonymous = Principal::anonymous();
+    let read = || events.read_after(&anonymous, &key, 0, Duration::ZERO);
+    // No request comes, so only the expiry of the session can remove the stream, before the log's own retention does.
+    tokio::time::sleep(HttpLimits::default().session_idle - Duration::from_secs(1)).await;
+    assert!(matches!(read().await.unwrap(), Replay::Entries(_)));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(matches!(read().await.unwrap(), Replay::Unknown));
+    drop(service);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_with_a_running_request_is_not_idle() {
     let limit = HttpLimits::default().session_idle;
     let slow = plain("slow", move |_: RequestContext| async move {

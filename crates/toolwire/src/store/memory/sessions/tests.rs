@@ -240,3 +240,27 @@ proptest! {
         prop_assert_eq!(owned, list.iter().filter(|(_, owner, _)| *owner != 0).count());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn expired_sessions_are_returned_once() {
+    let store = MemorySessionStore::default();
+    let alice = user("alice");
+    let ttl = Duration::from_secs(60);
+    for id in ["a", "b"] {
+        store.create(id, &alice, record(), ttl).await.unwrap();
+    }
+    assert_eq!(store.take_expired().await.unwrap(), []);
+    tokio::time::sleep(ttl / 2).await;
+    store.touch("b", &alice, ttl).await.unwrap();
+    tokio::time::sleep(ttl / 2).await;
+    // A new session removes those that have expired, which must not lose them.
+    store.create("c", &alice, record(), ttl).await.unwrap();
+    let expired = ExpiredSession::new("a", alice.clone());
+    assert_eq!(store.take_expired().await.unwrap(), [expired]);
+    assert_eq!(store.take_expired().await.unwrap(), []);
+    // A session that was deleted has not expired.
+    assert!(store.delete("b", &alice).await.unwrap());
+    tokio::time::sleep(ttl * 2).await;
+    let expired = ExpiredSession::new("c", alice);
+    assert_eq!(store.take_expired().await.unwrap(), [expired]);
+}

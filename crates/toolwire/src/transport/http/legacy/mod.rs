@@ -4,6 +4,7 @@
 //! request takes.
 
 pub(super) mod batch;
+pub(super) mod expiry;
 pub(super) mod http_with_sse;
 pub(super) mod live_session;
 mod log_events;

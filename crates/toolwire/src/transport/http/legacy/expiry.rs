@@ -1,0 +1,73 @@
+//! Streams of expired sessions leave the event log.
+//!
+//! A session expires in its store, where nothing else happens at that moment. So a task takes the expired sessions from the
+//! store at intervals, ends what runs for them on this node, and removes their streams from the event log.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::engine::BoxFuture;
+use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::limits::HttpLimits;
+
+/// The longest time between two looks at the store.
+const MAX_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The shortest one, however short sessions live.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The task that removes expired sessions. It starts with the first session and ends with its endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct SessionExpiry(OnceLock<JoinHandle<()>>);
+
+impl SessionExpiry {
+    /// Starts the task, once.
+    pub(crate) fn start(&self, endpoint: &Arc<Endpoint>) {
+        self.0.get_or_init(|| {
+            let interval = interval(&endpoint.options.limits);
+            let removing: BoxFuture<'_, ()> =
+                Box::pin(remove_expired(Arc::downgrade(endpoint), interval));
+            tokio::spawn(removing)
+        });
+    }
+}
+
+impl Drop for SessionExpiry {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.get() {
+            task.abort();
+        }
+    }
+}
+
+fn interval(limits: &HttpLimits) -> Duration {
+    let shortest = limits.session_idle.min(limits.session_init);
+    (shortest / 2).clamp(MIN_INTERVAL, MAX_INTERVAL)
+}
+
+async fn remove_expired(endpoint: Weak<Endpoint>, interval: Duration) {
+    loop {
+        tokio::time::sleep(interval).await;
+        let Some(endpoint) = endpoint.upgrade() else {
+            return;
+        };
+        let expired = match endpoint.options.sessions.take_expired().await {
+            Ok(expired) => expired,
+            Err(error) => {
+                tracing::warn!(%error, "expired sessions cannot be read from the store");
+                continue;
+            }
+        };
+        for session in expired {
+            // Nothing may write to the streams again, because writing would begin them anew.
+            endpoint.live.end(&session.id, &session.principal);
+            let events = &endpoint.options.events;
+            let removed = events.forget_session(&session.principal, &session.id);
+            if let Err(error) = removed.await {
+                tracing::warn!(%error, "the streams of an expired session are left in the event log");
+            }
+        }
+    }
+}
