@@ -22,6 +22,10 @@ pub struct HttpLimits {
     pub idle_connection: Duration,
     /// How long the body of a request may take to arrive; then it gets 408. 30 s.
     pub body_deadline: Duration,
+    /// How long the rest of a request body is read after the request was rejected, so that the connection can be used
+    /// again. At most `body_bytes` are read, and nothing is stored. After that the response says `Connection: close`, and
+    /// the connection is read for as long again, or until the client closes it. 5 s.
+    pub discard_deadline: Duration,
     /// How long finding out who is calling may take, and whatever else an authorizer serves; then a request gets 503.
     /// 15 s.
     pub authorization_deadline: Duration,
@@ -66,6 +70,7 @@ impl Default for HttpLimits {
             header_deadline: Duration::from_secs(10),
             idle_connection: Duration::from_secs(120),
             body_deadline: Duration::from_secs(30),
+            discard_deadline: Duration::from_secs(5),
             authorization_deadline: Duration::from_secs(15),
             connections: 10_000,
             requests_in_flight: 10_000,

@@ -33,6 +33,7 @@ mod stalls;
 mod stream_context;
 mod stream_queue;
 mod token_end;
+mod unread_body;
 
 pub use authorizer::{AuthorizationRefusal, Authorizer, PublicRoute};
 pub use body::HttpBody;

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -26,6 +27,7 @@ use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::post::Post;
 use crate::transport::http::slots::Slots;
+use crate::transport::http::unread_body::{self, AfterResponse, TrackedBody};
 use crate::transport::http::{authorizer, cors, guard, message, public};
 use crate::transport::spare_memory;
 
@@ -121,9 +123,23 @@ impl HttpService {
     {
         let (parts, body) = request.into_parts();
         let head = Head::of(&parts.headers);
-        let body = Source::Coming(body);
-        let answer = self.respond_to(&parts, &head, body).await;
+        let body = pin!(body);
+        let mut body = TrackedBody::new(body);
+        let source = Source::Coming(&mut body);
+        let mut answer = self.respond_to(&parts, &head, source).await;
+        self.finish_request(&parts, body, &mut answer).await;
         answer.into_response()
+    }
+
+    /// Reads what is left of a request body before its response is sent; see [`unread_body`].
+    pub(super) async fn finish_request<B: Body + Unpin>(
+        &self,
+        parts: &Parts,
+        body: TrackedBody<B>,
+        answer: &mut Answer,
+    ) -> AfterResponse {
+        let limits = &self.endpoint.options.limits;
+        unread_body::finish_request(parts, body, answer, limits).await
     }
 
     /// Whether somebody looks at all header fields of a request, and not only at those of a [`Head`] and at those that
@@ -141,7 +157,7 @@ impl HttpService {
         body: Source<'_, B>,
     ) -> Answer
     where
-        B: Body + Send + 'static,
+        B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
@@ -199,7 +215,7 @@ impl HttpService {
         body: Source<'_, B>,
     ) -> Answer
     where
-        B: Body + Send + 'static,
+        B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
@@ -227,7 +243,7 @@ impl HttpService {
         body: Source<'_, B>,
     ) -> Result<Answer, Answer>
     where
-        B: Body + Send + 'static,
+        B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {

@@ -12,6 +12,7 @@ mod metadata;
 mod old_transport;
 mod principals;
 mod proofs;
+mod rejected_bodies;
 mod scopes;
 mod stream_ends;
 mod tokens;

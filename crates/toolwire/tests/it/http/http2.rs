@@ -95,3 +95,26 @@ async fn resetting_one_stream_cancels_one_handler() {
         200
     );
 }
+
+#[tokio::test]
+async fn a_rejected_body_costs_its_stream_and_not_the_connection() {
+    let stage = Stage::new();
+    let endpoint = Endpoint::serve(&stage.server).await;
+    let client = connect(&endpoint).await;
+    let good = Request::modern(&count_call(1));
+    // More than a stream may send ahead, and more than is read at all.
+    for (length, status) in [(1_000_000, 415), (10_000_000, 415), (10_000_000, 413)] {
+        let mut rejected = good.clone().with_body(vec![b' '; length]);
+        if status == 415 {
+            rejected = rejected.replacing("Content-Type", "text/plain");
+        }
+        let rejected = to("localhost", &rejected);
+        let answer = within(client.clone().send_request(rejected)).await.unwrap();
+        assert_eq!(answer.status(), status, "{length} bytes");
+        assert_eq!(answer.headers().get("connection"), None);
+        answer.into_body().collect().await.unwrap();
+        let good = to("localhost", &good);
+        let answer = within(client.clone().send_request(good)).await.unwrap();
+        assert_eq!(answer.status(), 200);
+    }
+}

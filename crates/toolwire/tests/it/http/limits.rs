@@ -43,6 +43,7 @@ async fn every_time_limit_may_be_never() {
         limits.header_deadline = never;
         limits.idle_connection = never;
         limits.body_deadline = never;
+        limits.discard_deadline = never;
         limits.authorization_deadline = never;
         limits.write_stall = never;
         limits.keep_alive = never;

@@ -28,11 +28,13 @@ use crate::transport::http::listener::head_deadline::{
 use crate::transport::http::listener::http2;
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2_streams::{PacedBody, StreamExecutor};
+use crate::transport::http::listener::linger::LingeringClose;
 use crate::transport::http::listener::plain;
 use crate::transport::http::listener::preface::{Prefaced, Spoken};
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
 use crate::transport::http::listener::stall::StallGuard;
 use crate::transport::http::service::HttpService;
+use crate::transport::http::unread_body::{AfterResponse, TrackedBody};
 
 /// How many header fields hyper parses without allocating, and refuses beyond unless told otherwise.
 const FIELDS_ON_THE_STACK: usize = 100;
@@ -117,6 +119,7 @@ impl Setup {
             head: self.limits.header_deadline,
             rest: self.limits.idle_connection,
         };
+        let stream = LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
         let mut stream = HeadDeadline::new(stream, patience, Arc::clone(&requests));
         // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
         let plain = Box::pin(plain::serve(&mut stream, &service, &requests, &mut leave));
@@ -155,7 +158,7 @@ impl Setup {
                 Some(answer) => giving(answer, request),
                 None => {
                     let in_progress = requests.begin_with_body(body_is_open);
-                    responding(service.clone(), request, in_progress)
+                    responding(service.clone(), request, in_progress, Arc::clone(&requests))
                 }
             }
         };
@@ -212,12 +215,21 @@ fn responding(
     service: HttpService,
     request: Request<RequestBody>,
     in_progress: RequestInProgress,
+    requests: Arc<Requests>,
 ) -> Responding {
     Box::pin(async move {
         let (parts, body) = request.into_parts();
         let head = Head::of(&parts.headers);
-        let mut answering = pin!(service.respond_to(&parts, &head, Source::Coming(body)));
-        let answer = poll_fn(|cx| poll_answer(answering.as_mut(), cx)).await;
+        let mut body = TrackedBody::new(body);
+        let mut answer = {
+            let source = Source::Coming(&mut body);
+            let mut answering = pin!(service.respond_to(&parts, &head, source));
+            poll_fn(|cx| poll_answer(answering.as_mut(), cx)).await
+        };
+        let after = service.finish_request(&parts, body, &mut answer).await;
+        if after == AfterResponse::Close {
+            requests.leave_unread();
+        }
         Ok(answer.during(in_progress).into_response())
     })
 }

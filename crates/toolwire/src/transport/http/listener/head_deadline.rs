@@ -26,6 +26,8 @@ pub(crate) struct Requests {
     ended: AtomicU64,
     /// Whether more of the body may come of the one that began last.
     body_is_open: AtomicBool,
+    /// Whether the last response was sent before all of its request was read.
+    has_unread: AtomicBool,
 }
 
 impl Requests {
@@ -44,6 +46,16 @@ impl Requests {
     /// All of the body that was open has come.
     pub(super) fn end_body(&self) {
         self.body_is_open.store(false, Ordering::Release);
+    }
+
+    /// Records that a response is sent before all of its request was read. The connection ends with it.
+    pub(super) fn leave_unread(&self) {
+        self.has_unread.store(true, Ordering::Release);
+    }
+
+    /// Returns whether a response was sent before all of its request was read.
+    pub(super) fn has_unread(&self) -> bool {
+        self.has_unread.load(Ordering::Acquire)
     }
 
     fn begun(&self) -> u64 {

@@ -8,6 +8,7 @@ pub(super) mod head_deadline;
 mod http2;
 #[cfg(feature = "http2")]
 mod http2_streams;
+mod linger;
 mod plain;
 mod preface;
 mod request_body;

@@ -27,6 +27,7 @@ use crate::transport::http::incoming::Source;
 use crate::transport::http::listener::head_deadline::Requests;
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
 use crate::transport::http::service::HttpService;
+use crate::transport::http::unread_body::TrackedBody;
 
 /// How long a request may be to be served here. Read on the stack: a connection that rests needs no buffer.
 const READ: usize = 8 * 1024;
@@ -81,7 +82,7 @@ where
         let room = AHEAD.saturating_sub(unread.len());
         let length = body.end;
         let answer = {
-            let body: Source<'_, RequestBody> = Source::Whole(&unread[body]);
+            let body: Source<'_, &mut TrackedBody<RequestBody>> = Source::Whole(&unread[body]);
             // Pinned where it is made: handed on, it would have room twice.
             let mut answer = pin!(service.respond_to(&parts, &head, body));
             poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut ahead, room, cx)).await
