@@ -24,9 +24,11 @@ pub(super) fn no_answer(place: &Place, broken: Broken) -> HttpFailure {
     match broken {
         Broken::Malformed(malformed) => reason(place, Reason::Malformed).with_source(malformed),
         Broken::LongHead => reason(place, Reason::Malformed),
-        Broken::Closed => reason(place, Reason::Closed),
+        Broken::Closed | Broken::Unanswered(None) => reason(place, Reason::Closed),
         Broken::Unsent(error) => reason(place, Reason::Unsent).with_source(error),
-        Broken::Lost(error) => reason(place, Reason::Lost).with_source(error),
+        Broken::Lost(error) | Broken::Unanswered(Some(error)) => {
+            reason(place, Reason::Lost).with_source(error)
+        }
     }
 }
 
@@ -81,12 +83,12 @@ pub(super) fn long_head(place: &Place, limit: u32) -> HttpFailure {
 /// The body of an answer broke off.
 pub(super) fn broken_body(place: &Place, broken: Broken) -> HttpFailure {
     match broken {
-        Broken::Lost(error) | Broken::Unsent(error) => {
+        Broken::Lost(error) | Broken::Unsent(error) | Broken::Unanswered(Some(error)) => {
             let silent = error.kind() == io::ErrorKind::TimedOut;
             body(place, silent).with_source(error)
         }
         Broken::Malformed(malformed) => body(place, false).with_source(malformed),
-        Broken::Closed | Broken::LongHead => body(place, false),
+        Broken::Closed | Broken::LongHead | Broken::Unanswered(None) => body(place, false),
     }
 }
 

@@ -33,7 +33,8 @@ const HEAD_FRAMING: u32 = 8 * 1024;
 ///
 /// * Connections are kept for later requests; HTTP/2 is spoken where the server chooses it in the TLS handshake.
 /// * A request that meets a connection which the server has closed in the meantime goes over a new one, if none of its
-///   bytes were written. No other request is ever sent twice.
+///   bytes were written. So does a GET or HEAD request that was written and got no byte of a response. No other request
+///   is ever sent twice.
 /// * Only redirects with status 307 or 308 within the origin are followed, five at most.
 /// * Proxies are taken from the environment, see [`HttpProxies::from_environment`].
 ///

@@ -54,7 +54,8 @@ impl Pool {
     /// Sends a request and waits for the head of the answer. The connection is for whoever reads the body.
     ///
     /// A request that meets a connection which was closed while it waited goes over another one, if nothing of it was
-    /// written.
+    /// written. A request with a safe method (GET, HEAD) also does if it was written and no byte of a response came:
+    /// RFC 9110, section 9.2.2.
     pub(super) async fn send(
         &self,
         head: &request::Parts,
@@ -73,6 +74,7 @@ impl Pool {
                 Connection::Http1(connection) => match connection.send(head, body, origin).await {
                     Ok(answer) => return Ok(answer),
                     Err(Broken::Unsent(_)) if reused => {}
+                    Err(Broken::Unanswered(_)) if reused && head.method.is_safe() => {}
                     Err(broken) => return Err(explain::no_answer(origin.place(), broken)),
                 },
                 Connection::Http2(connection) => {

@@ -11,4 +11,5 @@ mod pool;
 mod proxies;
 pub(crate) mod raw;
 mod redirects;
+mod repeating;
 pub(crate) mod tls;

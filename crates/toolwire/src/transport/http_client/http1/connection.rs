@@ -141,18 +141,25 @@ impl Http1 {
         };
         loop {
             match ready!(self.poll_read(context, READ_BYTES)) {
-                Ok(0) => {
-                    return Poll::Ready(Err(match unwritten {
-                        Some(error) => Broken::Lost(error),
-                        None => Broken::Closed,
-                    }));
-                }
+                Ok(0) => return Poll::Ready(Err(self.broken(unwritten))),
                 Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(Broken::Lost(unwritten.unwrap_or(error)))),
+                Err(error) => return Poll::Ready(Err(self.broken(unwritten.or(Some(error))))),
             }
             if let Some(head) = self.next_head(asked)? {
                 return Poll::Ready(Ok(head));
             }
+        }
+    }
+
+    /// Describes a connection that ended before the response headers were complete. `error` is why, unless the server
+    /// closed it.
+    fn broken(&self, error: Option<io::Error>) -> Broken {
+        if self.input.is_empty() && self.head.interim == 0 {
+            return Broken::Unanswered(error);
+        }
+        match error {
+            Some(error) => Broken::Lost(error),
+            None => Broken::Closed,
         }
     }
 
