@@ -94,6 +94,31 @@ impl Peer {
         Ok(command)
     }
 
+    /// The command of a plain HTTP client, the one that the SDK is built on: it is rejected at `url` with 401, reads the
+    /// metadata of the resource, and sends the request again with a token; as many times as `sequences` says.
+    ///
+    /// It writes a line `sequences <count>, connections <count>` when all of them have succeeded.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the peer is not installed.
+    pub fn rejected_requests(
+        self,
+        url: &str,
+        token: &str,
+        sequences: usize,
+    ) -> Result<Command, Problem> {
+        let mut command = Command::new(self.interpreter()?);
+        let script = match self {
+            Self::TypeScript2 | Self::TypeScript1 => "rejected_requests.mjs",
+            Self::Python => "rejected_requests.py",
+        };
+        command.arg(peers_directory().join(script));
+        command.args([url, token, &sequences.to_string()]);
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        Ok(command)
+    }
+
     const fn script(self) -> &'static str {
         match self {
             Self::TypeScript2 => "ts2_client.mjs",

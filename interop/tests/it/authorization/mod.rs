@@ -13,6 +13,7 @@ mod logins;
 mod machines;
 mod proofs;
 mod refusals;
+mod rejected_requests;
 mod token_file;
 
 use std::sync::Arc;
