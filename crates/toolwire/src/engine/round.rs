@@ -6,6 +6,8 @@ use std::time::Duration;
 use toolwire_proto::journal::{EndlessRounds, Journal};
 use toolwire_types::{InputRequests, InputResponses};
 
+use crate::engine::Principal;
+
 /// What the client sent back when it was asked for input, and what is known from earlier rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
@@ -30,6 +32,8 @@ static NO_RESPONSES: LazyLock<InputResponses> = LazyLock::new(InputResponses::ne
 /// How a state that may be used once is remembered.
 #[derive(Debug, Clone)]
 pub(crate) struct Spending {
+    /// The principal that the state belongs to.
+    pub(crate) owner: Principal,
     pub(crate) fingerprint: [u8; 32],
     /// How long it would open.
     pub(crate) lifetime: Duration,

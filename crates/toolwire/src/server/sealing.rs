@@ -13,7 +13,7 @@ use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateErro
 use toolwire_types::ErrorObject;
 
 use crate::engine::{Principal, Spending, since_epoch};
-use crate::store::NonceStore;
+use crate::store::{NonceStore, StoreError};
 
 /// How long a client may take to come back, unless told otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(600);
@@ -145,6 +145,7 @@ impl StateSeal {
             // Its own expiry counts: another node may give states another time.
             let expiry = request_state::expiry(token).unwrap_or(Duration::MAX);
             Spending {
+                owner: purpose.principal.clone(),
                 fingerprint: request_state::fingerprint(token),
                 lifetime: expiry.saturating_sub(since_epoch()),
             }
@@ -165,9 +166,15 @@ impl StateSeal {
         let lifetime = spending
             .lifetime
             .saturating_add(request_state::MAX_CLOCK_SKEW);
-        match nonces.spend(&spending.fingerprint, lifetime).await {
+        match nonces
+            .spend(&spending.owner, &spending.fingerprint, lifetime)
+            .await
+        {
             Ok(true) => Ok(()),
             Ok(false) => Err(StateError::used().into()),
+            Err(StoreError::OwnerFull) => Err(ErrorObject::internal(
+                "too many request states of this user were used in a short time; try again later",
+            )),
             Err(error) => {
                 tracing::error!(%error, "request state cannot be used while the nonce store does not work");
                 Err(ErrorObject::internal(

@@ -37,12 +37,14 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Why a store did not do what it was asked.
 ///
-/// Clients get 503 with `Retry-After` either way: what cannot be checked is not served.
+/// Clients get 503 with `Retry-After` unless another status is named: what cannot be checked is not served.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {
     /// A bound was reached, of the store or of the principal.
     Full,
+    /// The bound of one owner was reached. Others are not affected. Such a client gets 429 with `Retry-After`.
+    OwnerFull,
     /// The store cannot be reached, or does not work.
     Unavailable(Box<dyn StdError + Send + Sync>),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the store is full",
+            Self::OwnerFull => "the share of one owner in the store is used up",
             Self::Unavailable(_) => "the store is unavailable",
         })
     }
@@ -66,7 +69,7 @@ impl fmt::Display for StoreError {
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::Full => None,
+            Self::Full | Self::OwnerFull => None,
             Self::Unavailable(source) => Some(&**source),
         }
     }

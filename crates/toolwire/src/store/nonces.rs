@@ -1,20 +1,33 @@
-//! Request states that were used.
+//! Nonces that were used: request states and proofs of possession.
 
 use std::fmt;
 use std::time::Duration;
 
+use crate::engine::Principal;
 use crate::store::StoreFuture;
 
-/// Remembers which request states were used, where each may be used once
-/// ([`Server::with_single_use_request_state`](crate::Server::with_single_use_request_state)).
+/// Records which request states and which DPoP proofs were used, where each may be used once
+/// ([`Server::with_single_use_request_state`](crate::Server::with_single_use_request_state),
+/// `ResourceServerConfig::with_nonce_store`).
 ///
-/// Nodes that share keys share this store, too.
+/// Nodes that share keys, or that stand for one protected server, share this store, too.
 pub trait NonceStore: Send + Sync + fmt::Debug {
-    /// Marks a state as used, and says whether it was unused until now: of all who call with one fingerprint, on all
-    /// nodes, exactly one is told `true`. It is remembered for at least `lifetime`.
+    /// Marks a nonce as used, and returns whether it was unused until now. Of all calls with one owner and one
+    /// fingerprint, on all nodes, exactly one returns `true`. The nonce is stored for at least `lifetime`.
+    ///
+    /// `owner` is the verified principal that used the nonce. A store bounds how many nonces one owner has at a time,
+    /// so that no user can fill the store for others. [`Principal::anonymous`] stands for many users, and only the bound
+    /// of the whole store applies to it.
     ///
     /// # Errors
-    /// When the store cannot tell. The request is refused then; a store that forgets early to make room would let
-    /// states be used twice.
-    fn spend<'a>(&'a self, fingerprint: &'a [u8; 32], lifetime: Duration) -> StoreFuture<'a, bool>;
+    /// Returns an error if the store cannot tell, and the request is rejected then:
+    /// [`StoreError::OwnerFull`](crate::store::StoreError::OwnerFull) if this owner has too many nonces,
+    /// [`StoreError::Full`](crate::store::StoreError::Full) if the whole store has. A store that removes nonces early to
+    /// make room would let them be used twice.
+    fn spend<'a>(
+        &'a self,
+        owner: &'a Principal,
+        fingerprint: &'a [u8; 32],
+        lifetime: Duration,
+    ) -> StoreFuture<'a, bool>;
 }

@@ -33,8 +33,9 @@ use toolwire_proto::auth::jwt_claims::{client_of, scopes_of};
 use toolwire_proto::scopes::{ScopeHierarchy, ScopeSet};
 use toolwire_types::auth::AccessTokenClaims;
 
-use self::proofs::Proofs;
-use crate::engine::{BoxFuture, TokenInfo, since_epoch};
+use self::proofs::{Proof, Proofs};
+use crate::engine::{BoxFuture, Principal, TokenInfo, since_epoch};
+use crate::store::StoreError;
 use crate::transport::http::{AuthorizationRefusal, Authorizer};
 
 /// Verifies the tokens of requests and publishes the metadata of the resource; made by a [`ResourceServerConfig`].
@@ -75,8 +76,11 @@ impl ResourceServer {
             return Err(self.refuse(preferred, None, "this server wants an access token"));
         };
         let claims = self.verify(&credentials).await?;
-        self.check_possession(head, &credentials, &claims).await?;
+        let proof = self.check_possession(head, &credentials, &claims)?;
         let token = self.token_info(credentials.scheme, claims)?;
+        if let Some(proof) = proof {
+            self.spend(&proof, &token).await?;
+        }
         match token.missing_scopes(&self.required).is_empty() {
             true => Ok(token),
             false => Err(self.insufficient_scope(&ScopeSet::new(), &token)),
@@ -102,13 +106,14 @@ impl ResourceServer {
         }
     }
 
-    /// Checks that a token is presented by whoever has its key, if it is bound to one (RFC 9449, section 7).
-    async fn check_possession(
+    /// Checks that a token is presented by whoever has its key, if it is bound to one (RFC 9449, section 7). Returns the
+    /// proof, which is still to be [used up](Self::spend).
+    fn check_possession(
         &self,
         head: &Parts,
         credentials: &Credentials,
         claims: &AccessTokenClaims,
-    ) -> Result<(), AuthorizationRefusal> {
+    ) -> Result<Option<Proof>, AuthorizationRefusal> {
         let scheme = credentials.scheme;
         if scheme == TokenScheme::Bearer {
             let bound_to_key = claims.cnf.as_ref().is_some_and(|cnf| cnf.jkt.is_some());
@@ -117,20 +122,28 @@ impl ResourceServer {
                 return Err(self.reject(TokenScheme::Dpop, &why));
             }
             return dpop::check_binding(claims, scheme, None)
+                .map(|()| None)
                 .map_err(|why| self.reject(scheme, &why));
         }
-        let bad = |why: &dyn fmt::Display| {
-            tracing::debug!(%why, "a proof of possession is refused");
-            let error = Some(ChallengeError::InvalidDpopProof);
-            self.refuse(scheme, error, "the proof of possession is not accepted")
-        };
         let proof = self.proofs.verify(head, &credentials.token, now());
-        let proof = proof.map_err(|why| bad(&why))?;
+        let proof = proof.map_err(|why| self.reject_proof(&why))?;
         dpop::check_binding(claims, scheme, Some(&proof.key))
             .map_err(|why| self.reject(scheme, &why))?;
-        match self.proofs.spend(&proof).await {
+        Ok(Some(proof))
+    }
+
+    /// Uses up a verified proof of a verified token, so that it is not accepted again.
+    async fn spend(&self, proof: &Proof, token: &TokenInfo) -> Result<(), AuthorizationRefusal> {
+        match self.proofs.spend(&Principal::of(token), proof).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(bad(&"the proof was used before")),
+            Ok(false) => Err(self.reject_proof(&"the proof was used before")),
+            Err(StoreError::OwnerFull) => {
+                tracing::warn!("a user sends more proofs of possession than one user may");
+                Err(AuthorizationRefusal::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "this user has sent too many requests in a short time",
+                ))
+            }
             Err(error) => {
                 tracing::error!(%error, "proofs of possession cannot be checked");
                 Err(unavailable())
@@ -168,6 +181,14 @@ impl ResourceServer {
             token.claims = claims;
         }
         Ok(token)
+    }
+
+    /// A proof of possession that is not accepted.
+    fn reject_proof(&self, why: &dyn fmt::Display) -> AuthorizationRefusal {
+        tracing::debug!(%why, "a proof of possession is rejected");
+        let error = Some(ChallengeError::InvalidDpopProof);
+        let reason = "the proof of possession is not accepted";
+        self.refuse(TokenScheme::Dpop, error, reason)
     }
 
     /// A token that is not accepted. Why is for the log: whoever tries tokens learns nothing.

@@ -14,6 +14,7 @@ use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
 use toolwire_types::auth::{DpopProofClaims, Secret};
 
 use crate::auth::jws::Jws;
+use crate::engine::Principal;
 use crate::store::{NonceStore, StoreError};
 
 const PROOF: HeaderName = HeaderName::from_static("dpop");
@@ -71,10 +72,10 @@ impl Proofs {
     }
 
     /// Uses a proof up; false when somebody did before. Only proofs of good tokens come here, or strangers could fill
-    /// the store.
-    pub(super) async fn spend(&self, proof: &Proof) -> Result<bool, StoreError> {
+    /// the store. `owner` is the principal of the token, whose share of the store the proof counts for.
+    pub(super) async fn spend(&self, owner: &Principal, proof: &Proof) -> Result<bool, StoreError> {
         let lifetime = Duration::from_secs(DEFAULT_PROOF_AGE + MAX_CLOCK_SKEW + 1);
-        self.spent.spend(&proof.fingerprint, lifetime).await
+        self.spent.spend(owner, &proof.fingerprint, lifetime).await
     }
 }
 

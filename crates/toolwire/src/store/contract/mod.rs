@@ -33,7 +33,7 @@ mod sessions;
 
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
-pub use nonces::nonce_store;
+pub use nonces::{nonce_store, nonce_store_owner_bound};
 pub use proxy::proxy_store;
 pub use sessions::{session_store, session_store_bound};
 

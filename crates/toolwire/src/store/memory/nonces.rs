@@ -1,108 +1,162 @@
-//! Used request states in memory.
+//! Used nonces in memory.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::after;
+use crate::engine::Principal;
 use crate::store::{NonceStore, StoreError, StoreFuture};
 
-/// Remembers used request states in the memory of this process.
+/// How many nonces are stored by default: enough for 8000 DPoP proofs a second, which are stored for two minutes each.
+const DEFAULT_LIMIT: usize = 1_000_000;
+
+/// How many nonces one owner has at a time by default: enough for 100 DPoP proofs a second.
+const DEFAULT_OWNER_LIMIT: usize = 12_500;
+
+/// Stores used nonces in the memory of this process.
 ///
-/// It holds 100 000 of them by default; when all of these may still come back, further ones are refused until the oldest
-/// have expired.
+/// It holds 1,000,000 nonces by default, and 12,500 of each owner. While an owner has that many, its next ones are
+/// rejected until the oldest have expired; the nonces of others are not affected. A nonce takes at most 140 bytes, so
+/// the default takes at most 140 MB, and only while that many nonces are in use.
 #[derive(Debug)]
 pub struct MemoryNonceStore {
     limit: usize,
+    owner_limit: usize,
+    /// Expiry times are counted from here.
+    start: Instant,
+    hasher: RandomState,
     used: Mutex<Used>,
 }
 
+/// The first half of a fingerprint. Fingerprints are digests, so each half is one.
+type Digest = [u8; 16];
+
+/// A keyed hash of a principal. Two owners with one hash would share a bound.
+type OwnerHash = u64;
+
+/// The anonymous principal, which has no bound of its own.
+const ANONYMOUS: OwnerHash = 0;
+
 #[derive(Debug, Default)]
 struct Used {
-    known: HashSet<[u8; 32]>,
-    by_expiry: BTreeSet<(Instant, [u8; 32])>,
+    /// The owner of each nonce.
+    owners: HashMap<Digest, OwnerHash>,
+    /// How many nonces each owner has that has a bound.
+    counts: HashMap<OwnerHash, u32>,
+    /// The nonces that expire in each second.
+    by_expiry: BTreeMap<u64, Vec<Digest>>,
 }
 
 impl MemoryNonceStore {
-    /// A store that holds at most `limit` states.
+    /// Creates a store for at most `limit` nonces. One owner has at most 12,500 of them, or as many as
+    /// [`with_owner_limit`](Self::with_owner_limit) sets.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
+            owner_limit: DEFAULT_OWNER_LIMIT,
+            start: Instant::now(),
+            hasher: RandomState::new(),
             used: Mutex::default(),
         }
     }
 
-    fn spend_now(&self, fingerprint: &[u8; 32], lifetime: Duration) -> Result<bool, StoreError> {
-        let now = Instant::now();
+    /// Sets how many nonces one owner has at a time. Default: 12,500, which is 100 DPoP proofs a second.
+    #[must_use]
+    pub fn with_owner_limit(mut self, limit: usize) -> Self {
+        self.owner_limit = limit;
+        self
+    }
+
+    fn spend_now(
+        &self,
+        owner: &Principal,
+        fingerprint: &[u8; 32],
+        lifetime: Duration,
+    ) -> Result<bool, StoreError> {
+        let owner = match owner.as_str() {
+            Some(owner) => self.hasher.hash_one(owner),
+            None => ANONYMOUS,
+        };
+        let digest = digest(owner, fingerprint);
+        let now = self.start.elapsed();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let Used { known, by_expiry } = &mut *used;
-        while let Some(&(expiry, oldest)) = by_expiry.first()
-            && expiry <= now
-        {
-            by_expiry.pop_first();
-            known.remove(&oldest);
-        }
-        if known.contains(fingerprint) {
+        used.remove_expired(now.as_secs());
+        if used.owners.contains_key(&digest) {
             return Ok(false);
         }
-        if known.len() >= self.limit {
+        let count = used.counts.get(&owner).map_or(0, |count| *count as usize);
+        if owner != ANONYMOUS && count >= self.owner_limit {
+            return Err(StoreError::OwnerFull);
+        }
+        if used.owners.len() >= self.limit {
             return Err(StoreError::Full);
         }
-        known.insert(*fingerprint);
-        by_expiry.insert((after(now, lifetime), *fingerprint));
+        // Whole seconds, rounded up: a nonce is never removed early.
+        let expiry = now.saturating_add(lifetime).as_secs().saturating_add(1);
+        used.insert(digest, owner, expiry);
         Ok(true)
+    }
+}
+
+/// Returns what a nonce is found by. Owners do not share nonces.
+fn digest(owner: OwnerHash, fingerprint: &[u8; 32]) -> Digest {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&fingerprint[..16]);
+    for (byte, of_owner) in digest.iter_mut().zip(owner.to_le_bytes()) {
+        *byte ^= of_owner;
+    }
+    digest
+}
+
+impl Used {
+    fn insert(&mut self, digest: Digest, owner: OwnerHash, expiry: u64) {
+        self.owners.insert(digest, owner);
+        if owner != ANONYMOUS {
+            *self.counts.entry(owner).or_default() += 1;
+        }
+        self.by_expiry.entry(expiry).or_default().push(digest);
+    }
+
+    fn remove_expired(&mut self, now: u64) {
+        while let Some(first) = self.by_expiry.first_entry()
+            && *first.key() <= now
+        {
+            for digest in first.remove() {
+                let owner = self.owners.remove(&digest);
+                let count = owner.map(|owner| self.counts.entry(owner));
+                if let Some(Entry::Occupied(mut count)) = count {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
+                    }
+                }
+            }
+        }
     }
 }
 
 impl Default for MemoryNonceStore {
     fn default() -> Self {
-        Self::new(100_000)
+        Self::new(DEFAULT_LIMIT)
     }
 }
 
 impl NonceStore for MemoryNonceStore {
-    fn spend<'a>(&'a self, fingerprint: &'a [u8; 32], lifetime: Duration) -> StoreFuture<'a, bool> {
-        let outcome = self.spend_now(fingerprint, lifetime);
+    fn spend<'a>(
+        &'a self,
+        owner: &'a Principal,
+        fingerprint: &'a [u8; 32],
+        lifetime: Duration,
+    ) -> StoreFuture<'a, bool> {
+        let outcome = self.spend_now(owner, fingerprint, lifetime);
         Box::pin(std::future::ready(outcome))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::store::contract;
-
-    const LIFETIME: Duration = Duration::from_secs(60);
-
-    #[tokio::test]
-    async fn it_keeps_the_contract() {
-        contract::nonce_store(async || Arc::new(MemoryNonceStore::default())).await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_state_is_forgotten_when_it_has_expired() {
-        let store = MemoryNonceStore::default();
-        assert!(store.spend(&[1; 32], LIFETIME).await.unwrap());
-        tokio::time::advance(LIFETIME - Duration::from_millis(1)).await;
-        assert!(!store.spend(&[1; 32], LIFETIME).await.unwrap());
-        tokio::time::advance(Duration::from_millis(1)).await;
-        assert!(store.spend(&[1; 32], LIFETIME).await.unwrap());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_full_store_refuses_until_there_is_room() {
-        let store = MemoryNonceStore::new(2);
-        assert!(store.spend(&[1; 32], LIFETIME).await.unwrap());
-        assert!(store.spend(&[2; 32], LIFETIME).await.unwrap());
-        let full = store.spend(&[3; 32], LIFETIME).await;
-        assert!(matches!(full, Err(StoreError::Full)));
-        assert!(!store.spend(&[2; 32], LIFETIME).await.unwrap());
-        tokio::time::advance(LIFETIME).await;
-        assert!(store.spend(&[3; 32], LIFETIME).await.unwrap());
-    }
-}
+mod tests;

@@ -146,7 +146,17 @@ pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> Answer {
 /// Come back later with this request.
 #[cold]
 pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> Answer {
-    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, object);
+    retry_later(StatusCode::SERVICE_UNAVAILABLE, id, object)
+}
+
+/// Rejects a request of a client that has sent too many.
+#[cold]
+pub(super) fn too_many_requests(id: ResponseId, object: ErrorObject) -> Answer {
+    retry_later(StatusCode::TOO_MANY_REQUESTS, id, object)
+}
+
+fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> Answer {
+    let mut answer = error(status, id, object);
     let headers = answer.fields_mut();
     headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
     answer
@@ -157,7 +167,7 @@ pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> Answer {
 pub(super) fn store_failed(failure: &StoreError) -> Answer {
     tracing::warn!(error = %failure, "a request cannot be served");
     unavailable(match failure {
-        StoreError::Full => "there are too many sessions at the moment",
+        StoreError::Full | StoreError::OwnerFull => "there are too many sessions at the moment",
         StoreError::Unavailable(_) => "sessions cannot be served at the moment",
     })
 }

@@ -102,7 +102,7 @@ impl PublicRoute {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuthorizationRefusal {
-    /// The HTTP status: 400, 401, 403 or 503.
+    /// The HTTP status: 400, 401, 403, 429 or 503.
     pub status: StatusCode,
     /// The values of `WWW-Authenticate`.
     pub challenges: Vec<HeaderValue>,
@@ -132,6 +132,7 @@ impl AuthorizationRefusal {
         let error = ErrorObject::invalid_request(self.reason);
         let mut answer = match self.status {
             StatusCode::SERVICE_UNAVAILABLE => answer::overloaded(id, error),
+            StatusCode::TOO_MANY_REQUESTS => answer::too_many_requests(id, error),
             status if status.is_client_error() || status.is_server_error() => {
                 answer::error(status, id, error)
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::store::{MemoryNonceStore, NonceStore, StoreError, StoreFuture};
-use toolwire::{Error, KeyRing, RequestContext, Server, StateKey};
+use toolwire::{Error, KeyRing, Principal, RequestContext, Server, StateKey};
 
 use super::by_hand::ByHand;
 use super::{Diary, Name, accept};
@@ -72,7 +72,12 @@ impl Told {
 }
 
 impl NonceStore for Told {
-    fn spend<'a>(&'a self, fingerprint: &'a [u8; 32], lifetime: Duration) -> StoreFuture<'a, bool> {
+    fn spend<'a>(
+        &'a self,
+        _: &'a Principal,
+        fingerprint: &'a [u8; 32],
+        lifetime: Duration,
+    ) -> StoreFuture<'a, bool> {
         let mut asked = self.asked.lock().expect("no test panics with it");
         asked.push((*fingerprint, lifetime));
         Box::pin(std::future::ready((self.answer)()))
@@ -104,6 +109,9 @@ async fn without_the_word_of_the_store_nothing_is_done() {
     check(|| Ok(false), REFUSED).await;
     let unclear = "-32603: request state cannot be checked now; try again";
     check(|| Err(StoreError::Full), unclear).await;
+    let too_many =
+        "-32603: too many request states of this user were used in a short time; try again later";
+    check(|| Err(StoreError::OwnerFull), too_many).await;
 }
 
 #[tokio::test]

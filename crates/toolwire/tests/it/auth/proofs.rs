@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolwire::auth::{GuardedFetcher, JwtVerifier, ResourceServerConfig};
 use toolwire::proto::auth::dpop::token_hash;
 use toolwire::proto::auth::jwk_rules::thumbprint;
+use toolwire::store::MemoryNonceStore;
 
 use super::guarded::{Guarded, ISSUER, METADATA, RESOURCE, config, whoami};
 use super::issuer::Issuer;
@@ -49,8 +50,19 @@ impl Setting {
         self.token(json!({"jkt": thumbprint(&self.client.public()).unwrap()}))
     }
 
+    /// The same for another user.
+    fn bound_of(&self, subject: &str) -> String {
+        let jkt = thumbprint(&self.client.public()).unwrap();
+        self.token_of(subject, json!({ "jkt": jkt }))
+    }
+
     fn token(&self, confirmation: Value) -> String {
-        let mut claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600});
+        self.token_of("ann", confirmation)
+    }
+
+    fn token_of(&self, subject: &str, confirmation: Value) -> String {
+        let mut claims =
+            json!({"iss": ISSUER, "aud": RESOURCE, "sub": subject, "exp": now() + 600});
         if confirmation != Value::Null {
             claims["cnf"] = confirmation;
         }
@@ -243,6 +255,47 @@ async fn whoever_lacks_scopes_is_challenged_in_its_own_scheme() {
     );
 }
 
+#[tokio::test]
+async fn one_user_cannot_use_up_the_proofs_of_others() {
+    let store = MemoryNonceStore::new(100).with_owner_limit(3);
+    let setting = Setting::with(|config| config.with_nonce_store(store)).await;
+    let (ann, bob) = (setting.bound(), setting.bound_of("bob"));
+    for _ in 0..3 {
+        let answer = setting.present(&ann, &setting.good_proof(&ann)).await;
+        assert_eq!(answer.status(), 200);
+    }
+    let rejected = setting.present(&ann, &setting.good_proof(&ann)).await;
+    assert_eq!(rejected.status(), 429);
+    assert!(rejected.header("retry-after").is_some());
+    let answer = setting.present(&bob, &setting.good_proof(&bob)).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(setting.guarded.runs(), 4);
+}
+
+#[tokio::test]
+async fn only_proofs_of_verified_tokens_are_stored() {
+    let store = MemoryNonceStore::new(1);
+    let setting = Setting::with(|config| config.with_nonce_store(store)).await;
+    let token = setting.bound();
+    let another = setting.token(json!({"jkt": thumbprint(&Issuer::new().public()).unwrap()}));
+    for (token, proof) in [
+        (
+            &*token,
+            setting.proof(&token, json!({"htm": "GET"}), json!({})),
+        ),
+        (
+            &*token,
+            setting.proof(&token, json!({}), json!({"jwk": Issuer::new().public()})),
+        ),
+        (&*another, setting.good_proof(&another)),
+        ("forged", setting.good_proof("forged")),
+    ] {
+        assert_eq!(setting.present(token, &proof).await.status(), 401);
+    }
+    let answer = setting.present(&token, &setting.good_proof(&token)).await;
+    assert_eq!(answer.status(), 200);
+}
+
 /// A store of used proofs that does not work.
 #[derive(Debug)]
 struct Broken;
@@ -250,6 +303,7 @@ struct Broken;
 impl toolwire::store::NonceStore for Broken {
     fn spend<'a>(
         &'a self,
+        _: &'a toolwire::Principal,
         _: &'a [u8; 32],
         _: std::time::Duration,
     ) -> toolwire::store::StoreFuture<'a, bool> {
