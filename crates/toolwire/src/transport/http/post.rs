@@ -9,6 +9,7 @@ use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope, Unreadable};
 use toolwire_proto::features::{Era, SupportedVersions};
 use toolwire_proto::lifecycle::Lifecycle;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::stamp;
 use toolwire_types::{RawJson, ResponseId};
 
@@ -105,13 +106,17 @@ impl Post<'_> {
     ///
     /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403, and all scopes of the operation at once.
     pub(super) fn lacks_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationRefusal> {
-        let needed = self.snapshot.scopes_for(admitted);
+        self.check_scopes(&self.snapshot.scopes_for(admitted)).err()
+    }
+
+    /// Rejects a caller whose token does not grant all of these scopes.
+    pub(super) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), AuthorizationRefusal> {
         let token = self.auth.as_deref().unwrap_or(TokenInfo::none());
-        if token.grants(&needed) {
-            return None;
+        if token.grants(needed) {
+            return Ok(());
         }
-        Some(match &self.endpoint.options.authorizer {
-            Some(authorizer) => authorizer.insufficient_scope(&needed, token),
+        Err(match &self.endpoint.options.authorizer {
+            Some(authorizer) => authorizer.insufficient_scope(needed, token),
             None => nobody_has_scopes(),
         })
     }

@@ -72,6 +72,32 @@ async fn all_scopes_of_an_operation_are_named_at_once() {
 }
 
 #[tokio::test]
+async fn a_batch_is_challenged_with_all_scopes_of_its_requests() {
+    let guarded = Guarded::new().await;
+    let answer = guarded.ask("ann", initialize_request("2025-03-26")).await;
+    let session = answer.header("mcp-session-id").unwrap().to_owned();
+    let call_of = |id, tool| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}});
+    let letter =
+        json!({"jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": {"name": "letter"}});
+    let batch = json!([call_of(1, "whoami"), call_of(2, "write"), letter]);
+    let request = Request::post(&batch).in_session(&session, "2025-03-26");
+    for (token, scopes) in [
+        ("ann", "files:read files:write mail:read"),
+        ("ann-reads", "files:read files:write mail:read"),
+    ] {
+        let answer = guarded.ask(token, request.clone()).await;
+        assert_eq!(answer.status(), 403, "{}", answer.text());
+        let challenge = answer.header("www-authenticate");
+        assert_eq!(challenge, Some(&*insufficient(scopes)), "{token}");
+    }
+    assert_eq!(guarded.runs(), 0, "nothing of it is served");
+    let allowed = json!([call_of(1, "whoami")]);
+    let request = Request::post(&allowed).in_session(&session, "2025-03-26");
+    assert_eq!(guarded.ask("ann", request).await.status(), 200);
+    assert_eq!(guarded.runs(), 1);
+}
+
+#[tokio::test]
 async fn a_server_may_need_scopes_for_everything() {
     let guarded = Guarded::with(
         config()

@@ -9,6 +9,7 @@ use toolwire_proto::admit::{self, Admitted};
 use toolwire_proto::envelope::{Envelope, RequestEnvelope, Unreadable};
 use toolwire_proto::features::{Era, VersionFeatures};
 use toolwire_proto::requests::Overloaded;
+use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
@@ -55,6 +56,14 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
         running: JoinSet::new(),
         changes_record: false,
     };
+    let messages: Vec<_> = messages
+        .iter()
+        .map(|message| strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()))
+        .collect();
+    // Before anything is started: the client repeats the whole batch with a better token.
+    if let Err(rejection) = post.check_scopes(&batch.needed_scopes(&messages)) {
+        return rejection.answer(ResponseId::Null);
+    }
     for message in messages {
         if let Err(answer) = batch.start(message).await {
             return answer;
@@ -109,8 +118,21 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    async fn start(&mut self, message: &RawValue) -> Result<(), Answer> {
-        match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
+    /// Returns the scopes that the requests of the batch need, all together.
+    fn needed_scopes(&self, messages: &[Result<Envelope<'_>, Unreadable>]) -> ScopeSet {
+        let mut needed = ScopeSet::new();
+        for message in messages {
+            if let Ok(Envelope::Request(request)) = message
+                && let Ok(admitted) = self.admit(request)
+            {
+                needed = needed.union(&self.post.snapshot.scopes_for(&admitted));
+            }
+        }
+        needed
+    }
+
+    async fn start(&mut self, message: Result<Envelope<'_>, Unreadable>) -> Result<(), Answer> {
+        match message {
             Ok(Envelope::Request(request)) => self.start_request(&request),
             Ok(Envelope::Notification(notification)) => {
                 if let Standing::Session(session) = &self.standing {
