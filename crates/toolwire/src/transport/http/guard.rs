@@ -50,11 +50,13 @@ impl Guard {
         }
     }
 
-    /// Refuses requests that a web page may have made under a name that is not ours.
+    /// Refuses requests that a web page may have made under a name that is not ours. `origin` is [`HeaderLookup::Absent`]
+    /// for what pages of every origin may read.
     pub(super) fn check_names(
         &self,
         parts: &Parts,
         head: &Head<'_>,
+        origin: HeaderLookup<'_>,
         local_address: Option<SocketAddr>,
     ) -> Result<(), Answer> {
         let local = local_address.map(|address| address.ip());
@@ -73,7 +75,7 @@ impl Guard {
         let target = parts.uri.authority().map(http::uri::Authority::as_str);
         let (first, second) = (header.or(target), header.and(target));
         let host = first.ok_or_else(malformed)?;
-        let is_plain = second.is_none() && head.origin == HeaderLookup::Absent;
+        let is_plain = second.is_none() && origin == HeaderLookup::Absent;
         if is_plain && self.is_usual(host, local) {
             return Ok(());
         }
@@ -82,7 +84,7 @@ impl Guard {
                 tracing::warn!(%refused, "a request for a name that is not served");
                 answer::refuse(StatusCode::FORBIDDEN, refused.to_string())
             })?;
-            let origin = match head.origin {
+            let origin = match origin {
                 HeaderLookup::Absent => continue,
                 HeaderLookup::One(origin) => origin,
                 HeaderLookup::Repeated | HeaderLookup::Unreadable => "",

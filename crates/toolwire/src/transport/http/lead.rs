@@ -6,6 +6,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use toolwire_proto::admit;
 use toolwire_proto::features::Era;
+use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::authorizer::{self, Authorizer, PublicRoute};
@@ -69,10 +70,17 @@ impl Endpoint {
         local_address: Option<SocketAddr>,
     ) -> Result<Lead, Answer> {
         guard::check_head(head, &self.options.limits)?;
-        self.guard.check_names(parts, head, local_address)?;
-        if let Some(authorizer) = &self.options.authorizer
-            && let Some(place) = authorizers_place(&**authorizer, parts)
-        {
+        let place = match &self.options.authorizer {
+            Some(authorizer) => authorizers_place(&**authorizer, parts),
+            None => None,
+        };
+        // Documents are the same for everybody, and their CORS headers say that every page may read them.
+        let origin = match place {
+            Some(Place::Document(_)) => HeaderLookup::Absent,
+            _ => head.origin,
+        };
+        self.guard.check_names(parts, head, origin, local_address)?;
+        if let Some(place) = place {
             return Ok(Lead::Elsewhere(place));
         }
         Ok(self

@@ -76,6 +76,41 @@ async fn nothing_else_can_be_done_there() {
 }
 
 #[tokio::test]
+async fn pages_of_every_origin_may_read_the_metadata() {
+    let guarded = guarded().await;
+    for path in [AT_PATH, AT_ROOT] {
+        for origin in ["https://elsewhere.example", "http://localhost:3000", "null"] {
+            let answer = guarded
+                .endpoint
+                .ask(&get(path).with("Origin", origin))
+                .await;
+            assert_eq!(answer.status(), 200, "{origin}");
+            assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+            assert_eq!(answer.message()["resource"], RESOURCE);
+            let preflight = Request::new("OPTIONS")
+                .with_target(path)
+                .with("Origin", origin)
+                .with("Access-Control-Request-Method", "GET")
+                .with("Access-Control-Request-Headers", "mcp-protocol-version");
+            let answer = guarded.endpoint.ask(&preflight).await;
+            assert_eq!(answer.status(), 204, "{origin}");
+            for (name, value) in [
+                ("access-control-allow-origin", "*"),
+                ("access-control-allow-methods", "GET"),
+                ("access-control-allow-headers", "mcp-protocol-version"),
+            ] {
+                assert_eq!(answer.header(name), Some(value), "{origin}");
+            }
+        }
+    }
+    // A name that is not served stays one.
+    let rebound = get(AT_PATH)
+        .replacing("Host", "evil.example.com")
+        .with("Origin", "https://evil.example.com");
+    assert_eq!(guarded.endpoint.ask(&rebound).await.status(), 403);
+}
+
+#[tokio::test]
 async fn other_paths_have_nothing() {
     let guarded = guarded().await;
     for path in [

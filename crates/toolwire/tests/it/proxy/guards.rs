@@ -51,8 +51,23 @@ async fn names_that_are_not_ours_get_nothing() {
         }
         let two = request.clone().with("Host", HOST);
         assert_eq!(stage.endpoint.ask(&two).await.status(), 400);
-        let foreign = request.clone().with("Origin", "https://evil.test");
+    }
+    for (method, path) in ROUTES {
+        let request = Request::new(method).with_target(path);
+        let foreign = request.with("Origin", "https://evil.test");
         assert_eq!(stage.endpoint.ask(&foreign).await.status(), 403);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_every_origin_may_read_the_documents() {
+    let stage = Stage::new().await;
+    for path in DOCUMENTS {
+        let request = Request::new("GET").with_target(path);
+        let foreign = request.with("Origin", "https://elsewhere.test");
+        let answer = stage.endpoint.ask(&foreign).await;
+        assert_eq!(answer.status(), 200, "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
     }
 }
 
