@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use toolwire::BoxFuture;
-use toolwire::auth::client::{AuthError, Login, PendingLogin};
+use toolwire::auth::client::{AuthError, CheckCallback, Login, PendingLogin};
 
 /// Where the suite's servers send users back to; nobody listens there, since nobody has to.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
@@ -31,7 +31,7 @@ impl PendingLogin for Agreeing {
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
-        _: &'a (dyn Fn(&str) -> bool + Send + Sync),
+        _: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
             let location = location_of(url)

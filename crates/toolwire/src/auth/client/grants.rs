@@ -14,7 +14,7 @@ use super::assertion::IdentityProvider;
 use super::config::{Config, GrantKind};
 use super::discovery::{Found, Search};
 use super::id_token;
-use super::login::{Login, PendingLogin};
+use super::login::{CallbackVerdict, Login, PendingLogin};
 use super::proofs::Proofs;
 use super::registration::{KnownClient, Registrar};
 use super::store::{Records, StoredToken};
@@ -209,13 +209,17 @@ impl Grants<'_> {
         }
         let endpoint = server.authorization_endpoint.as_deref().unwrap_or_default();
         let url = request.url(endpoint).map_err(AuthError::of)?;
-        let is_ours = |query: &str| state_of(query).as_ref() == Some(&state);
-        let query = PendingLogin::finish(pending, &url, &is_ours).await?;
         let expected = ExpectedResponse {
             state: &state,
             issuer: &server.issuer,
             announces_iss: server.authorization_response_iss_parameter_supported == Some(true),
         };
+        let check = |query: &str| match read(query, &expected) {
+            _ if state_of(query).as_ref() != Some(&state) => CallbackVerdict::Unrelated,
+            Ok(_) => CallbackVerdict::Success,
+            Err(_) => CallbackVerdict::Failure,
+        };
+        let query = PendingLogin::finish(pending, &url, &check).await?;
         let code = Code {
             code: read(&query, &expected).map_err(AuthError::of)?,
             redirect_uri,

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::BoxFuture;
 use toolwire::auth::GuardedFetcher;
-use toolwire::auth::client::{AuthError, AuthorizedHttp, Login, OAuth, PendingLogin};
+use toolwire::auth::client::{
+    AuthError, AuthorizedHttp, CallbackVerdict, CheckCallback, Login, OAuth, PendingLogin,
+};
 use toolwire::proto::auth::form;
 use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure};
 
@@ -43,6 +45,8 @@ pub(super) struct Rules {
     pub(super) gate: Option<Arc<Notify>>,
     /// What the user says; the code, if nothing else is said.
     pub(super) user_says: Option<String>,
+    /// What the client said about each redirect of the user.
+    pub(super) verdicts: Vec<CallbackVerdict>,
     /// How long the user takes.
     pub(super) user_takes: Duration,
     /// The scopes that are granted, if not those that are asked for.
@@ -85,6 +89,7 @@ impl Default for Rules {
             troubles: VecDeque::new(),
             gate: None,
             user_says: None,
+            verdicts: Vec::new(),
             user_takes: Duration::ZERO,
             grants: None,
             nonce: None,
@@ -387,14 +392,17 @@ impl PendingLogin for User {
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
-        _: &'a (dyn Fn(&str) -> bool + Send + Sync),
+        check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
             // Somebody else may come in between.
             tokio::task::yield_now().await;
             let time = self.0.rules().user_takes;
             tokio::time::sleep(time).await;
-            Ok(self.0.authorize(url))
+            let query = self.0.authorize(url);
+            assert_eq!(check("code=a&state=b"), CallbackVerdict::Unrelated);
+            self.0.rules().verdicts.push(check(&query));
+            Ok(query)
         })
     }
 }

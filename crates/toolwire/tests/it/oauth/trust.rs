@@ -5,7 +5,8 @@ use http::{Request, Response, Uri};
 use serde_json::json;
 use tokio::net::TcpListener;
 use toolwire::BoxFuture;
-use toolwire::auth::client::{AuthorizedHttp, OAuth};
+use toolwire::auth::client::{AuthorizedHttp, CallbackVerdict, OAuth};
+use toolwire::proto::auth::form;
 use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
 
 use super::town::{ISSUER, SERVER, Town, User, call};
@@ -33,7 +34,21 @@ async fn a_code_of_somebody_else_is_not_redeemed() {
         let town = Town::default();
         town.rules().user_says = Some(says.to_owned());
         is_refused(&town, town.oauth(), reason).await;
+        assert_eq!(town.rules().verdicts, [CallbackVerdict::Failure], "{says}");
     }
+}
+
+#[tokio::test]
+async fn only_a_code_of_the_right_issuer_is_a_success() {
+    let town = Town::default();
+    let client = town.client(town.oauth());
+    assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
+    assert_eq!(town.rules().verdicts, [CallbackVerdict::Success]);
+    let town = Town::default();
+    let issuer = form::encode([("iss", ISSUER)]);
+    town.rules().user_says = Some(format!("error=access_denied&{issuer}"));
+    is_refused(&town, town.oauth(), "access_denied").await;
+    assert_eq!(town.rules().verdicts, [CallbackVerdict::Failure]);
 }
 
 #[tokio::test]

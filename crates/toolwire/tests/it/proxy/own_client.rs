@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use toolwire::auth::client::{AuthError, Login, OAuth, PendingLogin};
+use toolwire::auth::client::{
+    AuthError, CallbackVerdict, CheckCallback, Login, OAuth, PendingLogin,
+};
 use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{BoxFuture, Client};
@@ -44,7 +46,7 @@ impl PendingLogin for User {
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
-        is_ours: &'a (dyn Fn(&str) -> bool + Send + Sync),
+        check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
             self.asked.fetch_add(1, Ordering::SeqCst);
@@ -57,7 +59,7 @@ impl PendingLogin for User {
             let back = self.provider.log_in(&location(&answer));
             let back = location(&browser.open(&back).await);
             let query = back.strip_prefix(&format!("{REDIRECT}?")).unwrap();
-            assert!(is_ours(query), "{query}");
+            assert_eq!(check(query), CallbackVerdict::Success, "{query}");
             Ok(query.to_owned())
         })
     }

@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use toolwire_proto::auth::{endpoints, form};
+use toolwire_proto::auth::endpoints;
 
 use super::visitor::Visitor;
-use super::{Login, PendingLogin, browser, pasted};
+use super::{CallbackVerdict, CheckCallback, Login, PendingLogin, browser, pasted};
 use crate::auth::client::AuthError;
 use crate::engine::BoxFuture;
 
@@ -195,8 +195,6 @@ impl fmt::Debug for Waiting {
     }
 }
 
-type IsOurs<'a> = &'a (dyn Fn(&str) -> bool + Send + Sync);
-
 impl PendingLogin for Waiting {
     fn redirect_uri(&self) -> &str {
         &self.redirect_uri
@@ -205,7 +203,7 @@ impl PendingLogin for Waiting {
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
-        is_ours: IsOurs<'a>,
+        check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
             // What a server calls its login page may be anything, and users open what they are shown.
@@ -218,8 +216,8 @@ impl PendingLogin for Waiting {
             }
             let returning = async {
                 tokio::select! {
-                    query = self.visited(is_ours) => query,
-                    query = self.pasted(is_ours) => Ok(query),
+                    query = self.visited(check) => query,
+                    query = self.pasted(check) => Ok(query),
                 }
             };
             let returned = tokio::time::timeout(self.settings.patience, returning).await;
@@ -235,7 +233,7 @@ impl PendingLogin for Waiting {
 
 impl Waiting {
     /// Waits for the browser. All visitors are listened to at once, so that nobody keeps it out by being slow.
-    async fn visited(&self, is_ours: IsOurs<'_>) -> Result<String, AuthError> {
+    async fn visited(&self, check: CheckCallback<'_>) -> Result<String, AuthError> {
         let (arrived, mut arrivals) = mpsc::channel(1);
         let mut visits = Visits::default();
         loop {
@@ -254,28 +252,30 @@ impl Waiting {
                 }
                 arrival = arrivals.recv() => arrival.expect("a sender is kept here"),
             };
-            if !is_ours(&visitor.query) {
-                visits.spawn(visitor.refuse());
-                continue;
-            }
             let query = visitor.query.clone();
-            match has_error(&query) {
-                true => visitor.regret().await,
-                false => visitor.thank().await,
+            match check(&query) {
+                CallbackVerdict::Unrelated => {
+                    visits.spawn(visitor.refuse());
+                    continue;
+                }
+                CallbackVerdict::Failure => visitor.regret().await,
+                CallbackVerdict::Success => visitor.thank().await,
             }
             return Ok(query);
         }
     }
 
     /// Waits for somebody to paste where the browser ended.
-    async fn pasted(&self, is_ours: IsOurs<'_>) -> String {
+    async fn pasted(&self, check: CheckCallback<'_>) -> String {
         let Some(ask) = &self.settings.ask else {
             return std::future::pending().await;
         };
         let mut problem = None;
         while let Some(text) = ask(problem).await {
             problem = match pasted::query_of(&text) {
-                Some(query) if is_ours(query) => return query.to_owned(),
+                Some(query) if check(query) != CallbackVerdict::Unrelated => {
+                    return query.to_owned();
+                }
                 Some(_) => Some(pasted::NOT_OURS),
                 None => Some(pasted::NO_QUERY),
             };
@@ -311,11 +311,6 @@ impl Visits {
         }
         self.oldest_first.push_back(self.tasks.spawn(visit));
     }
-}
-
-fn has_error(query: &str) -> bool {
-    let pairs = form::decode(query).unwrap_or_default();
-    pairs.iter().any(|(name, _)| name == "error")
 }
 
 #[cfg(test)]

@@ -31,11 +31,29 @@ pub trait PendingLogin: Send + fmt::Debug {
 
     /// Sends the user to a URL and waits for the return; gives the query of the redirect as it came.
     ///
-    /// A redirect for which `is_ours` says no was not caused by this login: somebody else made the user's browser come
-    /// here. The login goes on waiting.
+    /// `check` says what a query means. After [`CallbackVerdict::Unrelated`] the login goes on waiting. The other two end
+    /// it, and tell what the user may be shown.
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
-        is_ours: &'a (dyn Fn(&str) -> bool + Send + Sync),
+        check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>>;
+}
+
+/// Checks the query of a redirect: `state`, `iss` (RFC 9207), and whether it has a code.
+pub type CheckCallback<'a> = &'a (dyn Fn(&str) -> CallbackVerdict + Send + Sync);
+
+/// What a redirect means for a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a login that does not know a verdict could show success"
+)]
+pub enum CallbackVerdict {
+    /// It was not caused by this login: its `state` is another one, or is missing.
+    Unrelated,
+    /// It belongs to this login and has a code of the right authorization server.
+    Success,
+    /// It belongs to this login and has no code that may be used: an error, or the `iss` of another authorization server.
+    Failure,
 }

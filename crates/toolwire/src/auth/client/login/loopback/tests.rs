@@ -10,6 +10,15 @@ use crate::auth::client::login::visitor::{LONGEST_HEAD, REQUEST_TIME};
 
 const URL: &str = "https://auth.example.com/authorize?state=right";
 
+fn check(query: &str) -> CallbackVerdict {
+    let has = |pair| query.split('&').any(|own| own == pair);
+    match (has("state=right"), has("code=1") && !has("iss=wrong")) {
+        (false, _) => CallbackVerdict::Unrelated,
+        (true, true) => CallbackVerdict::Success,
+        (true, false) => CallbackVerdict::Failure,
+    }
+}
+
 /// A login that is waited for.
 struct Attempt {
     host: String,
@@ -27,10 +36,7 @@ impl Attempt {
         let uri = pending.redirect_uri().to_owned();
         let host = uri.strip_prefix("http://").unwrap();
         let host = host.strip_suffix("/callback").unwrap().to_owned();
-        let outcome = tokio::spawn(async move {
-            let is_ours = |query: &str| query.split('&').any(|pair| pair == "state=right");
-            pending.finish(url, &is_ours).await
-        });
+        let outcome = tokio::spawn(async move { pending.finish(url, &check).await });
         Self { host, outcome }
     }
 
@@ -117,6 +123,17 @@ async fn an_error_of_the_server_ends_the_login() {
     assert!(answer.contains("did not succeed"), "{answer}");
     let query = attempt.outcome.await.unwrap().unwrap();
     assert_eq!(query, "error=access_denied&state=right");
+}
+
+#[tokio::test]
+async fn a_code_of_another_issuer_shows_the_failure_page() {
+    let attempt = Attempt::begin(LoopbackLogin::new()).await;
+    let answer = attempt
+        .visit("GET /callback?code=1&state=right&iss=wrong")
+        .await;
+    assert!(answer.contains("did not succeed"), "{answer}");
+    assert!(!answer.contains("logged in"), "{answer}");
+    attempt.outcome.await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -226,7 +243,7 @@ async fn only_safe_addresses_are_shown_and_opened() {
             .with_browser_opened_by(|url| panic!("opened: {url}"))
             .with_url_shown_by(|url| panic!("shown: {url}"));
         let pending = login.begin(None).await.unwrap();
-        let outcome = pending.finish(url, &|_| true).await;
+        let outcome = pending.finish(url, &|_| CallbackVerdict::Success).await;
         assert!(outcome.is_err(), "{url:?}");
     }
 }
