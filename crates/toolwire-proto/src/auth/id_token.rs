@@ -49,7 +49,7 @@ pub fn read(
     {
         return Err(IdTokenRefused::Over);
     }
-    match claims.sub.as_deref() {
+    match claims.sub.as_deref().map(str::trim) {
         None | Some("") => Err(IdTokenRefused::NoSubject),
         Some(_) => Ok(claims),
     }
@@ -127,6 +127,7 @@ mod tests {
         check("exp", json!(940), IdTokenRefused::Over);
         check("exp", Value::Null, IdTokenRefused::Over);
         check("sub", json!(""), IdTokenRefused::NoSubject);
+        check("sub", json!(" \t\u{2003}"), IdTokenRefused::NoSubject);
         check("sub", Value::Null, IdTokenRefused::NoSubject);
     }
 

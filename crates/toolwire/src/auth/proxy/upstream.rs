@@ -166,7 +166,7 @@ impl UpstreamUser {
     /// The user that a document describes; nothing when it names nobody.
     pub(super) fn read(mut claims: Map<String, Value>, subject: &str) -> Option<Self> {
         let subject = match claims.remove(subject)? {
-            Value::String(text) if !text.is_empty() => text,
+            Value::String(text) if !text.trim().is_empty() => text,
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
@@ -224,6 +224,7 @@ mod tests {
         );
         check(json!({"id": "a".repeat(LONGEST_CLAIM + 1)}), None);
         check(json!({"id": ""}), None);
+        check(json!({"id": " \t\u{2003}"}), None);
         check(json!({"id": null}), None);
         check(json!({"id": ["ann"]}), None);
         check(json!({"login": "ann"}), None);

@@ -251,14 +251,20 @@ async fn a_provider_that_gives_no_token_lets_nobody_in() {
         assert_eq!(parameters(&back)["error"], expected, "{body}");
         assert!(!back.contains("hidden"), "{back}");
     }
-    let stage = Stage::new().await;
-    stage
-        .provider
-        .change(|behaviour| behaviour.user = json!({"login": "nobody"}));
-    let client = stage.client().await;
-    let mut browser = stage.browser();
-    let back = stage.agree(&mut browser, &client.authorize(&[])).await;
-    assert_eq!(parameters(&back)["error"], "server_error");
+    for user in [
+        json!({"login": "nobody"}),
+        json!({"id": "", "login": "nobody"}),
+        json!({"id": " \t", "login": "nobody"}),
+    ] {
+        let stage = Stage::new().await;
+        stage
+            .provider
+            .change(|behaviour| behaviour.user = user.clone());
+        let client = stage.client().await;
+        let mut browser = stage.browser();
+        let back = stage.agree(&mut browser, &client.authorize(&[])).await;
+        assert_eq!(parameters(&back)["error"], "server_error", "{user}");
+    }
 }
 
 #[tokio::test]
