@@ -2,6 +2,11 @@
 //!
 //! A request is checked in the order of the rules: as long as client and redirect URI are not known, the user sees a page
 //! and is sent nowhere. The identity provider is involved only after the user has agreed.
+//!
+//! Registration is open, so a registered redirect URI may be that of an attacker. RFC 9700, section 4.11.2: an error is
+//! redirected only to a client that the user trusts, which means here that the user of this browser has consented to
+//! the client and the redirect URI before. Otherwise the error is a page. `access_denied` after "Do not allow" is
+//! redirected: the user has just decided on a page that shows the redirect URI, and the client has to learn the decision.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -72,9 +77,15 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
         .filter(|destination| core.sends_users_to(destination))
         .ok_or_else(|| refuse(&"this server does not send users to this host"))?;
 
-    // From here on the client hears of errors.
+    let browser = Browser::known(&core.vault, request.headers());
+    let is_trusted = browser
+        .as_ref()
+        .is_some_and(|browser| browser.has_consented_to_client(&client.client_id, registered));
     let state = authorization::state(&parameters);
     let wanted = Wanted::read(&parameters, &core.offer()).map_err(|refused| {
+        if !is_trusted {
+            return refuse(&refused);
+        }
         let back = core.way_back(sender.redirect_uri, state);
         answers::redirect(&back.with_error(refused.code(), &refused.to_string()))
     })?;
@@ -90,7 +101,7 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
     };
     // RFC 8252, section 8.6: on the user's machine anybody can be the client, so the user is asked each time.
     let may_be_remembered = !destination.is_this_machine;
-    let outcome = match Browser::known(&core.vault, request.headers()) {
+    let outcome = match browser {
         Some(browser) if may_be_remembered && browser.has_agreed_to(&pending.consent()) => {
             send_to_provider(core, browser, pending.asked).await
         }
@@ -147,10 +158,16 @@ pub(super) async fn consent(core: &Core, request: &Request<Bytes>) -> Answer {
     let Some(pending) = opened else {
         return refuse(stale);
     };
-    if decision != Some("allow") {
-        let asked = &pending.asked;
-        let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
-        return answers::redirect(&back.with_error("access_denied", "the user did not allow it"));
+    match decision {
+        Some("allow") => {}
+        Some("deny") => {
+            let asked = &pending.asked;
+            let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+            let reason = "the user did not allow it";
+            return answers::redirect(&back.with_error("access_denied", reason));
+        }
+        // The page has two buttons, and this is neither: no decision of the user is known.
+        _ => return refuse("the decision must be allow or deny"),
     }
     browser.agree_to(&pending.consent());
     match send_to_provider(core, browser, pending.asked).await {

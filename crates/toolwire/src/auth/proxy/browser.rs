@@ -45,8 +45,8 @@ pub(super) struct Browser {
 struct Kept {
     /// Random; what is bound to it works in this browser only.
     id: String,
-    /// Oldest first.
-    consents: Vec<Mark>,
+    /// Oldest first; see [`Consent::mark`].
+    consents: Vec<String>,
 }
 
 impl Browser {
@@ -80,6 +80,18 @@ impl Browser {
 
     pub(super) fn has_agreed_to(&self, consent: &Consent<'_>) -> bool {
         self.kept.consents.contains(&consent.mark())
+    }
+
+    /// Returns whether the user of this browser has consented to a client before, with this registered redirect URI and
+    /// any scopes.
+    pub(super) fn has_consented_to_client(
+        &self,
+        client_id: &str,
+        registered_redirect: &str,
+    ) -> bool {
+        let client = client_mark(client_id, registered_redirect);
+        let mut consents = self.kept.consents.iter();
+        consents.any(|consent| consent.starts_with(&client))
     }
 
     pub(super) fn agree_to(&mut self, consent: &Consent<'_>) {
@@ -134,11 +146,20 @@ pub(super) struct Consent<'a> {
 }
 
 impl Consent<'_> {
-    fn mark(&self) -> Mark {
+    /// The digest of client and redirect URI, then that of the scopes. Encoded as text, 32 of them fit into the 4096 bytes
+    /// that browsers store in one cookie.
+    fn mark(&self) -> String {
         let mut scopes: Vec<&str> = self.scopes.split(' ').collect();
         scopes.sort_unstable();
-        mark([self.client_id, self.registered_redirect, &scopes.join(" ")])
+        let mut consent = client_mark(self.client_id, self.registered_redirect);
+        URL_SAFE_NO_PAD.encode_string(mark([&scopes.join(" ")]), &mut consent);
+        consent
     }
+}
+
+/// The start of a consent's mark, which does not depend on the scopes.
+fn client_mark(client_id: &str, registered_redirect: &str) -> String {
+    URL_SAFE_NO_PAD.encode(mark([client_id, registered_redirect]))
 }
 
 /// Every part with its length, so that no two lists read the same.
@@ -156,7 +177,7 @@ fn mark<const N: usize>(parts: [&str; N]) -> Mark {
     mark
 }
 
-fn remember(marks: &mut Vec<Mark>, mark: Mark, limit: usize) {
+fn remember<M: PartialEq>(marks: &mut Vec<M>, mark: M, limit: usize) {
     marks.retain(|own| *own != mark);
     marks.push(mark);
     if marks.len() > limit {

@@ -11,14 +11,17 @@ async fn a_user_may_say_no() {
     let client = stage.client().await;
     let mut browser = stage.browser();
     let sealed = sealed_request(&browser.open(&client.authorize(&[])).await);
-    for decision in ["deny", "", "ALLOW", "allow "] {
+    let denied = [("request", sealed.as_str()), ("decision", "deny")];
+    let back = location(&browser.submit("/consent", &denied).await);
+    assert!(back.starts_with(REDIRECT), "{back}");
+    let brought = parameters(&back);
+    assert_eq!(brought["error"], "access_denied");
+    assert_eq!(brought["state"], "the state");
+    assert_eq!(brought["iss"], ORIGIN);
+    for decision in ["", "ALLOW", "allow ", "other"] {
         let pairs = [("request", sealed.as_str()), ("decision", decision)];
-        let back = location(&browser.submit("/consent", &pairs).await);
-        assert!(back.starts_with(REDIRECT), "{back}");
-        let brought = parameters(&back);
-        assert_eq!(brought["error"], "access_denied");
-        assert_eq!(brought["state"], "the state");
-        assert_eq!(brought["iss"], ORIGIN);
+        let answer = browser.submit("/consent", &pairs).await;
+        assert_eq!((answer.status(), answer.header("location")), (400, None));
     }
     // And is asked again.
     sealed_request(&browser.open(&client.authorize(&[])).await);

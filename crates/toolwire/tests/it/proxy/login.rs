@@ -136,7 +136,10 @@ async fn scopes_are_those_of_this_server() {
         assert!(said.contains(&format!("[{granted}]")), "{said}");
     }
     let mut browser = stage.browser();
-    let refused = browser.open(&client.authorize(&[("scope", "admin")])).await;
+    let unknown = client.authorize(&[("scope", "admin")]);
+    assert_eq!(browser.open(&unknown).await.status(), 400);
+    stage.agree(&mut browser, &client.authorize(&[])).await;
+    let refused = browser.open(&unknown).await;
     assert_eq!(parameters(&location(&refused))["error"], "invalid_scope");
 }
 

@@ -44,10 +44,18 @@ async fn a_redirect_that_is_not_registered_is_never_followed() {
 }
 
 #[tokio::test]
-async fn other_faults_are_told_to_the_client() {
+async fn errors_are_redirected_only_to_a_client_with_consent() {
     let stage = Stage::new().await;
     let client = stage.client().await;
+    let other = stage.client().await;
     let challenge = client.verifier.challenge();
+    let mut consented = stage.browser();
+    stage.agree(&mut consented, &client.authorize(&[])).await;
+    // The user of this browser has seen the page, and has denied.
+    let mut denied = stage.browser();
+    let sealed = sealed_request(&denied.open(&client.authorize(&[])).await);
+    let pairs = [("request", sealed.as_str()), ("decision", "deny")];
+    location(&denied.submit("/consent", &pairs).await);
     for (changes, expected) in [
         (
             vec![("response_type", "token")],
@@ -68,8 +76,17 @@ async fn other_faults_are_told_to_the_client() {
         (vec![("response_mode", "fragment")], "invalid_request"),
         (vec![("scope", "\"")], "invalid_scope"),
     ] {
-        let answer = stage.browser().open(&client.authorize(&changes)).await;
-        let back = location(&answer);
+        let target = client.authorize(&changes);
+        for browser in [&mut stage.browser(), &mut denied] {
+            let answer = browser.open(&target).await;
+            assert_eq!(answer.status(), 400, "{changes:?}");
+            assert_eq!(answer.header("location"), None, "{changes:?}");
+        }
+        // Consent to one client is none to another.
+        let answer = consented.open(&other.authorize(&changes)).await;
+        assert_eq!((answer.status(), answer.header("location")), (400, None));
+
+        let back = location(&consented.open(&target).await);
         assert!(back.starts_with(REDIRECT), "{back}");
         let brought = parameters(&back);
         assert_eq!(brought["error"], expected, "{changes:?}");

@@ -81,6 +81,25 @@ fn consent_is_for_one_client_one_way_back_and_these_scopes() {
 }
 
 #[test]
+fn consent_to_a_client_is_found_whatever_the_scopes_were() {
+    let mut browser = Browser::new().unwrap();
+    let given = consent("one");
+    let redirect = given.registered_redirect;
+    assert!(!browser.has_consented_to_client("one", redirect));
+    browser.agree_to(&given);
+    assert!(browser.has_consented_to_client("one", redirect));
+    for (client_id, redirect) in [
+        ("two", redirect),
+        ("on", "ehttp://127.0.0.1/cb"),
+        ("one", "http://127.0.0.1/c"),
+        ("one", ""),
+        ("", ""),
+    ] {
+        assert!(!browser.has_consented_to_client(client_id, redirect));
+    }
+}
+
+#[test]
 fn cookies_of_others_say_nothing() {
     let (own, other) = (vault(1), vault(2));
     let mut browser = Browser::new().unwrap();
@@ -154,8 +173,11 @@ fn a_browser_remembers_up_to_its_limits() {
     browser.begin(&names[MAX_LOGINS]);
     assert!(!browser.has_begun("0"));
     assert!(browser.has_begun("1"));
-    // What a browser sends along stays far below the limit of all headers.
+    // What a browser sends along stays far below the limit of all headers, and each cookie below that of browsers.
     let headers = kept(&vault(1), &browser);
+    for cookie in headers.values() {
+        assert!(cookie.len() < 4_096, "{}", cookie.len());
+    }
     let bytes: usize = headers.values().map(HeaderValue::len).sum();
     assert!(bytes < 6_000, "{bytes}");
 }
