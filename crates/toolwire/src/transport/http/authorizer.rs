@@ -46,6 +46,9 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
 
     /// Answers a request at a [`public_route`](Self::public_route), which has passed the guards of the endpoint.
     ///
+    /// The extensions of the request contain a [`PeerAddress`](super::PeerAddress) if the listener of toolwire, or a layer
+    /// in front, knows the peer of the connection.
+    ///
     /// How the answer is sent is not its business: fields about the connection and the length of the body, and `Date`,
     /// are replaced by true ones; only the wish for `Connection: close` is heard. 204, 205 and 304 have no body, and a
     /// status below 200 is a 500.

@@ -24,6 +24,7 @@ mod message;
 mod modern;
 mod node;
 mod options;
+mod peer_address;
 mod post;
 mod public;
 mod running;
@@ -42,5 +43,6 @@ pub use listener::HttpListener;
 #[cfg(feature = "tls")]
 pub use listener::tls;
 pub use options::{HttpOptions, LegacyMode};
+pub use peer_address::PeerAddress;
 pub use service::{HttpLoad, HttpService};
 pub use stream_context::HttpStreamContext;

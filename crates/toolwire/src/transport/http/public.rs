@@ -13,6 +13,7 @@ use crate::transport::http::authorizer::PublicRoute;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::head::Head;
 use crate::transport::http::incoming::Source;
+use crate::transport::http::peer_address::PeerAddress;
 use crate::transport::http::service::refuse_unread;
 use crate::transport::http::{cors, foreign_answer, incoming};
 
@@ -21,6 +22,7 @@ pub(super) async fn serve<B>(
     endpoint: &Endpoint,
     route: PublicRoute,
     parts: &Parts,
+    peer: Option<PeerAddress>,
     head: &Head<'_>,
     body: Source<'_, B>,
 ) -> Answer
@@ -28,7 +30,7 @@ where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    let served = answer_within_bounds(endpoint, route, parts, body).await;
+    let served = answer_within_bounds(endpoint, route, parts, peer, body).await;
     let mut answer = served.unwrap_or_else(|refusal| refusal);
     if route.for_pages {
         cors::expose(head.origin, &mut answer);
@@ -40,6 +42,7 @@ async fn answer_within_bounds<B>(
     endpoint: &Endpoint,
     route: PublicRoute,
     parts: &Parts,
+    peer: Option<PeerAddress>,
     body: Source<'_, B>,
 ) -> Result<Answer, Answer>
 where
@@ -69,7 +72,13 @@ where
             "there is nothing at this path",
         ));
     };
-    let request = Request::from_parts(parts.clone(), body.into_bytes());
+    let mut request = Request::from_parts(parts.clone(), body.into_bytes());
+    // A layer in front may know better.
+    if let Some(peer) = peer
+        && request.extensions().get::<PeerAddress>().is_none()
+    {
+        request.extensions_mut().insert(peer);
+    }
     let serving = CatchPanic::new(async { authorizer.serve_public(request).await });
     match tokio::time::timeout(limits.authorization_deadline, serving).await {
         Ok(Ok(answer)) => Ok(foreign_answer::adopt(answer)),

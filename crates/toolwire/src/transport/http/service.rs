@@ -25,6 +25,7 @@ use crate::transport::http::incoming::{self, Content, Source, Unread};
 use crate::transport::http::lead::{Lead, Place, Route};
 use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
+use crate::transport::http::peer_address::PeerAddress;
 use crate::transport::http::post::Post;
 use crate::transport::http::slots::Slots;
 use crate::transport::http::unread_body::{self, AfterResponse, TrackedBody};
@@ -44,6 +45,8 @@ pub struct HttpService {
     endpoint: Arc<Endpoint>,
     /// Where the connection came in, when the listener knows.
     local_address: Option<SocketAddr>,
+    /// The address of the client, or of a reverse proxy in front of it, if the listener knows it.
+    peer_address: Option<SocketAddr>,
 }
 
 /// How much an endpoint has to do at the moment.
@@ -80,6 +83,7 @@ impl HttpService {
         Self {
             endpoint,
             local_address: None,
+            peer_address: None,
         }
     }
 
@@ -87,8 +91,18 @@ impl HttpService {
     #[must_use]
     pub fn arriving_at(&self, local_address: SocketAddr) -> Self {
         Self {
-            endpoint: Arc::clone(&self.endpoint),
             local_address: Some(local_address),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same service for one connection with this peer. Requests at an authorizer's
+    /// [`public_route`](crate::transport::http::Authorizer::public_route) carry the address as a [`PeerAddress`].
+    #[must_use]
+    pub fn with_peer_address(&self, peer_address: SocketAddr) -> Self {
+        Self {
+            peer_address: Some(peer_address),
+            ..self.clone()
         }
     }
 
@@ -221,7 +235,10 @@ impl HttpService {
     {
         match place {
             Place::Document(document) => document,
-            Place::Public(route) => public::serve(&self.endpoint, route, parts, head, body).await,
+            Place::Public(route) => {
+                let peer = self.peer_address.map(PeerAddress::new);
+                public::serve(&self.endpoint, route, parts, peer, head, body).await
+            }
             Place::Nowhere(mut refusal) => {
                 cors::expose(head.origin, &mut refusal);
                 refusal

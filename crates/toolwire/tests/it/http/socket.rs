@@ -26,6 +26,10 @@ impl Wire {
         }
     }
 
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap()
+    }
+
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         within(self.socket.write_all(bytes.as_ref())).await.unwrap();
     }

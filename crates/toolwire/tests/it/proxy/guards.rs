@@ -1,14 +1,17 @@
 //! The proxy is behind the same guards as the server: names, origins, methods, sizes, numbers.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
+use http_body_util::BodyExt as _;
 use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
 use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
-    AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, PublicRoute,
+    AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress,
+    PublicRoute,
 };
 use toolwire::{BoxFuture, TokenInfo};
 
@@ -16,6 +19,7 @@ use super::provider::Provider;
 use super::stage::{HOST, RESOURCE, Stage};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
+use crate::http::socket::Wire;
 use crate::peer::server;
 
 const ROUTES: [(&str, &str); 6] = [
@@ -208,6 +212,73 @@ async fn an_authorizer_that_fails_costs_one_request() {
         }
         endpoint.idle().await;
     }
+}
+
+/// An authorizer that says where a request comes from.
+#[derive(Debug)]
+struct Mirror;
+
+impl Authorizer for Mirror {
+    fn authorize<'a>(
+        &'a self,
+        _: &'a Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
+        let refusal = AuthorizationRefusal::new(StatusCode::UNAUTHORIZED, "nobody");
+        Box::pin(std::future::ready(Err(refusal)))
+    }
+
+    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationRefusal {
+        AuthorizationRefusal::new(StatusCode::FORBIDDEN, "nobody")
+    }
+
+    fn document(&self, _: &str) -> Option<Bytes> {
+        None
+    }
+
+    fn public_route(&self, path: &str) -> Option<PublicRoute> {
+        (path == "/peer").then(PublicRoute::get)
+    }
+
+    fn serve_public(&self, request: http::Request<Bytes>) -> BoxFuture<'_, http::Response<Bytes>> {
+        let peer = request.extensions().get::<PeerAddress>();
+        let peer = peer.map(|peer| peer.socket_address().to_string());
+        let response = http::Response::new(peer.unwrap_or_default().into());
+        Box::pin(std::future::ready(response))
+    }
+}
+
+#[tokio::test]
+async fn an_authorizer_gets_the_peer_address_of_the_connection() {
+    let options = HttpOptions::new().with_authorizer(Mirror);
+    let endpoint = Endpoint::serve_with(&server(), options).await;
+    let request = Request::new("GET").with_target("/peer");
+    let mut wire = Wire::connect(endpoint.address).await;
+    let own = wire.local_address();
+    wire.send(request.bytes()).await;
+    assert_eq!(wire.answer().await.text(), own.to_string());
+}
+
+#[tokio::test]
+async fn a_layer_in_front_may_name_the_peer_address() {
+    let options = HttpOptions::new().with_authorizer(Mirror);
+    let service = HttpService::new(server(), options);
+    let named: SocketAddr = "93.184.215.14:1".parse().unwrap();
+    let other: SocketAddr = "93.184.215.15:1".parse().unwrap();
+    let ask = async |service: &HttpService, extension: Option<SocketAddr>| {
+        let mut request = http::Request::get("/peer").header("Host", "localhost");
+        if let Some(address) = extension {
+            request = request.extension(PeerAddress::new(address));
+        }
+        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+        let response = service.respond(request).await;
+        let body = response.into_body().collect().await.unwrap();
+        String::from_utf8(body.to_bytes().to_vec()).unwrap()
+    };
+    assert_eq!(ask(&service, None).await, "");
+    assert_eq!(ask(&service, Some(named)).await, named.to_string());
+    let service = service.with_peer_address(other);
+    assert_eq!(ask(&service, None).await, other.to_string());
+    assert_eq!(ask(&service, Some(named)).await, named.to_string());
 }
 
 #[tokio::test]

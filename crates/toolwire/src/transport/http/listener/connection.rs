@@ -79,7 +79,10 @@ impl Setup {
         service: HttpService,
         leave: oneshot::Receiver<()>,
     ) {
-        let service = service.arriving_at(local_address);
+        let mut service = service.arriving_at(local_address);
+        if let Ok(peer_address) = socket.peer_addr() {
+            service = service.with_peer_address(peer_address);
+        }
         let socket = StallGuard::new(socket, self.limits.write_stall);
         #[cfg(feature = "tls")]
         if let Some(acceptor) = &self.tls {

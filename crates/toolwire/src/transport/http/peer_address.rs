@@ -1,0 +1,25 @@
+//! The address at the other end of a connection.
+
+use std::net::SocketAddr;
+
+/// The address at the other end of a connection: that of the client, or of a reverse proxy in front of the server.
+///
+/// It is in the extensions of requests at a [`public_route`](super::Authorizer::public_route). Where
+/// [`HttpService`](super::HttpService) is part of another HTTP stack, a layer in front inserts it, or
+/// [`HttpService::with_peer_address`](super::HttpService::with_peer_address) sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerAddress(SocketAddr);
+
+impl PeerAddress {
+    /// Wraps an address.
+    #[must_use]
+    pub const fn new(address: SocketAddr) -> Self {
+        Self(address)
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub const fn socket_address(self) -> SocketAddr {
+        self.0
+    }
+}
