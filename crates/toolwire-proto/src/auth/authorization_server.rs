@@ -11,6 +11,8 @@ pub mod names;
 mod parameters;
 pub mod redirection;
 pub mod registration;
+pub mod rotation;
+pub mod source;
 pub mod token;
 
 pub use self::parameters::{LONGEST_PARAMETERS, Parameters, ParametersRefused};

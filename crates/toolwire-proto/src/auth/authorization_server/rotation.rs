@@ -1,0 +1,97 @@
+//! Rotation of refresh tokens (OAuth 2.1, section 4.3.1; RFC 9700, section 4.14.2).
+//!
+//! Each use of a refresh token replaces it. A token that is presented again after that was stolen, or its owner did not
+//! receive the response. Within a short grace the two are not distinguished: the same client gets the same successor
+//! again. Later the grant has to end.
+
+/// How long a used refresh token is accepted again by default, in seconds.
+pub const DEFAULT_GRACE: u64 = 30;
+
+/// The longest grace that can be set, in seconds.
+pub const LONGEST_GRACE: u64 = 300;
+
+/// The digest of a refresh token.
+pub type Digest = [u8; 32];
+
+/// The refresh tokens of a grant.
+#[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a caller that forgets a new member would accept stolen tokens"
+)]
+pub struct RefreshTokens<'a> {
+    /// The one that is good. `None` if the grant ends before another access token could be issued.
+    pub current: Option<&'a Digest>,
+    /// The one before it, and when it was used first, in seconds since the Unix epoch.
+    pub used: Option<(&'a Digest, u64)>,
+}
+
+/// What a presented refresh token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a caller has to decide about each of them"
+)]
+pub enum Presented {
+    /// The current one: it is replaced.
+    Current,
+    /// The one before it, within the grace: its successor is issued again.
+    Repeated,
+    /// One that was used before, or never existed: the grant ends.
+    Reused,
+}
+
+impl RefreshTokens<'_> {
+    /// Judges a token that names this grant. The grace is not prolonged by repetitions.
+    ///
+    /// The nodes of a service may have different clocks. A first use that seems to be in the future by more than the
+    /// grace is treated like one in the past, so that a clock that is behind does not prolong the grace.
+    #[must_use]
+    pub fn judge(&self, presented: &Digest, now: u64, grace: u64) -> Presented {
+        if self.current == Some(presented) {
+            return Presented::Current;
+        }
+        match self.used {
+            Some((used, at)) if used == presented && now.abs_diff(at) < grace => {
+                Presented::Repeated
+            }
+            _ => Presented::Reused,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_used_token_is_accepted_within_the_grace_only() {
+        let (current, used, other) = ([1; 32], [2; 32], [3; 32]);
+        let tokens = RefreshTokens {
+            current: Some(&current),
+            used: Some((&used, 1_000)),
+        };
+        let check = |presented: &Digest, now, grace, expected: Presented| {
+            assert_eq!(tokens.judge(presented, now, grace), expected, "{now}");
+        };
+        check(&current, 1_000, 30, Presented::Current);
+        check(&current, 9_999, 30, Presented::Current);
+        check(&used, 1_000, 30, Presented::Repeated);
+        check(&used, 1_029, 30, Presented::Repeated);
+        check(&used, 1_030, 30, Presented::Reused);
+        // Without a grace, and with a clock that is behind.
+        check(&used, 1_000, 0, Presented::Reused);
+        check(&used, 971, 30, Presented::Repeated);
+        check(&used, 970, 30, Presented::Reused);
+        check(&other, 1_000, 30, Presented::Reused);
+    }
+
+    #[test]
+    fn a_grant_without_tokens_accepts_none() {
+        let none = RefreshTokens {
+            current: None,
+            used: None,
+        };
+        assert_eq!(none.judge(&[0; 32], 0, LONGEST_GRACE), Presented::Reused);
+    }
+}
