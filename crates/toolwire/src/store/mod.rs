@@ -27,7 +27,7 @@ pub use memory::{
     MemoryProxyStore, MemorySessionLimits, MemorySessionStore,
 };
 pub use nonces::NonceStore;
-pub use proxy::{ProxyRecord, ProxyStore};
+pub use proxy::{NewProxyRecord, OwnerLimit, ProxyOwner, ProxyRecord, ProxyStore};
 pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 
 use crate::engine::BoxFuture;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, LOCATION, PRAGMA, REFERRER_POLICY, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_TYPE, LOCATION, PRAGMA, REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
@@ -49,11 +49,21 @@ pub(super) fn token_refused(refused: TokenRefused, in_header: bool) -> Answer {
 /// The refusal while something that is needed does not work.
 pub(super) fn unavailable(why: &dyn std::fmt::Display) -> Answer {
     tracing::error!(%why, "a request to the OAuth proxy cannot be answered");
-    error(
+    let mut answer = error(
         StatusCode::SERVICE_UNAVAILABLE,
         "temporarily_unavailable",
         "this does not work at the moment; try again later",
-    )
+    );
+    name_retry(&mut answer);
+    answer
+}
+
+/// Adds to a response with 503 when to try again.
+pub(super) fn name_retry(answer: &mut Answer) {
+    if answer.status() == StatusCode::SERVICE_UNAVAILABLE {
+        let seconds = HeaderValue::from_static("60");
+        answer.headers_mut().insert(RETRY_AFTER, seconds);
+    }
 }
 
 /// Sends a user somewhere. The place learns nothing of where the user was: that URL may hold a code.

@@ -25,8 +25,8 @@ use super::browser::{Browser, Consent, LOGIN_TIME};
 use super::clients::NoClient;
 use super::page::{self, Question};
 use super::records::{Asked, Client, Login};
-use super::vault::{key_of, random};
-use crate::store::StoreError;
+use super::vault::{Terms, key_of, random};
+use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
 /// What forms are sealed for.
 const FORM: &str = "consent";
@@ -62,7 +62,11 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
     let query = request.uri().query().unwrap_or_default();
     let parameters = Parameters::read(query).map_err(|refused| refuse(&refused))?;
     let sender = Sender::read(&parameters).map_err(|refused| refuse(&refused))?;
-    let found = core.clients.find(&core.vault, sender.client_id).await;
+    let source = core.sources.of(request);
+    let found = core
+        .clients
+        .find(&core.vault, sender.client_id, source)
+        .await;
     let client = found.map_err(|missing| match missing {
         NoClient::Unknown => refuse(&"the client is not known here"),
         NoClient::Unavailable => {
@@ -103,7 +107,8 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
     let may_be_remembered = !destination.is_this_machine;
     let outcome = match browser {
         Some(browser) if may_be_remembered && browser.has_agreed_to(&pending.consent()) => {
-            send_to_provider(core, browser, pending.asked).await
+            let owner = login_owner(core, request);
+            send_to_provider(core, browser, pending.asked, owner).await
         }
         Some(browser) => ask(core, &browser, &pending, &client, &destination),
         None => {
@@ -170,10 +175,17 @@ pub(super) async fn consent(core: &Core, request: &Request<Bytes>) -> Answer {
         _ => return refuse("the decision must be allow or deny"),
     }
     browser.agree_to(&pending.consent());
-    match send_to_provider(core, browser, pending.asked).await {
+    let owner = login_owner(core, request);
+    match send_to_provider(core, browser, pending.asked, owner).await {
         Ok(answer) => answer,
         Err(error) => out_of_order(&error),
     }
+}
+
+/// On whose account a login is stored. A login in progress is never removed for a new one, not even of the same source:
+/// many users may share an address.
+fn login_owner(core: &Core, request: &Request<Bytes>) -> Option<ProxyOwner> {
+    core.sources.owner(request, OwnerLimit::Reject)
 }
 
 /// Sends a user who has agreed to the identity provider.
@@ -181,6 +193,7 @@ async fn send_to_provider(
     core: &Core,
     mut browser: Browser,
     asked: Asked,
+    owner: Option<ProxyOwner>,
 ) -> Result<Answer, StoreError> {
     let state = state_from_random(random()?);
     let verifier = Verifier::from_random(random()?);
@@ -203,7 +216,8 @@ async fn send_to_provider(
         code_verifier: verifier.as_secret().clone(),
     };
     let key = key_of(state.expose());
-    core.vault.put(&key, &login, LOGIN_TIME).await?;
+    let terms = Terms::lasting(LOGIN_TIME).owned_by(owner);
+    core.vault.put(&key, &login, terms).await?;
     browser.begin(state.expose());
     let mut answer = answers::redirect(&url);
     browser.keep(&core.vault, &mut answer)?;
@@ -213,8 +227,16 @@ async fn send_to_provider(
 
 /// The page while something that is needed does not work.
 pub(super) fn out_of_order(error: &StoreError) -> Answer {
-    tracing::error!(%error, "a login cannot go on");
-    let reason = "logging in does not work at the moment";
+    let reason = match error {
+        StoreError::Full => {
+            tracing::warn!("a login is rejected: too many are in progress");
+            "too many people are logging in at the moment; try again in a few minutes"
+        }
+        error => {
+            tracing::error!(%error, "a login cannot go on");
+            "logging in does not work at the moment"
+        }
+    };
     page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 

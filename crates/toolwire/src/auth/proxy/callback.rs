@@ -16,9 +16,10 @@ use super::Core;
 use super::answers::{self, Answer};
 use super::authorize::out_of_order;
 use super::browser::Browser;
+use super::grants::now;
 use super::leg::LegError;
 use super::page;
-use super::records::{Asked, Code, Grant, Login};
+use super::records::{Asked, Grant, Login};
 use super::vault::key_of;
 use crate::store::StoreError;
 
@@ -107,19 +108,26 @@ async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, Sto
         tracing::info!("a user is not admitted");
         return Ok(refusal_url(core, asked, "access_denied"));
     }
-    let grant = Grant {
+    let mut grant = Grant {
         client_id: asked.client_id.clone(),
         scopes: asked.scopes.clone(),
+        resource: core.grants.resource.clone(),
         ends_at: core.grants.end(&logged_in.tokens),
         user: logged_in.user.kept(),
         upstream: logged_in.tokens,
+        code: None,
+        refresh: None,
+        used_refresh: None,
+        access: Vec::new(),
     };
-    let code = Code {
-        client_id: asked.client_id.clone(),
-        redirect_uri: asked.redirect_uri.clone(),
-        code_challenge: asked.code_challenge.clone(),
-    };
-    let code = core.grants.begin(&core.vault, &grant, &code).await?;
+    let code = core.grants.begin(
+        &core.vault,
+        &mut grant,
+        &asked.redirect_uri,
+        &asked.code_challenge,
+        now(),
+    );
+    let code = code.await?;
     let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
     Ok(back.with_code(&code).expose().to_owned())
 }

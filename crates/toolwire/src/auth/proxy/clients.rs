@@ -1,50 +1,38 @@
 //! Which clients there are: those that registered here, and those whose id is the URL of a document about them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
 use toolwire_proto::auth::authorization_server::registration::Accepted;
+use toolwire_proto::auth::authorization_server::source::Source;
 use toolwire_proto::auth::authorization_server::token::{PresentedClient, TokenRefused};
-use toolwire_proto::auth::metadata_rules::{
-    AuthMethod, check_client_id_document, check_client_id_url,
-};
-use toolwire_types::auth::{ClientIdMetadataDocument, ClientRegistration, Secret};
+use toolwire_proto::auth::metadata_rules::{AuthMethod, check_client_id_url};
+use toolwire_types::auth::{ClientRegistration, Secret};
 
-use super::records::Client;
-use super::vault::{Vault, key_of, random};
+use super::documents::Documents;
+use super::records::{Client, Key};
+use super::vault::{Terms, Vault, key_of, random};
 use crate::auth::fetch::GuardedFetcher;
 use crate::engine::since_epoch;
-use crate::store::StoreError;
-
-/// How many bytes a document about a client may have.
-pub(super) const LARGEST_DOCUMENT: usize = 64 * 1024;
-
-/// How long a document is believed, and how long it is believed that there is none.
-const DOCUMENT_TIME: Duration = Duration::from_secs(5 * 60);
-const FAILURE_TIME: Duration = Duration::from_secs(30);
-
-/// How many documents are kept.
-const MAX_DOCUMENTS: usize = 1_000;
-
-/// How many documents are fetched at once: anybody can name a URL.
-const MAX_FETCHES: usize = 16;
+use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
 /// How long a registration lasts until somebody has logged in with it, and how long since the last token after that.
 const UNUSED_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 const USED_TIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// Documents by their URLs, each until when it is believed; `None` where there is none.
-type Documents = HashMap<String, (Instant, Option<Arc<Client>>)>;
+/// How long an unused registration does not make room for others: its user is about to log in.
+const PROTECTED_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// How many clients that one user was the first to use are stored. The one that expires first is removed when there is
+/// one more.
+const MAX_CLIENTS_OF_USER: usize = 64;
 
 /// The clients of a proxy.
 #[derive(Debug)]
 pub(super) struct Clients {
-    fetcher: GuardedFetcher,
-    fetches: Semaphore,
-    documents: Mutex<Documents>,
+    documents: Documents,
+    /// How long a used client does not make room for others: as long as a login may last.
+    used_protection: Duration,
 }
 
 /// Why there is no client.
@@ -62,28 +50,33 @@ impl From<StoreError> for NoClient {
 }
 
 impl Clients {
-    pub(super) fn new(fetcher: GuardedFetcher) -> Self {
+    pub(super) fn new(fetcher: GuardedFetcher, login_time: Duration) -> Self {
         Self {
-            fetcher: fetcher.with_size_limit(LARGEST_DOCUMENT),
-            fetches: Semaphore::new(MAX_FETCHES),
-            documents: Mutex::default(),
+            documents: Documents::new(fetcher),
+            used_protection: login_time,
         }
     }
 
-    /// The client with an id.
-    pub(super) async fn find(&self, vault: &Vault, id: &str) -> Result<Arc<Client>, NoClient> {
+    /// The client with an id. `source` is where the request comes from that names it.
+    pub(super) async fn find(
+        &self,
+        vault: &Vault,
+        id: &str,
+        source: Option<Source>,
+    ) -> Result<Arc<Client>, NoClient> {
         if check_client_id_url(id).is_ok() {
-            return self.described(id).await;
+            return self.documents.find(id, source).await;
         }
         let client = vault.get::<Client>(&key_of(id)).await?;
         client.map(Arc::new).ok_or(NoClient::Unknown)
     }
 
-    /// Makes a client known.
+    /// Makes a client known, on the account of an owner if one is known.
     pub(super) async fn register(
         &self,
         vault: &Vault,
         accepted: &Accepted,
+        owner: Option<ProxyOwner>,
     ) -> Result<ClientRegistration, StoreError> {
         let client_id = encoded(random::<16>()?);
         let secret = match accepted.method {
@@ -95,8 +88,12 @@ impl Clients {
             secret: secret.as_ref().map(|secret| key_of(secret.expose())),
             redirect_uris: accepted.redirect_uris.clone(),
             name: accepted.name.clone(),
+            first_user: None,
         };
-        vault.put(&key_of(&client_id), &client, UNUSED_TIME).await?;
+        let terms = Terms::lasting(UNUSED_TIME)
+            .protected_for(PROTECTED_TIME)
+            .owned_by(owner);
+        vault.put(&key_of(&client_id), &client, terms).await?;
         Ok(accepted.answer(&client_id, secret, since_epoch().as_secs()))
     }
 
@@ -128,80 +125,28 @@ impl Clients {
         Ok(client_id)
     }
 
-    /// Keeps a client that was given a token.
-    pub(super) async fn prolong(&self, vault: &Vault, client_id: &str) -> Result<(), StoreError> {
+    /// Prolongs the registration of a client that was given a token. From the first one on it is stored on the account of
+    /// the user of that token, and no longer of the source it was registered from.
+    pub(super) async fn mark_used(
+        &self,
+        vault: &Vault,
+        client_id: &str,
+        principal: Key,
+    ) -> Result<(), StoreError> {
         if check_client_id_url(client_id).is_ok() {
             return Ok(());
         }
         let key = key_of(client_id);
-        if let Some(client) = vault.get::<Client>(&key).await? {
-            vault.replace(&key, &client, USED_TIME).await?;
-        }
-        Ok(())
-    }
-
-    async fn described(&self, url: &str) -> Result<Arc<Client>, NoClient> {
-        let known = self.documents().get(url).cloned();
-        if let Some((until, client)) = known
-            && until > Instant::now()
-        {
-            return client.ok_or(NoClient::Unknown);
-        }
-        let Ok(_permit) = self.fetches.try_acquire() else {
-            tracing::warn!("too many documents about clients are fetched at once");
-            return Err(NoClient::Unavailable);
+        let Some((mut client, read)) = vault.read::<Client>(&key).await? else {
+            return Ok(());
         };
-        let client = self.fetch(url).await.map(Arc::new);
-        self.keep(url, client.clone());
-        client.ok_or(NoClient::Unknown)
-    }
-
-    async fn fetch(&self, url: &str) -> Option<Client> {
-        let document: ClientIdMetadataDocument = match self.fetcher.get(url).await {
-            Ok(document) => document,
-            Err(error) => {
-                tracing::debug!(%error, "the document about a client cannot be fetched");
-                return None;
-            }
-        };
-        if let Err(refused) = check_client_id_document(&document, url) {
-            tracing::debug!(%refused, "the document about a client is refused");
-            return None;
-        }
-        let metadata = document.metadata;
-        let method = metadata.token_endpoint_auth_method.as_deref();
-        if method.is_some_and(|method| method != AuthMethod::None.as_str()) {
-            tracing::debug!("the document about a client wants a method that is not served");
-            return None;
-        }
-        Some(Client {
-            client_id: document.client_id,
-            secret: None,
-            redirect_uris: metadata.redirect_uris.unwrap_or_default(),
-            name: metadata.client_name,
-        })
-    }
-
-    fn keep(&self, url: &str, client: Option<Arc<Client>>) {
-        let time = match client {
-            Some(_) => DOCUMENT_TIME,
-            None => FAILURE_TIME,
-        };
-        let now = Instant::now();
-        let mut documents = self.documents();
-        documents.insert(url.to_owned(), (now + time, client));
-        if documents.len() > MAX_DOCUMENTS {
-            let first = documents.iter().min_by_key(|(_, (until, _))| *until);
-            if let Some(first) = first.map(|(url, _)| url.clone()) {
-                documents.remove(&first);
-            }
-        }
-    }
-
-    fn documents(&self) -> MutexGuard<'_, Documents> {
-        self.documents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let user = *client.first_user.get_or_insert(principal);
+        let owner = ProxyOwner::new(user, MAX_CLIENTS_OF_USER, OwnerLimit::RemoveFirst);
+        let terms = Terms::lasting(USED_TIME)
+            .protected_for(self.used_protection)
+            .owned_by(Some(owner));
+        // If it fails, another node has just done the same.
+        vault.replace(&key, &read, &client, terms).await.map(|_| ())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolwire_proto::auth::authorization_server::lifetimes::Lifetimes;
+use toolwire_proto::auth::authorization_server::rotation::{DEFAULT_GRACE, LONGEST_GRACE};
 use toolwire_proto::auth::endpoints::{self, InvalidUrl};
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
 use toolwire_proto::request_state::{KeyRing, StateKey};
@@ -14,6 +15,7 @@ use super::clients::Clients;
 use super::grants::Grants;
 use super::leg::{UpstreamLeg, check_upstream};
 use super::paths::Paths;
+use super::sources::{PER_SOURCE, Sources};
 use super::upstream::{Upstream, UpstreamUser};
 use super::vault::{Vault, random};
 use super::{Admission, Core, OAuthProxy, OwnTokens};
@@ -55,6 +57,9 @@ pub struct OAuthProxyConfig {
     admission: Option<Box<Admission>>,
     access_token: Duration,
     grant: Duration,
+    grace: Duration,
+    trusted_proxies: usize,
+    per_source: usize,
     shared: Option<(Arc<dyn ProxyStore>, KeyRing)>,
     fetcher: GuardedFetcher,
     document_fetcher: GuardedFetcher,
@@ -75,6 +80,9 @@ impl OAuthProxyConfig {
             admission: None,
             access_token: ACCESS_TOKEN_TIME,
             grant: GRANT_TIME,
+            grace: Duration::from_secs(DEFAULT_GRACE),
+            trusted_proxies: 0,
+            per_source: PER_SOURCE,
             shared: None,
             fetcher: GuardedFetcher::new(),
             document_fetcher: GuardedFetcher::new(),
@@ -152,6 +160,40 @@ impl OAuthProxyConfig {
         self
     }
 
+    /// Sets how long a used refresh token is accepted again from the same client, which then gets the same next token.
+    /// Default: 30 s, at most 5 minutes.
+    ///
+    /// So a refresh whose response was lost, and two refreshes at once, do not end the login. After this time, or when the
+    /// next token was used, a used token ends it. With a duration of zero each use but the first does.
+    #[must_use]
+    pub fn with_refresh_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Sets the number of reverse proxies in front of the server that append the address of their peer to
+    /// `X-Forwarded-For`. Default: 0.
+    ///
+    /// With it the bounds [per source](Self::with_limit_per_source) also hold behind reverse proxies. Do not set more than
+    /// there are: clients could then name any source.
+    #[must_use]
+    pub fn with_trusted_proxies(mut self, count: usize) -> Self {
+        self.trusted_proxies = count;
+        self
+    }
+
+    /// Sets how many registrations without a token, and how many logins in progress, one source may have, of each. Default:
+    /// 200.
+    ///
+    /// A source is an IPv4 address or an IPv6 network of 64 bits. One more registration removes the oldest of the same
+    /// source; one more login is rejected with 503. Without [`with_trusted_proxies`](Self::with_trusted_proxies), a peer
+    /// with an address that is not public counts as an unknown source, and only the bounds of the store apply.
+    #[must_use]
+    pub fn with_limit_per_source(mut self, limit: usize) -> Self {
+        self.per_source = limit;
+        self
+    }
+
     /// Remembers clients, logins and tokens in a store that other nodes share, sealed with keys that they share, too.
     /// By default they are in the memory of this process.
     #[must_use]
@@ -215,6 +257,7 @@ impl OAuthProxyConfig {
             access_token: self.access_token.as_secs(),
             grant: self.grant.as_secs(),
         };
+        let grace = self.grace.as_secs().min(LONGEST_GRACE);
         let host = origin.split_once("://").map_or(&*origin, |(_, host)| host);
         let core = Arc::new(Core {
             name: self.name.unwrap_or_else(|| host.to_owned()),
@@ -224,8 +267,12 @@ impl OAuthProxyConfig {
             redirect_hosts: self.redirect_hosts,
             admission: self.admission,
             paths,
-            clients: Clients::new(self.document_fetcher),
-            grants: Grants::new(lifetimes, issuer.clone(), self.resource),
+            sources: Sources {
+                trusted_proxies: self.trusted_proxies,
+                limit: self.per_source,
+            },
+            clients: Clients::new(self.document_fetcher, self.grant),
+            grants: Grants::new(lifetimes, grace, issuer.clone(), self.resource),
             leg,
             vault: Vault {
                 store,

@@ -6,10 +6,11 @@
 //!   + code            access + refresh        access + the next refresh
 //!      \                  \                       \
 //!       +--- used twice ---+--- used twice --------+--> the grant is taken away, and with it all its tokens
+//!                               (after the grace)
 //! ```
 //!
-//! Codes and refresh tokens name their grant inside, unreadable for nobody but useless without their own secret: so one
-//! that was used already is recognised without remembering it.
+//! Every step reads the grant and replaces it. A step whose replacement fails, because another one was faster on
+//! whatever node, is judged anew by what is stored then.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,23 +20,30 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 use toolwire_proto::auth::authorization_server::lifetimes::{Lifetimes, UpstreamToken};
+use toolwire_proto::auth::authorization_server::rotation::{Presented, RefreshTokens};
+use toolwire_proto::auth::pkce;
 use toolwire_types::auth::{AccessTokenClaims, Secret, TokenResponse};
 
-use super::clients::encoded;
-use super::leg::{LegError, UpstreamLeg};
-use super::records::{AccessToken, Code, Grant, Key, RefreshToken, UpstreamTokens};
-use super::vault::{Vault, key_of, random};
+use super::records::{AccessToken, Code, Grant, Key, UpstreamTokens, UsedRefresh};
+use super::tokens::{Family, TokenKind, grant_of_access_token};
+use super::vault::{Sealed, Terms, Vault, key_of, random};
 use crate::engine::since_epoch;
-use crate::store::StoreError;
+use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
-/// How long a code is good (OAuth 2.1, section 4.1.2, allows ten times as much).
-const CODE_TIME: Duration = Duration::from_secs(60);
+/// How long a code is good, in seconds (OAuth 2.1, section 4.1.2, allows ten times as much).
+const CODE_TIME: u64 = 60;
 
 /// How long a grant waits for its code to be redeemed.
 const UNREDEEMED_TIME: Duration = Duration::from_secs(120);
 
-/// A token of the identity provider is renewed when it has no more than this left, in seconds.
-const RENEWAL_MARGIN: u64 = 5 * 60;
+/// How many access tokens of one grant are good at once. The oldest is removed when there is one more.
+pub(super) const MAX_ACCESS_TOKENS: usize = 8;
+
+/// How many grants one user may have. The one that ends first is removed when there is one more.
+pub(super) const MAX_GRANTS: usize = 64;
+
+/// How often a step is tried while others replace the same grant.
+const ATTEMPTS: usize = 16;
 
 /// How many renewals run at once; of one grant there is never more than one.
 const RENEWALS: usize = 64;
@@ -43,54 +51,37 @@ const RENEWALS: usize = 64;
 /// The claim by which a handler's token leads to its grant. It is a digest: nothing can be redeemed with it.
 pub(super) const GRANT_CLAIM: &str = "toolwire_grant";
 
-/// What codes and refresh tokens of one grant have in common.
-#[derive(Clone, Copy)]
-pub(super) struct Family([u8; 16]);
-
-impl Family {
-    pub(super) fn new() -> Result<Self, StoreError> {
-        random().map(Self)
-    }
-
-    /// The family of a code or refresh token, whether it is good or not.
-    pub(super) fn of(token: &Secret) -> Option<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(token.expose()).ok()?;
-        let (family, secret) = bytes.split_at_checked(16)?;
-        let family: [u8; 16] = family.try_into().ok()?;
-        (secret.len() == 32).then_some(Self(family))
-    }
-
-    /// What the grant is found by.
-    pub(super) fn grant(self) -> Key {
-        let mut digest = Sha256::new();
-        digest.update(b"toolwire grant");
-        digest.update(self.0);
-        digest.finalize().into()
-    }
-
-    /// A new secret of this family.
-    fn token(self) -> Result<Secret, StoreError> {
-        let mut bytes = [0; 48];
-        let parts = self.0.into_iter().chain(random::<32>()?);
-        for (byte, part) in bytes.iter_mut().zip(parts) {
-            *byte = part;
-        }
-        Ok(Secret::new(encoded(bytes)))
-    }
-}
-
 /// Gives out tokens, knows them again, and takes them back.
 pub(super) struct Grants {
     pub(super) lifetimes: Lifetimes,
+    /// How long a used refresh token is accepted again, in seconds.
+    pub(super) grace: u64,
     pub(super) issuer: String,
     pub(super) resource: String,
     pub(super) renewals: [Mutex<()>; RENEWALS],
 }
 
+/// Tokens for a client, and the user they are for.
+#[derive(Debug)]
+pub(super) struct Issued {
+    pub(super) response: TokenResponse,
+    pub(super) principal: Key,
+}
+
+/// What a client presents to redeem a code.
+#[derive(Debug)]
+pub(super) struct Redemption<'a> {
+    pub(super) client_id: &'a str,
+    pub(super) code: &'a Secret,
+    pub(super) redirect_uri: &'a str,
+    pub(super) verifier: &'a Secret,
+}
+
 impl Grants {
-    pub(super) fn new(lifetimes: Lifetimes, issuer: String, resource: String) -> Self {
+    pub(super) fn new(lifetimes: Lifetimes, grace: u64, issuer: String, resource: String) -> Self {
         Self {
             lifetimes,
+            grace,
             issuer,
             resource,
             renewals: std::array::from_fn(|_| Mutex::new(())),
@@ -106,150 +97,323 @@ impl Grants {
     pub(super) async fn begin(
         &self,
         vault: &Vault,
-        grant: &Grant,
-        code: &Code,
+        grant: &mut Grant,
+        redirect_uri: &str,
+        code_challenge: &str,
+        now: u64,
     ) -> Result<Secret, StoreError> {
         let family = Family::new()?;
-        // The grant comes first: whoever uses the code twice finds it.
-        vault.put(&family.grant(), grant, UNREDEEMED_TIME).await?;
-        let text = family.token()?;
-        vault.put(&key_of(text.expose()), code, CODE_TIME).await?;
+        let text = family.token(TokenKind::Code)?;
+        grant.code = Some(Code {
+            digest: key_of(text.expose()),
+            redirect_uri: redirect_uri.to_owned(),
+            code_challenge: code_challenge.to_owned(),
+            expires_at: now.saturating_add(CODE_TIME),
+        });
+        let terms = Terms::lasting(UNREDEEMED_TIME).owned_by(Some(self.owner(grant)));
+        vault.put(&family.grant(), grant, terms).await?;
         Ok(text)
     }
 
-    /// Gives out tokens for a grant that is still there; nothing when it no longer is.
-    pub(super) async fn issue(
+    /// Redeems a code. A code is good once; whatever is wrong with its use, it is used up, and with it the grant. Returns
+    /// `None` if it is not good.
+    pub(super) async fn redeem(
         &self,
         vault: &Vault,
-        family: Family,
-        grant: &Grant,
-        scopes: &str,
-    ) -> Result<Option<TokenResponse>, StoreError> {
-        let now = now();
-        let key = family.grant();
-        let left = grant.ends_at.saturating_sub(now);
-        let end = self
-            .lifetimes
-            .access_end(now, grant.ends_at, times(&grant.upstream));
-        let lifetime = end.saturating_sub(now);
-        if left == 0 || lifetime == 0 {
+        redemption: &Redemption<'_>,
+        now: u64,
+    ) -> Result<Option<Issued>, StoreError> {
+        let Some(family) = Family::of(TokenKind::Code, redemption.code) else {
             return Ok(None);
-        }
-        // By replacing, a grant that somebody takes away at this moment stays away.
-        if !vault.replace(&key, grant, seconds(left)).await? {
-            return Ok(None);
-        }
-        let access = Secret::new(encoded(random::<32>()?));
-        let record = AccessToken {
-            grant: key,
-            client_id: grant.client_id.clone(),
-            scopes: scopes.to_owned(),
-            resource: self.resource.clone(),
-            expires_at: end,
         };
-        vault
-            .put(&key_of(access.expose()), &record, seconds(lifetime))
-            .await?;
+        let key = family.grant();
+        for _ in 0..ATTEMPTS {
+            let Some((mut grant, read)) = vault.read::<Grant>(&key).await? else {
+                return Ok(None);
+            };
+            let code = grant.code.take();
+            if !code.is_some_and(|code| self.is_redeemed_by(&grant, &code, redemption, now)) {
+                // OAuth 2.1, section 4.1.3: also when it was used before, what it was used for ends.
+                tracing::warn!("a code is used twice, or by another client; its grant ends");
+                self.revoke(vault, &key).await?;
+                return Ok(None);
+            }
+            let scopes = grant.scopes.clone();
+            let refresh = family.token(TokenKind::Refresh)?;
+            let Some(response) = self.issue(family, &mut grant, &scopes, refresh, now)? else {
+                return Ok(None);
+            };
+            if self.save(vault, &key, &read, &grant, now).await? {
+                return Ok(Some(self.issued(&grant, response)));
+            }
+        }
+        Err(contended())
+    }
+
+    fn is_redeemed_by(
+        &self,
+        grant: &Grant,
+        code: &Code,
+        redemption: &Redemption<'_>,
+        now: u64,
+    ) -> bool {
+        let verifier = redemption.verifier.expose();
+        code.digest == key_of(redemption.code.expose())
+            && now < code.expires_at
+            && grant.client_id == redemption.client_id
+            && grant.resource == self.resource
+            && code.redirect_uri == redemption.redirect_uri
+            && pkce::verify(verifier, &code.code_challenge, Some(pkce::METHOD)).is_ok()
+    }
+
+    /// Returns the grant of a refresh token that would be accepted now, and its key. A token that was used before the
+    /// grace ends its grant.
+    pub(super) async fn refreshable(
+        &self,
+        vault: &Vault,
+        client_id: &str,
+        token: &Secret,
+        now: u64,
+    ) -> Result<Option<(Key, Grant)>, StoreError> {
+        let Some(key) = Family::of(TokenKind::Refresh, token).map(Family::grant) else {
+            return Ok(None);
+        };
+        let grant = vault.get::<Grant>(&key).await?;
+        let Some(grant) = grant.filter(|grant| self.is_for(grant, client_id)) else {
+            return Ok(None);
+        };
+        match self.judge(&grant, token, now) {
+            Presented::Current | Presented::Repeated => Ok(Some((key, grant))),
+            Presented::Reused => self.end_reused(vault, &key).await.map(|()| None),
+        }
+    }
+
+    /// Uses a refresh token: issues an access token and the next refresh token, or within the grace the same refresh token
+    /// as before. Returns `None` if the token is not good, or the grant is no longer there.
+    pub(super) async fn refresh(
+        &self,
+        vault: &Vault,
+        client_id: &str,
+        token: &Secret,
+        scopes: &str,
+        now: u64,
+    ) -> Result<Option<Issued>, StoreError> {
+        let Some(family) = Family::of(TokenKind::Refresh, token) else {
+            return Ok(None);
+        };
+        let key = family.grant();
+        for _ in 0..ATTEMPTS {
+            let read = vault.read::<Grant>(&key).await?;
+            let Some((mut grant, read)) = read.filter(|(grant, _)| self.is_for(grant, client_id))
+            else {
+                return Ok(None);
+            };
+            let salt = match self.judge(&grant, token, now) {
+                Presented::Current => random()?,
+                Presented::Repeated => grant
+                    .used_refresh
+                    .as_ref()
+                    .map_or([0; 32], |used| used.salt),
+                Presented::Reused => return self.end_reused(vault, &key).await.map(|()| None),
+            };
+            let digest = key_of(token.expose());
+            if grant.refresh == Some(digest) {
+                grant.used_refresh = Some(UsedRefresh {
+                    digest,
+                    used_at: now,
+                    salt,
+                });
+            }
+            let next = family.refresh_after(token, &salt);
+            let Some(response) = self.issue(family, &mut grant, scopes, next, now)? else {
+                return Ok(None);
+            };
+            if self.save(vault, &key, &read, &grant, now).await? {
+                return Ok(Some(self.issued(&grant, response)));
+            }
+        }
+        Err(contended())
+    }
+
+    fn is_for(&self, grant: &Grant, client_id: &str) -> bool {
+        grant.client_id == client_id && grant.resource == self.resource
+    }
+
+    fn judge(&self, grant: &Grant, token: &Secret, now: u64) -> Presented {
+        let used = grant.used_refresh.as_ref();
+        let tokens = RefreshTokens {
+            current: grant.refresh.as_ref(),
+            used: used.map(|used| (&used.digest, used.used_at)),
+        };
+        tokens.judge(&key_of(token.expose()), now, self.grace)
+    }
+
+    /// Two have the same refresh token, and it is not known which of them stole it.
+    async fn end_reused(&self, vault: &Vault, key: &Key) -> Result<(), StoreError> {
+        tracing::warn!("a refresh token is used that is not good any more; its grant ends");
+        self.revoke(vault, key).await
+    }
+
+    /// Adds tokens to a grant. Returns `None` if there is no time left for them.
+    fn issue(
+        &self,
+        family: Family,
+        grant: &mut Grant,
+        scopes: &str,
+        refresh: Secret,
+        now: u64,
+    ) -> Result<Option<TokenResponse>, StoreError> {
+        let upstream = times(&grant.upstream);
+        let end = self.lifetimes.access_end(now, grant.ends_at, upstream);
+        let lifetime = end.saturating_sub(now);
+        if lifetime == 0 {
+            return Ok(None);
+        }
+        let access = family.token(TokenKind::Access)?;
+        grant.access.retain(|token| token.expires_at > now);
+        if grant.access.len() >= MAX_ACCESS_TOKENS {
+            grant.access.remove(0);
+        }
+        grant.access.push(AccessToken {
+            digest: key_of(access.expose()),
+            scopes: scopes.to_owned(),
+            expires_at: end,
+        });
         let mut response = TokenResponse::new(access, "Bearer").with_expires_in(lifetime);
         if !scopes.is_empty() {
             response = response.with_scope(scopes);
         }
-        if end < grant.ends_at {
-            let refresh = family.token()?;
-            let record = RefreshToken {
-                client_id: grant.client_id.clone(),
-                scopes: grant.scopes.clone(),
-            };
-            vault
-                .put(&key_of(refresh.expose()), &record, seconds(left))
-                .await?;
+        let can_be_refreshed = end < grant.ends_at;
+        grant.refresh = can_be_refreshed.then(|| key_of(refresh.expose()));
+        if can_be_refreshed {
             response = response.with_refresh_token(refresh);
         }
         Ok(Some(response))
     }
 
-    /// What an access token says; nothing when it is not good.
+    fn issued(&self, grant: &Grant, response: TokenResponse) -> Issued {
+        Issued {
+            response,
+            principal: self.principal(grant),
+        }
+    }
+
+    /// Returns what an access token says, or `None` if it is not good.
     pub(super) async fn claims(
         &self,
         vault: &Vault,
         token: &Secret,
+        now: u64,
     ) -> Result<Option<AccessTokenClaims>, StoreError> {
-        let Some(access) = vault.get::<AccessToken>(&key_of(token.expose())).await? else {
+        let Some(key) = grant_of_access_token(token) else {
             return Ok(None);
         };
-        let Some(grant) = vault.get::<Grant>(&access.grant).await? else {
+        let Some(grant) = vault.get::<Grant>(&key).await? else {
+            return Ok(None);
+        };
+        let digest = key_of(token.expose());
+        let mut tokens = grant.access.iter();
+        let is_good = |access: &&AccessToken| access.digest == digest && access.expires_at > now;
+        let Some(access) = tokens.find(is_good) else {
             return Ok(None);
         };
         let mut claims = AccessTokenClaims::default();
         claims.iss = Some(self.issuer.clone());
-        claims.aud = Some(access.resource.as_str().into());
-        claims.sub = Some(grant.user.subject);
-        claims.client_id = Some(access.client_id);
+        claims.aud = Some(grant.resource.as_str().into());
         claims.scope = Some(access.scopes.as_str().into());
         claims.exp = Some(access.expires_at);
+        claims.sub = Some(grant.user.subject);
+        claims.client_id = Some(grant.client_id);
         claims.extra.extend(grant.user.claims);
-        let grant = URL_SAFE_NO_PAD.encode(access.grant);
+        let grant = URL_SAFE_NO_PAD.encode(key);
         claims.extra.insert(GRANT_CLAIM.to_owned(), grant.into());
         Ok(Some(claims))
     }
 
-    /// The grant with a token of the identity provider that is good for a while, renewed if need be.
-    ///
-    /// Do not drop this once it has begun: the provider may take back the old tokens when it gives new ones.
-    pub(super) async fn fresh(
+    /// Changes a grant, and returns what it is then, or `None` if it is not there. The change returns whether there is
+    /// something to store, and may be made several times.
+    pub(super) async fn change(
         &self,
         vault: &Vault,
-        leg: &UpstreamLeg,
         key: &Key,
-    ) -> Result<Grant, Stale> {
-        let grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
-        if !needs_renewal(&grant.upstream) {
-            return Ok(grant);
+        mut change: impl FnMut(&mut Grant) -> bool,
+    ) -> Result<Option<Grant>, StoreError> {
+        for _ in 0..ATTEMPTS {
+            let Some((mut grant, read)) = vault.read::<Grant>(key).await? else {
+                return Ok(None);
+            };
+            if !change(&mut grant) || self.save(vault, key, &read, &grant, now()).await? {
+                return Ok(Some(grant));
+            }
         }
-        let [first, ..] = key;
-        let lock = self.renewals.get(usize::from(*first) % RENEWALS);
-        let _one_at_a_time = match lock {
-            Some(lock) => Some(lock.lock().await),
-            None => None,
-        };
-        // Somebody else may have been faster.
-        let mut grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
-        let Some(refresh_token) = grant.upstream.refresh_token.clone() else {
-            return Ok(grant);
-        };
-        if !needs_renewal(&grant.upstream) {
-            return Ok(grant);
-        }
-        grant.upstream = match leg.renew(&refresh_token).await {
-            Ok(renewed) => renewed,
-            Err(LegError::Refused) => return self.renewed_elsewhere(vault, key, &grant).await,
-            Err(error) => return Err(Stale::Unavailable(Box::new(error))),
-        };
-        let left = grant.ends_at.saturating_sub(now());
-        match vault.replace(key, &grant, seconds(left)).await? {
-            true => Ok(grant),
-            false => Err(Stale::Gone),
-        }
+        Err(contended())
     }
 
-    /// A refresh token that the provider refuses was used by another node, or the user has taken it back.
-    async fn renewed_elsewhere(
+    async fn save(
         &self,
         vault: &Vault,
         key: &Key,
-        before: &Grant,
-    ) -> Result<Grant, Stale> {
-        let now = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
-        if now.upstream != before.upstream {
-            return Ok(now);
+        read: &Sealed,
+        grant: &Grant,
+        now: u64,
+    ) -> Result<bool, StoreError> {
+        let left = Duration::from_secs(grant.ends_at.saturating_sub(now));
+        let terms = Terms::lasting(left).owned_by(Some(self.owner(grant)));
+        vault.replace(key, read, grant, terms).await
+    }
+
+    /// Takes a token back that a client presents for that. Tokens of other clients and those that are not good are ignored.
+    pub(super) async fn give_back(
+        &self,
+        vault: &Vault,
+        client_id: &str,
+        token: &Secret,
+        now: u64,
+    ) -> Result<(), StoreError> {
+        if let Some(key) = grant_of_access_token(token) {
+            let digest = key_of(token.expose());
+            let removal = self.change(vault, &key, |grant| {
+                let before = grant.access.len();
+                if grant.client_id == client_id {
+                    grant.access.retain(|access| access.digest != digest);
+                }
+                grant.access.len() < before
+            });
+            return removal.await.map(|_| ());
         }
-        vault.take::<Grant>(key).await?;
-        Err(Stale::Gone)
+        let Some(key) = Family::of(TokenKind::Refresh, token).map(Family::grant) else {
+            return Ok(());
+        };
+        let grant = vault.get::<Grant>(&key).await?;
+        let is_good = |grant: &Grant| {
+            grant.client_id == client_id && self.judge(grant, token, now) != Presented::Reused
+        };
+        match grant.as_ref().is_some_and(is_good) {
+            true => self.revoke(vault, &key).await,
+            false => Ok(()),
+        }
     }
 
     /// Takes a grant away, and with it all its tokens.
     pub(super) async fn revoke(&self, vault: &Vault, key: &Key) -> Result<(), StoreError> {
         vault.take::<Grant>(key).await.map(|_| ())
+    }
+
+    /// The user as an owner of grants: one user can only push out grants of its own.
+    fn owner(&self, grant: &Grant) -> ProxyOwner {
+        let principal = self.principal(grant);
+        ProxyOwner::new(principal, MAX_GRANTS, OwnerLimit::RemoveFirst)
+    }
+
+    /// The digest of the user of a grant, at this proxy.
+    fn principal(&self, grant: &Grant) -> Key {
+        let mut digest = Sha256::new();
+        digest.update(b"toolwire principal");
+        for part in [&self.issuer, &grant.user.subject] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        digest.finalize().into()
     }
 }
 
@@ -257,28 +421,13 @@ impl fmt::Debug for Grants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grants")
             .field("lifetimes", &self.lifetimes)
+            .field("grace", &self.grace)
             .finish_non_exhaustive()
     }
 }
 
-/// Why there is no good token of the identity provider.
-#[derive(Debug)]
-pub(super) enum Stale {
-    /// The grant is no longer there.
-    Gone,
-    /// It cannot be told at the moment.
-    Unavailable(Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl From<StoreError> for Stale {
-    fn from(error: StoreError) -> Self {
-        Self::Unavailable(Box::new(error))
-    }
-}
-
-fn needs_renewal(upstream: &UpstreamTokens) -> bool {
-    let ends_soon = |end: u64| end <= now().saturating_add(RENEWAL_MARGIN);
-    upstream.refresh_token.is_some() && upstream.expires_at.is_some_and(ends_soon)
+fn contended() -> StoreError {
+    StoreError::unavailable("too many requests change the same grant at once; try again")
 }
 
 fn times(upstream: &UpstreamTokens) -> UpstreamToken {
@@ -288,11 +437,7 @@ fn times(upstream: &UpstreamTokens) -> UpstreamToken {
     }
 }
 
-fn seconds(count: u64) -> Duration {
-    Duration::from_secs(count)
-}
-
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     since_epoch().as_secs()
 }
 

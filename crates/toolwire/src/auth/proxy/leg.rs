@@ -60,6 +60,14 @@ pub(super) struct LoggedIn {
     pub(super) tokens: UpstreamTokens,
 }
 
+/// What a provider gave for a refresh token.
+#[derive(Debug)]
+pub(super) struct Renewed {
+    pub(super) tokens: UpstreamTokens,
+    /// The user, if an ID token came along.
+    pub(super) user: Option<UpstreamUser>,
+}
+
 impl UpstreamLeg {
     /// Where the provider is.
     pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, LegError> {
@@ -164,9 +172,21 @@ impl UpstreamLeg {
     }
 
     /// Renews tokens. A provider that names no new refresh token leaves the old one good.
-    pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<UpstreamTokens, LegError> {
+    pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<Renewed, LegError> {
         let response = self.ask(Grant::RefreshToken(refresh_token)).await?;
-        read_tokens(&response, Some(refresh_token))
+        let tokens = read_tokens(&response, Some(refresh_token))?;
+        let user = match &self.upstream.user {
+            UserSource::IdToken if response.id_token.is_some() => {
+                // The provider may have revoked the old tokens already: the new ones count in any case.
+                let user = self.user_of_id_token(&response);
+                user.inspect_err(|error| {
+                    tracing::warn!(%error, "the ID token of a renewal is ignored");
+                })
+                .ok()
+            }
+            UserSource::IdToken | UserSource::Endpoint { .. } => None,
+        };
+        Ok(Renewed { tokens, user })
     }
 
     async fn ask(&self, grant: Grant<'_>) -> Result<TokenResponse, LegError> {
@@ -212,34 +232,46 @@ impl UpstreamLeg {
         response: &TokenResponse,
         access_token: &Secret,
     ) -> Result<UpstreamUser, LegError> {
-        let nobody = || LegError::Unusable("it does not say who the user is");
         match &self.upstream.user {
-            UserSource::IdToken => {
-                let token = response.id_token.as_ref().ok_or_else(nobody)?;
-                let (issuer, client_id) = (&self.upstream.issuer, &self.upstream.client_id);
-                let claims = id_token::read(token, issuer, client_id, since_epoch().as_secs())
-                    .map_err(LegError::IdToken)?;
-                let Ok(Value::Object(claims)) = serde_json::to_value(&claims) else {
-                    return Err(nobody());
-                };
-                UpstreamUser::read(claims, "sub").ok_or_else(nobody)
-            }
+            UserSource::IdToken => self.user_of_id_token(response),
             UserSource::Endpoint { url, subject } => {
-                let bearer = format!("Bearer {}", access_token.expose());
-                let mut value = HeaderValue::try_from(bearer)
-                    .map_err(|_| LegError::Unusable("its token fits into no header"))?;
-                value.set_sensitive(true);
-                let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
-                let asking = self
-                    .fetcher
-                    .exchange(Method::GET, url, headers, Bytes::new());
-                let fetched = asking.await.map_err(LegError::Fetch)?;
-                let claims = fetched.document(url).map_err(LegError::Fetch)?;
-                UpstreamUser::read(claims, subject).ok_or_else(nobody)
+                self.user_info(url, subject, access_token).await
             }
         }
     }
+
+    fn user_of_id_token(&self, response: &TokenResponse) -> Result<UpstreamUser, LegError> {
+        let token = response.id_token.as_ref().ok_or(NO_USER)?;
+        let (issuer, client_id) = (&self.upstream.issuer, &self.upstream.client_id);
+        let claims = id_token::read(token, issuer, client_id, since_epoch().as_secs())
+            .map_err(LegError::IdToken)?;
+        let Ok(Value::Object(claims)) = serde_json::to_value(&claims) else {
+            return Err(NO_USER);
+        };
+        UpstreamUser::read(claims, "sub").ok_or(NO_USER)
+    }
+
+    async fn user_info(
+        &self,
+        url: &str,
+        subject: &str,
+        access_token: &Secret,
+    ) -> Result<UpstreamUser, LegError> {
+        let bearer = format!("Bearer {}", access_token.expose());
+        let mut value = HeaderValue::try_from(bearer)
+            .map_err(|_| LegError::Unusable("its token fits into no header"))?;
+        value.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
+        let asking = self
+            .fetcher
+            .exchange(Method::GET, url, headers, Bytes::new());
+        let fetched = asking.await.map_err(LegError::Fetch)?;
+        let claims = fetched.document(url).map_err(LegError::Fetch)?;
+        UpstreamUser::read(claims, subject).ok_or(NO_USER)
+    }
 }
+
+const NO_USER: LegError = LegError::Unusable("it does not say who the user is");
 
 fn read_tokens(
     response: &TokenResponse,

@@ -21,13 +21,17 @@ mod browser;
 mod callback;
 mod clients;
 mod config;
+mod documents;
 mod grants;
 mod leg;
 mod page;
 mod paths;
 mod records;
 mod register;
+mod renewal;
+mod sources;
 mod token;
+mod tokens;
 mod upstream;
 mod vault;
 
@@ -51,10 +55,12 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use self::clients::Clients;
-use self::grants::{GRANT_CLAIM, Grants, Stale};
+use self::grants::{GRANT_CLAIM, Grants, now};
 use self::leg::UpstreamLeg;
 use self::paths::Paths;
 use self::records::{Grant, Key};
+use self::renewal::Stale;
+use self::sources::Sources;
 use self::vault::Vault;
 use super::resource::{ResourceServer, TokenPurpose, TokenRejected, TokenVerifier};
 use crate::engine::{BoxFuture, TokenInfo};
@@ -88,6 +94,7 @@ struct Core {
     /// Where users may be sent besides their own machines; everywhere if empty.
     redirect_hosts: Vec<String>,
     admission: Option<Box<Admission>>,
+    sources: Sources,
     paths: Paths,
     metadata: Bytes,
     clients: Clients,
@@ -224,7 +231,7 @@ impl TokenVerifier for OwnTokens {
         _: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
         Box::pin(async {
-            match self.0.grants.claims(&self.0.vault, token).await {
+            match self.0.grants.claims(&self.0.vault, token, now()).await {
                 Ok(Some(claims)) => Ok(claims),
                 Ok(None) => Err(TokenRejected::Invalid("the token is not known".to_owned())),
                 Err(error) => Err(TokenRejected::Unavailable(Box::new(error))),

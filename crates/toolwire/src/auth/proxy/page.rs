@@ -104,6 +104,7 @@ fn page(status: StatusCode, title: &str, body: &str) -> Answer {
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
     );
     let mut answer = answers::plain(status, html);
+    answers::name_retry(&mut answer);
     let style = STANDARD.encode(Sha256::digest(STYLE));
     // No `form-action`: browsers apply it to the redirects after the form, too, and these go to the identity provider and
     // on to wherever the client is.

@@ -23,6 +23,8 @@ pub(super) struct Client {
     pub(super) secret: Option<Key>,
     pub(super) redirect_uris: Vec<String>,
     pub(super) name: Option<String>,
+    /// The digest of the user who got the first token through it. `None` until then.
+    pub(super) first_user: Option<Key>,
 }
 
 impl Record for Client {
@@ -52,31 +54,61 @@ impl Record for Login {
     const KIND: ProxyRecord = ProxyRecord::Login;
 }
 
-/// A code that was not redeemed yet.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Code {
-    pub(super) client_id: String,
-    pub(super) redirect_uri: String,
-    pub(super) code_challenge: String,
-}
-
-impl Record for Code {
-    const KIND: ProxyRecord = ProxyRecord::Code;
-}
-
-/// What a user granted to a client. While it is there its tokens are good.
+/// What a user granted to a client, with everything that was issued for it. While it is there its tokens are good.
+///
+/// One record holds all of it, so that a store can bound what one user occupies, and so that every step of a login is
+/// one replacement of the record: of two nodes that try the same step at once, one succeeds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Grant {
     pub(super) client_id: String,
     pub(super) scopes: String,
+    /// The resource that its tokens are for.
+    pub(super) resource: String,
     pub(super) user: UpstreamUser,
     pub(super) upstream: UpstreamTokens,
     /// Seconds since the Unix epoch.
     pub(super) ends_at: u64,
+    /// The code, until it is redeemed.
+    pub(super) code: Option<Code>,
+    /// The digest of the refresh token that is good.
+    pub(super) refresh: Option<Key>,
+    /// The refresh token before it.
+    pub(super) used_refresh: Option<UsedRefresh>,
+    /// Oldest first.
+    pub(super) access: Vec<AccessToken>,
 }
 
 impl Record for Grant {
     const KIND: ProxyRecord = ProxyRecord::Grant;
+}
+
+/// A code that was not redeemed yet.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Code {
+    pub(super) digest: Key,
+    pub(super) redirect_uri: String,
+    pub(super) code_challenge: String,
+    /// Seconds since the Unix epoch.
+    pub(super) expires_at: u64,
+}
+
+/// A refresh token that was used.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct UsedRefresh {
+    pub(super) digest: Key,
+    /// When it was used first, in seconds since the Unix epoch.
+    pub(super) used_at: u64,
+    /// The successor is derived from this and the token itself, which is not stored.
+    pub(super) salt: Key,
+}
+
+/// An access token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AccessToken {
+    pub(super) digest: Key,
+    pub(super) scopes: String,
+    /// Seconds since the Unix epoch.
+    pub(super) expires_at: u64,
 }
 
 /// The tokens of the identity provider.
@@ -85,30 +117,4 @@ pub(super) struct UpstreamTokens {
     pub(super) access_token: Secret,
     pub(super) refresh_token: Option<Secret>,
     pub(super) expires_at: Option<u64>,
-}
-
-/// An access token.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct AccessToken {
-    pub(super) grant: Key,
-    pub(super) client_id: String,
-    pub(super) scopes: String,
-    /// Whom it is for.
-    pub(super) resource: String,
-    pub(super) expires_at: u64,
-}
-
-impl Record for AccessToken {
-    const KIND: ProxyRecord = ProxyRecord::AccessToken;
-}
-
-/// A refresh token that was not used yet.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct RefreshToken {
-    pub(super) client_id: String,
-    pub(super) scopes: String,
-}
-
-impl Record for RefreshToken {
-    const KIND: ProxyRecord = ProxyRecord::RefreshToken;
 }

@@ -10,6 +10,7 @@ use toolwire_types::auth::ClientMetadata;
 
 use super::Core;
 use super::answers::{self, Answer};
+use crate::store::OwnerLimit;
 
 /// Registers a client.
 pub(super) async fn register(core: &Core, request: &Request<Bytes>) -> Answer {
@@ -37,7 +38,9 @@ pub(super) async fn register(core: &Core, request: &Request<Bytes>) -> Answer {
         let reason = "this server does not send users to this host";
         return invalid("invalid_redirect_uri", reason);
     }
-    match core.clients.register(&core.vault, &accepted).await {
+    // A source that registers many clients pushes out unused ones of its own.
+    let owner = core.sources.owner(request, OwnerLimit::RemoveFirst);
+    match core.clients.register(&core.vault, &accepted, owner).await {
         Ok(registration) => answers::json(StatusCode::CREATED, &registration),
         Err(error) => answers::unavailable(&error),
     }

@@ -9,7 +9,6 @@ use toolwire_proto::auth::authorization_server::Parameters;
 use toolwire_proto::auth::authorization_server::token::{
     GrantRequest, PresentedClient, TokenRefused,
 };
-use toolwire_proto::auth::pkce;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
@@ -17,9 +16,8 @@ use super::Core;
 use super::answers::{self, Answer};
 use super::authorize::form_of;
 use super::clients::NotAuthenticated;
-use super::grants::{Family, Stale};
-use super::records::{AccessToken, Code, Grant, Key, RefreshToken};
-use super::vault::key_of;
+use super::grants::{Issued, Redemption, now};
+use super::renewal::Stale;
 use crate::store::StoreError;
 
 /// Why there is no token.
@@ -78,22 +76,34 @@ pub(super) async fn token(core: &Arc<Core>, request: &Request<Bytes>) -> Answer 
 
 async fn give(core: &Arc<Core>, request: &Request<Bytes>) -> Result<TokenResponse, NoToken> {
     let (client_id, form) = client(core, request).await?;
-    let response = match GrantRequest::read(&form, &core.resource)? {
+    let issued = match GrantRequest::read(&form, &core.resource)? {
         GrantRequest::AuthorizationCode {
             code,
             redirect_uri,
             code_verifier,
-        } => redeem(core, &client_id, &code, &redirect_uri, &code_verifier).await?,
+        } => {
+            let redemption = Redemption {
+                client_id: &client_id,
+                code: &code,
+                redirect_uri: &redirect_uri,
+                verifier: &code_verifier,
+            };
+            let redeemed = core.grants.redeem(&core.vault, &redemption, now());
+            redeemed.await?.ok_or(TokenRefused::InvalidGrant)?
+        }
         GrantRequest::RefreshToken { token, scope } => {
             refresh(core, &client_id, &token, scope.as_deref()).await?
         }
         _ => return Err(TokenRefused::UnsupportedGrantType.into()),
     };
     // What was used up cannot be used again, so a client gets its tokens whatever happens here.
-    if let Err(error) = core.clients.prolong(&core.vault, &client_id).await {
+    let used = core
+        .clients
+        .mark_used(&core.vault, &client_id, issued.principal);
+    if let Err(error) = used.await {
         tracing::warn!(%error, "the registration of a client is not prolonged");
     }
-    Ok(response)
+    Ok(issued.response)
 }
 
 /// Who asks, and what for.
@@ -107,72 +117,24 @@ async fn client(core: &Core, request: &Request<Bytes>) -> Result<(String, Parame
     Ok((client_id, form))
 }
 
-/// A code is good once. Whatever is wrong with its use, it is used up, and with it the grant.
-async fn redeem(
-    core: &Core,
-    client_id: &str,
-    text: &Secret,
-    redirect_uri: &str,
-    verifier: &Secret,
-) -> Result<TokenResponse, NoToken> {
-    let refused = NoToken::Refused(TokenRefused::InvalidGrant);
-    let Some(family) = Family::of(text) else {
-        return Err(refused);
-    };
-    let key = family.grant();
-    let code = core.vault.take::<Code>(&key_of(text.expose())).await?;
-    let is_good = code.is_some_and(|code| {
-        code.client_id == client_id
-            && code.redirect_uri == redirect_uri
-            && pkce::verify(verifier.expose(), &code.code_challenge, Some(pkce::METHOD)).is_ok()
-    });
-    if !is_good {
-        // OAuth 2.1, section 4.1.3: also when it was used before, what it was used for ends.
-        tracing::warn!("a code is used twice, or by somebody else; its grant ends");
-        core.grants.revoke(&core.vault, &key).await?;
-        return Err(refused);
-    }
-    let Some(grant) = core.vault.get::<Grant>(&key).await? else {
-        return Err(refused);
-    };
-    let scopes = grant.scopes.clone();
-    let issued = core.grants.issue(&core.vault, family, &grant, &scopes);
-    issued.await?.ok_or(refused)
-}
-
-/// A refresh token is good once, too (OAuth 2.1, section 4.3.1).
+/// Uses a refresh token (OAuth 2.1, section 4.3.1).
 async fn refresh(
     core: &Arc<Core>,
     client_id: &str,
-    text: &Secret,
+    token: &Secret,
     scope: Option<&str>,
-) -> Result<TokenResponse, NoToken> {
-    let refused = || NoToken::Refused(TokenRefused::InvalidGrant);
-    let family = Family::of(text).ok_or_else(refused)?;
-    let (token_key, grant_key) = (key_of(text.expose()), family.grant());
-    let Some(token) = core.vault.get::<RefreshToken>(&token_key).await? else {
-        return Err(reused(core, &grant_key).await);
+) -> Result<Issued, NoToken> {
+    let refused = NoToken::Refused(TokenRefused::InvalidGrant);
+    let (grants, vault) = (&core.grants, &core.vault);
+    let refreshable = grants.refreshable(vault, client_id, token, now());
+    let Some((key, grant)) = refreshable.await? else {
+        return Err(refused);
     };
-    if token.client_id != client_id {
-        return Err(refused());
-    }
-    let scopes = narrowed(&token.scopes, scope)?;
-    // What can fail for a while comes first: afterwards the client has no token to try again with.
-    let grant = core.fresh(grant_key).await?;
-    if core.vault.take::<RefreshToken>(&token_key).await?.is_none() {
-        return Err(reused(core, &grant_key).await);
-    }
-    let issued = core.grants.issue(&core.vault, family, &grant, &scopes);
-    issued.await?.ok_or_else(refused)
-}
-
-/// Two have the same refresh token, and nobody knows who stole it.
-async fn reused(core: &Core, grant: &Key) -> NoToken {
-    tracing::warn!("a refresh token is used that is not good any more; its grant ends");
-    match core.grants.revoke(&core.vault, grant).await {
-        Ok(()) => TokenRefused::InvalidGrant.into(),
-        Err(error) => error.into(),
-    }
+    let scopes = narrowed(&grant.scopes, scope)?;
+    // What can fail for a while comes first: afterwards the token is used.
+    core.fresh(key).await?;
+    let issued = grants.refresh(vault, client_id, token, &scopes, now());
+    issued.await?.ok_or(refused)
 }
 
 /// A client may ask for less than was granted, never for more (RFC 6749, section 6).
@@ -201,18 +163,8 @@ async fn give_back(core: &Core, request: &Request<Bytes>) -> Result<(), NoToken>
     let (client_id, form) = client(core, request).await?;
     let token = form.single("token").ok().flatten();
     let token = Secret::from(token.ok_or(TokenRefused::InvalidRequest)?);
-    let key = key_of(token.expose());
-    if let Some(access) = core.vault.get::<AccessToken>(&key).await? {
-        if access.client_id == client_id {
-            core.vault.take::<AccessToken>(&key).await?;
-        }
-        return Ok(());
-    }
-    let refresh = core.vault.get::<RefreshToken>(&key).await?;
-    if let Some(family) = Family::of(&token)
-        && refresh.is_some_and(|refresh| refresh.client_id == client_id)
-    {
-        core.grants.revoke(&core.vault, &family.grant()).await?;
-    }
-    Ok(())
+    let giving_back = core
+        .grants
+        .give_back(&core.vault, &client_id, &token, now());
+    Ok(giving_back.await?)
 }

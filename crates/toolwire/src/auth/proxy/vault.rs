@@ -15,7 +15,41 @@ use toolwire_proto::request_state::{self, Binding, KeyRing};
 
 use super::records::{Key, Record};
 use crate::engine::since_epoch;
-use crate::store::{ProxyStore, StoreError};
+use crate::store::{NewProxyRecord, ProxyOwner, ProxyStore, StoreError};
+
+/// The text of a record as it was read: what it has to be still to be replaced.
+pub(super) struct Sealed(String);
+
+/// How long and on whose account a record is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    lifetime: Duration,
+    protection: Duration,
+    owner: Option<ProxyOwner>,
+}
+
+impl Terms {
+    /// For a time, without an owner.
+    pub(super) fn lasting(lifetime: Duration) -> Self {
+        Self {
+            lifetime,
+            protection: lifetime,
+            owner: None,
+        }
+    }
+
+    /// Lets the record make room for others after a time.
+    pub(super) fn protected_for(mut self, protection: Duration) -> Self {
+        self.protection = protection;
+        self
+    }
+
+    /// Sets the owner, if one is known.
+    pub(super) fn owned_by(mut self, owner: Option<ProxyOwner>) -> Self {
+        self.owner = owner;
+        self
+    }
+}
 
 /// Seals, and keeps what was sealed.
 #[derive(Debug)]
@@ -27,32 +61,58 @@ pub(super) struct Vault {
 }
 
 impl Vault {
-    /// Keeps a record for a time.
+    /// Stores a record.
     pub(super) async fn put<T: Record>(
         &self,
         key: &Key,
         record: &T,
-        lifetime: Duration,
+        terms: Terms,
     ) -> Result<(), StoreError> {
-        let sealed = self.seal(T::KIND.as_str(), &named(key), record, lifetime)?;
-        self.store.put(T::KIND, key, sealed, lifetime).await
+        let new = self.new_record(key, record, terms)?;
+        self.store.put(T::KIND, key, new).await
     }
 
-    /// Keeps a record for a time if one is there, and says whether one was.
+    /// Replaces a record if nothing else has replaced or taken it since it was read; returns whether it did.
     pub(super) async fn replace<T: Record>(
         &self,
         key: &Key,
+        read: &Sealed,
         record: &T,
-        lifetime: Duration,
+        terms: Terms,
     ) -> Result<bool, StoreError> {
-        let sealed = self.seal(T::KIND.as_str(), &named(key), record, lifetime)?;
-        self.store.replace(T::KIND, key, sealed, lifetime).await
+        let new = self.new_record(key, record, terms)?;
+        self.store.replace(T::KIND, key, &read.0, new).await
+    }
+
+    fn new_record<T: Record>(
+        &self,
+        key: &Key,
+        record: &T,
+        terms: Terms,
+    ) -> Result<NewProxyRecord, StoreError> {
+        let sealed = self.seal(T::KIND.as_str(), &named(key), record, terms.lifetime)?;
+        let mut new = NewProxyRecord::new(sealed, terms.lifetime);
+        new.protection = terms.protection;
+        new.owner = terms.owner;
+        Ok(new)
     }
 
     /// Reads a record. One that does not open is treated as one that is not there.
     pub(super) async fn get<T: Record>(&self, key: &Key) -> Result<Option<T>, StoreError> {
-        let sealed = self.store.get(T::KIND, key).await?;
-        Ok(sealed.and_then(|sealed| self.open(T::KIND.as_str(), &named(key), &sealed)))
+        let read = self.read(key).await?;
+        Ok(read.map(|(record, _)| record))
+    }
+
+    /// Reads a record that may be [replaced](Self::replace).
+    pub(super) async fn read<T: Record>(
+        &self,
+        key: &Key,
+    ) -> Result<Option<(T, Sealed)>, StoreError> {
+        let Some(sealed) = self.store.get(T::KIND, key).await? else {
+            return Ok(None);
+        };
+        let opened = self.open(T::KIND.as_str(), &named(key), &sealed);
+        Ok(opened.map(|record| (record, Sealed(sealed))))
     }
 
     /// Takes a record away; one of all who want it gets it.
@@ -129,10 +189,12 @@ mod tests {
     use toolwire_proto::request_state::StateKey;
 
     use super::*;
-    use crate::auth::proxy::records::RefreshToken;
+    use crate::auth::proxy::records::Client;
     use crate::store::{MemoryProxyStore, ProxyRecord};
 
-    const HOUR: Duration = Duration::from_secs(3600);
+    fn hour() -> Terms {
+        Terms::lasting(Duration::from_secs(3600))
+    }
 
     fn vault(store: &Arc<MemoryProxyStore>, key: u8, issuer: &str) -> Vault {
         Vault {
@@ -142,10 +204,13 @@ mod tests {
         }
     }
 
-    fn record() -> RefreshToken {
-        RefreshToken {
-            client_id: "visible".to_owned(),
-            scopes: String::new(),
+    fn record(client_id: &str) -> Client {
+        Client {
+            client_id: client_id.to_owned(),
+            secret: None,
+            redirect_uris: Vec::new(),
+            name: None,
+            first_user: None,
         }
     }
 
@@ -154,14 +219,15 @@ mod tests {
         let store = Arc::new(MemoryProxyStore::default());
         let vault = vault(&store, 1, "https://a");
         let (one, other) = (key_of("one"), key_of("other"));
-        vault.put(&one, &record(), HOUR).await.unwrap();
-        let sealed = store.get(ProxyRecord::RefreshToken, &one).await.unwrap();
+        vault.put(&one, &record("visible"), hour()).await.unwrap();
+        let sealed = store.get(ProxyRecord::Client, &one).await.unwrap();
         let sealed = sealed.unwrap();
         assert!(!sealed.contains("visible"));
-        let moved = store.put(ProxyRecord::RefreshToken, &other, sealed, HOUR);
+        let moved = NewProxyRecord::new(sealed, Duration::from_secs(3600));
+        let moved = store.put(ProxyRecord::Client, &other, moved);
         moved.await.unwrap();
-        assert!(vault.get::<RefreshToken>(&other).await.unwrap().is_none());
-        let found = vault.take::<RefreshToken>(&one).await.unwrap().unwrap();
+        assert!(vault.get::<Client>(&other).await.unwrap().is_none());
+        let found = vault.take::<Client>(&one).await.unwrap().unwrap();
         assert_eq!(found.client_id, "visible");
     }
 
@@ -170,11 +236,28 @@ mod tests {
         let store = Arc::new(MemoryProxyStore::default());
         let key = key_of("one");
         let own = vault(&store, 1, "https://a");
-        own.put(&key, &record(), HOUR).await.unwrap();
+        own.put(&key, &record("visible"), hour()).await.unwrap();
         for stranger in [vault(&store, 2, "https://a"), vault(&store, 1, "https://b")] {
-            assert!(stranger.get::<RefreshToken>(&key).await.unwrap().is_none());
+            assert!(stranger.get::<Client>(&key).await.unwrap().is_none());
         }
         let same = vault(&store, 1, "https://a");
-        assert!(same.get::<RefreshToken>(&key).await.unwrap().is_some());
+        assert!(same.get::<Client>(&key).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn of_two_replacements_of_what_was_read_one_is_made() {
+        let store = Arc::new(MemoryProxyStore::default());
+        let (one, other) = (vault(&store, 1, "https://a"), vault(&store, 1, "https://a"));
+        let key = key_of("one");
+        one.put(&key, &record("first"), hour()).await.unwrap();
+        let (_, read_by_one) = one.read::<Client>(&key).await.unwrap().unwrap();
+        let (_, read_by_other) = other.read::<Client>(&key).await.unwrap().unwrap();
+        let (second, third) = (record("second"), record("third"));
+        let replaced = one.replace(&key, &read_by_one, &second, hour());
+        assert!(replaced.await.unwrap());
+        let replaced = other.replace(&key, &read_by_other, &third, hour());
+        assert!(!replaced.await.unwrap());
+        let kept = one.get::<Client>(&key).await.unwrap().unwrap();
+        assert_eq!(kept.client_id, "second");
     }
 }

@@ -34,7 +34,7 @@ mod sessions;
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
-pub use proxy::proxy_store;
+pub use proxy::{proxy_store, proxy_store_bound};
 pub use sessions::{session_store, session_store_bound};
 
 use std::fmt::Write;

@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::contract::{ok, soon};
-use crate::store::{ProxyRecord, ProxyStore};
+use crate::store::{NewProxyRecord, OwnerLimit, ProxyOwner, ProxyRecord, ProxyStore, StoreError};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
 /// Checks a [`ProxyStore`]; `connect` is called once per node, and `shortest` is the shortest time to live that the store
 /// can tell apart from a longer one.
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
 pub async fn proxy_store<S: ProxyStore + 'static>(
     connect: impl AsyncFn() -> Arc<S>,
     shortest: Duration,
@@ -17,21 +20,89 @@ pub async fn proxy_store<S: ProxyStore + 'static>(
     let store = connect().await;
     for kind in ProxyRecord::ALL {
         keeps_and_gives(&*store, kind).await;
+        owner_loses_its_first_record(&*store, kind).await;
+        owner_is_rejected_at_its_limit(&*store, kind).await;
     }
     kinds_do_not_meet(&*store).await;
-    replaces_only_what_is_there(&*store).await;
+    replaces_only_what_is_expected(&*store).await;
+    replacement_changes_the_owner(&*store).await;
     forgets(&*store, shortest).await;
     gives_once(&store).await;
+    replaces_once(&store).await;
+}
+
+/// Checks the bound of a [`ProxyStore`] that holds nothing yet, and at most `bound` records of each kind. `shortest` is
+/// as for [`proxy_store`].
+///
+/// # Panics
+/// When a rule does not hold; the message names it.
+pub async fn proxy_store_bound(store: &dyn ProxyStore, bound: usize, shortest: Duration) {
+    for kind in ProxyRecord::ALL {
+        let mut keys = Vec::new();
+        for number in 1..=bound {
+            let key = key();
+            let put = store.put(kind, &key, record("a")).await;
+            assert!(
+                put.is_ok(),
+                "a record within the bound is stored: number {number} of {bound}"
+            );
+            keys.push(key);
+        }
+        rejected(store, kind, record("b")).await;
+        for key in &keys {
+            assert!(
+                is_there(store, kind, key).await,
+                "a rejected record removes no other"
+            );
+        }
+        let Some(last) = keys.pop() else { return };
+        ok("take", store.take(kind, &last).await);
+        // Its protection ends at once, so another record may have its room.
+        let loose = record("c").with_protection(Duration::ZERO);
+        let loose_key = key();
+        let put = store.put(kind, &loose_key, loose).await;
+        ok("a record that was taken leaves its room to another", put);
+        let short = key();
+        let put = store.put(kind, &short, NewProxyRecord::new("d", shortest));
+        ok("a record without protection makes room", put.await);
+        assert!(
+            !is_there(store, kind, &loose_key).await,
+            "a record without protection is removed when there is no other room"
+        );
+        rejected(store, kind, record("e")).await;
+        // Only waiting shows that something ends; a paused clock skips it.
+        tokio::time::sleep(shortest * 2).await;
+        let after = key();
+        let put = store.put(kind, &after, record("f")).await;
+        ok("a record that has expired leaves its room to another", put);
+        keys.push(after);
+        for key in keys {
+            ok("take", store.take(kind, &key).await);
+        }
+    }
+}
+
+async fn rejected(store: &dyn ProxyStore, kind: ProxyRecord, record: NewProxyRecord) {
+    let key = key();
+    let put = store.put(kind, &key, record).await;
+    assert!(
+        matches!(put, Err(StoreError::Full)),
+        "a record beyond a bound is rejected as full: {put:?}"
+    );
+    assert!(
+        !is_there(store, kind, &key).await,
+        "a rejected record is not stored"
+    );
 }
 
 async fn keeps_and_gives(store: &dyn ProxyStore, kind: ProxyRecord) {
     let (one, other) = (key(), key());
     let get = async |key: &[u8; 32]| ok("get", store.get(kind, key).await);
     assert_eq!(get(&one).await, None, "nothing is there at first");
-    ok("put", store.put(kind, &one, text("a"), LIFETIME).await);
+    ok("put", store.put(kind, &one, record("a")).await);
     assert_eq!(get(&one).await, Some(text("a")), "a record is kept");
     assert_eq!(get(&other).await, None, "keys do not meet");
-    ok("put", store.put(kind, &one, text("b"), LIFETIME).await);
+    ok("put", store.put(kind, &one, record("b")).await);
     assert_eq!(
         get(&one).await,
         Some(text("b")),
@@ -44,11 +115,60 @@ async fn keeps_and_gives(store: &dyn ProxyStore, kind: ProxyRecord) {
     assert_eq!(taken, None, "a record is taken once");
 }
 
+async fn owner_loses_its_first_record(store: &dyn ProxyStore, kind: ProxyRecord) {
+    let owner = ProxyOwner::new(key(), 2, OwnerLimit::RemoveFirst);
+    let other = ProxyOwner::new(key(), 2, OwnerLimit::RemoveFirst);
+    let (first, second, third, foreign) = (key(), key(), key(), key());
+    let owned = |lifetime| NewProxyRecord::new("a", lifetime).with_owner(owner);
+    let early = NewProxyRecord::new("a", LIFETIME / 3).with_owner(other);
+    ok("put", store.put(kind, &foreign, early).await);
+    ok("put", store.put(kind, &second, owned(LIFETIME)).await);
+    ok("put", store.put(kind, &first, owned(LIFETIME / 2)).await);
+    ok("put", store.put(kind, &first, owned(LIFETIME / 2)).await);
+    assert!(
+        is_there(store, kind, &second).await,
+        "a record that takes the place of another does not count twice"
+    );
+    ok("put", store.put(kind, &third, owned(LIFETIME)).await);
+    assert!(
+        !is_there(store, kind, &first).await,
+        "an owner at its limit loses the record that expires first"
+    );
+    for key in [&second, &third, &foreign] {
+        assert!(
+            is_there(store, kind, key).await,
+            "an owner at its limit loses one record, and another owner none"
+        );
+        ok("take", store.take(kind, key).await);
+    }
+}
+
+async fn owner_is_rejected_at_its_limit(store: &dyn ProxyStore, kind: ProxyRecord) {
+    let owner = ProxyOwner::new(key(), 2, OwnerLimit::Reject);
+    let (one, two, three) = (key(), key(), key());
+    let owned = || record("a").with_owner(owner);
+    ok("put", store.put(kind, &one, owned()).await);
+    ok("put", store.put(kind, &two, owned()).await);
+    rejected(store, kind, owned()).await;
+    for key in [&one, &two] {
+        assert!(
+            is_there(store, kind, key).await,
+            "a rejected record removes no other"
+        );
+    }
+    ok("take", store.take(kind, &one).await);
+    let put = store.put(kind, &three, owned()).await;
+    ok("a record that was taken does not count for its owner", put);
+    for key in [&two, &three] {
+        ok("take", store.take(kind, key).await);
+    }
+}
+
 async fn kinds_do_not_meet(store: &dyn ProxyStore) {
-    let shared = key();
+    let (shared, owner) = (key(), ProxyOwner::new(key(), 1, OwnerLimit::Reject));
     for kind in ProxyRecord::ALL {
-        let record = text(kind.as_str());
-        ok("put", store.put(kind, &shared, record, LIFETIME).await);
+        let record = record(kind.as_str()).with_owner(owner);
+        ok("put", store.put(kind, &shared, record).await);
     }
     for kind in ProxyRecord::ALL {
         let taken = ok("take", store.take(kind, &shared).await);
@@ -56,20 +176,23 @@ async fn kinds_do_not_meet(store: &dyn ProxyStore) {
     }
 }
 
-async fn replaces_only_what_is_there(store: &dyn ProxyStore) {
+async fn replaces_only_what_is_expected(store: &dyn ProxyStore) {
     let (kind, key) = (ProxyRecord::Grant, key());
-    let replace = async |record: &str| {
-        let replaced = store.replace(kind, &key, text(record), LIFETIME);
+    let replace = async |expected: &str, new: &str| {
+        let replaced = store.replace(kind, &key, expected, record(new));
         ok("replace", replaced.await)
     };
-    assert!(!replace("a").await, "there is nothing to replace");
-    assert_eq!(
-        ok("get", store.get(kind, &key).await),
-        None,
+    assert!(!replace("", "a").await, "there is nothing to replace");
+    assert!(
+        !is_there(store, kind, &key).await,
         "what was not replaced is not kept"
     );
-    ok("put", store.put(kind, &key, text("b"), LIFETIME).await);
-    assert!(replace("c").await, "a record can be replaced");
+    ok("put", store.put(kind, &key, record("b")).await);
+    assert!(
+        !replace("a", "c").await,
+        "a record with another text is not replaced"
+    );
+    assert!(replace("b", "c").await, "a record can be replaced");
     let taken = ok("take", store.take(kind, &key).await);
     assert_eq!(
         taken,
@@ -77,21 +200,44 @@ async fn replaces_only_what_is_there(store: &dyn ProxyStore) {
         "a record is what it was replaced by"
     );
     assert!(
-        !replace("d").await,
+        !replace("c", "d").await,
         "a record that was taken does not come back"
     );
 }
 
-async fn forgets(store: &dyn ProxyStore, shortest: Duration) {
-    let kind = ProxyRecord::Code;
-    let (short, long, prolonged) = (key(), key(), key());
-    ok("put", store.put(kind, &short, text("a"), shortest).await);
-    ok("put", store.put(kind, &long, text("b"), LIFETIME).await);
-    ok(
-        "put",
-        store.put(kind, &prolonged, text("c"), shortest).await,
+async fn replacement_changes_the_owner(store: &dyn ProxyStore) {
+    let kind = ProxyRecord::Client;
+    let before = ProxyOwner::new(key(), 1, OwnerLimit::Reject);
+    let after = ProxyOwner::new(key(), 1, OwnerLimit::RemoveFirst);
+    let (one, two, three) = (key(), key(), key());
+    let put = store.put(kind, &one, record("a").with_owner(before));
+    ok("put", put.await);
+    let put = store.put(kind, &two, record("a").with_owner(after));
+    ok("put", put.await);
+    let new = record("b").with_owner(after);
+    let replaced = store.replace(kind, &one, "a", new).await;
+    assert!(ok("replace", replaced), "a record can change its owner");
+    assert!(
+        !is_there(store, kind, &two).await && is_there(store, kind, &one).await,
+        "the new owner loses another record if it has too many"
     );
-    let replaced = store.replace(kind, &prolonged, text("d"), LIFETIME).await;
+    let put = store.put(kind, &three, record("c").with_owner(before));
+    ok("the former owner has room again", put.await);
+    for key in [&one, &three] {
+        ok("take", store.take(kind, key).await);
+    }
+}
+
+async fn forgets(store: &dyn ProxyStore, shortest: Duration) {
+    let kind = ProxyRecord::Login;
+    let (short, long, prolonged) = (key(), key(), key());
+    let owner = ProxyOwner::new(key(), 1, OwnerLimit::Reject);
+    let brief = |text: &str| NewProxyRecord::new(text, shortest);
+    let put = store.put(kind, &short, brief("a").with_owner(owner));
+    ok("put", put.await);
+    ok("put", store.put(kind, &long, record("b")).await);
+    ok("put", store.put(kind, &prolonged, brief("c")).await);
+    let replaced = store.replace(kind, &prolonged, "c", record("d")).await;
     assert!(ok("replace", replaced), "a record can be replaced in time");
     // Only waiting shows that something ends; a paused clock skips it.
     tokio::time::sleep(shortest * 2).await;
@@ -99,11 +245,17 @@ async fn forgets(store: &dyn ProxyStore, shortest: Duration) {
     assert_eq!(get(&short).await, None, "a record ends");
     assert_eq!(get(&long).await, Some(text("b")), "a record lasts");
     assert_eq!(get(&prolonged).await, Some(text("d")), "replacing prolongs");
+    let next = key();
+    let put = store.put(kind, &next, record("e").with_owner(owner)).await;
+    ok("a record that has ended does not count for its owner", put);
+    for key in [&long, &prolonged, &next] {
+        ok("take", store.take(kind, key).await);
+    }
 }
 
 async fn gives_once<S: ProxyStore + 'static>(store: &Arc<S>) {
-    let (kind, wanted) = (ProxyRecord::RefreshToken, key());
-    ok("put", store.put(kind, &wanted, text("a"), LIFETIME).await);
+    let (kind, wanted) = (ProxyRecord::Login, key());
+    ok("put", store.put(kind, &wanted, record("a")).await);
     let tasks: Vec<_> = (0..16)
         .map(|_| {
             let store = Arc::clone(store);
@@ -117,6 +269,36 @@ async fn gives_once<S: ProxyStore + 'static>(store: &Arc<S>) {
         winners += usize::from(taken.is_some());
     }
     assert_eq!(winners, 1, "of all who come at once, one gets the record");
+}
+
+async fn replaces_once<S: ProxyStore + 'static>(store: &Arc<S>) {
+    let (kind, wanted) = (ProxyRecord::Grant, key());
+    ok("put", store.put(kind, &wanted, record("a")).await);
+    let tasks: Vec<_> = (0..16)
+        .map(|number| {
+            let store = Arc::clone(store);
+            let new = record(&format!("b{number}"));
+            tokio::spawn(async move { store.replace(kind, &wanted, "a", new).await })
+        })
+        .collect();
+    let mut winners = Vec::new();
+    for (number, task) in tasks.into_iter().enumerate() {
+        let outcome = soon("every call returns", task).await;
+        if ok("replace", outcome.expect("no call panics")) {
+            winners.push(format!("b{number}"));
+        }
+    }
+    assert_eq!(winners.len(), 1, "of all replacements at once, one is made");
+    let taken = ok("take", store.take(kind, &wanted).await);
+    assert_eq!(taken, winners.pop(), "the one that was made is stored");
+}
+
+async fn is_there(store: &dyn ProxyStore, kind: ProxyRecord, key: &[u8; 32]) -> bool {
+    ok("get", store.get(kind, key).await).is_some()
+}
+
+fn record(text: &str) -> NewProxyRecord {
+    NewProxyRecord::new(text, LIFETIME)
 }
 
 fn text(text: &str) -> String {

@@ -7,6 +7,7 @@ mod bus;
 mod events;
 mod nonces;
 mod proxy;
+mod proxy_table;
 mod sessions;
 
 pub use bus::MemoryBus;

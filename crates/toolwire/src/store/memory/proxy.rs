@@ -1,41 +1,44 @@
 //! What an OAuth proxy remembers, in memory.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::engine::after;
-use crate::store::{ProxyRecord, ProxyStore, StoreFuture};
-
-type Key = [u8; 32];
+use crate::store::memory::proxy_table::{Capacity, Key, Table};
+use crate::store::{NewProxyRecord, ProxyRecord, ProxyStore, StoreFuture};
 
 /// Remembers what an OAuth proxy has to in the memory of this process: all users log in again after a restart.
 ///
-/// It holds 10,000 records of each kind by default, and 50,000 grants and tokens. When there is one more, the one goes
-/// that would expire first: a flood of registrations costs no client that was ever used.
+/// Its bounds are [`MemoryProxyLimits`]. A new record beyond them is rejected, unless one that is no longer protected
+/// can be removed: a flood of registrations or logins removes no login in progress and no client in use.
 #[derive(Debug)]
 pub struct MemoryProxyStore {
     limits: MemoryProxyLimits,
-    shelves: Mutex<HashMap<ProxyRecord, Shelf>>,
+    tables: Mutex<HashMap<ProxyRecord, Table>>,
 }
 
 /// The bounds of a [`MemoryProxyStore`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryProxyLimits {
-    /// How many clients, logins and codes there may be, of each. 10,000.
-    pub clients_and_logins: usize,
-    /// How many grants, access tokens and refresh tokens there may be, of each. 50,000.
-    pub tokens: usize,
+    /// The number of clients. Default: 50,000.
+    pub clients: usize,
+    /// The number of logins in progress. Default: 10,000.
+    pub logins: usize,
+    /// The number of grants. Default: 50,000.
+    pub grants: usize,
+    /// The bytes of all clients, of all logins and of all grants, of each. Default: 256 MiB.
+    pub bytes: usize,
 }
 
 impl Default for MemoryProxyLimits {
     fn default() -> Self {
         Self {
-            clients_and_logins: 10_000,
-            tokens: 50_000,
+            clients: 50_000,
+            logins: 10_000,
+            grants: 50_000,
+            bytes: 256 * 1024 * 1024,
         }
     }
 }
@@ -46,27 +49,29 @@ impl MemoryProxyStore {
     pub fn new(limits: MemoryProxyLimits) -> Self {
         Self {
             limits,
-            shelves: Mutex::default(),
+            tables: Mutex::default(),
         }
     }
 
-    fn limit(&self, kind: ProxyRecord) -> usize {
-        match kind {
-            ProxyRecord::Client | ProxyRecord::Login | ProxyRecord::Code => {
-                self.limits.clients_and_logins
-            }
-            ProxyRecord::Grant | ProxyRecord::AccessToken | ProxyRecord::RefreshToken => {
-                self.limits.tokens
-            }
+    fn capacity(&self, kind: ProxyRecord) -> Capacity {
+        let records = match kind {
+            ProxyRecord::Client => self.limits.clients,
+            ProxyRecord::Login => self.limits.logins,
+            ProxyRecord::Grant => self.limits.grants,
+        };
+        Capacity {
+            records,
+            bytes: self.limits.bytes,
         }
     }
 
-    fn with_shelf<T>(&self, kind: ProxyRecord, work: impl FnOnce(&mut Shelf) -> T) -> T {
-        let mut shelves: MutexGuard<'_, _> =
-            self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
-        let shelf = shelves.entry(kind).or_default();
-        shelf.drop_expired(Instant::now());
-        work(shelf)
+    /// Runs a closure on the table of a kind, without its expired records.
+    fn with_table<T>(&self, kind: ProxyRecord, work: impl FnOnce(&mut Table, Instant) -> T) -> T {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.entry(kind).or_default();
+        let now = Instant::now();
+        table.remove_expired(now);
+        work(table, now)
     }
 }
 
@@ -76,72 +81,25 @@ impl Default for MemoryProxyStore {
     }
 }
 
-/// The records of one kind.
-#[derive(Default)]
-struct Shelf {
-    records: HashMap<Key, (Instant, String)>,
-    by_expiry: BTreeSet<(Instant, Key)>,
-}
-
-impl std::fmt::Debug for Shelf {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shelf")
-            .field("records", &self.records.len())
-            .finish_non_exhaustive()
-    }
-}
-
-impl Shelf {
-    fn drop_expired(&mut self, now: Instant) {
-        while let Some(&(expiry, key)) = self.by_expiry.first()
-            && expiry <= now
-        {
-            self.by_expiry.pop_first();
-            self.records.remove(&key);
-        }
-    }
-
-    fn put(&mut self, key: Key, record: String, expiry: Instant, limit: usize) {
-        self.take(&key);
-        self.records.insert(key, (expiry, record));
-        self.by_expiry.insert((expiry, key));
-        while self.records.len() > limit
-            && let Some((_, first)) = self.by_expiry.pop_first()
-        {
-            self.records.remove(&first);
-        }
-    }
-
-    fn take(&mut self, key: &Key) -> Option<String> {
-        let (expiry, record) = self.records.remove(key)?;
-        self.by_expiry.remove(&(expiry, *key));
-        Some(record)
-    }
-}
-
 impl ProxyStore for MemoryProxyStore {
     fn put<'a>(
         &'a self,
         kind: ProxyRecord,
         key: &'a Key,
-        record: String,
-        lifetime: Duration,
+        record: NewProxyRecord,
     ) -> StoreFuture<'a, ()> {
-        let (expiry, limit) = (after(Instant::now(), lifetime), self.limit(kind));
-        self.with_shelf(kind, |shelf| shelf.put(*key, record, expiry, limit));
-        Box::pin(std::future::ready(Ok(())))
+        let capacity = self.capacity(kind);
+        let put = self.with_table(kind, |table, now| table.put(*key, record, now, capacity));
+        Box::pin(std::future::ready(put))
     }
 
     fn get<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
-        let found = self.with_shelf(kind, |shelf| {
-            let found = shelf.records.get(key);
-            found.map(|(_, record)| record.clone())
-        });
-        Box::pin(std::future::ready(Ok(found)))
+        let text = self.with_table(kind, |table, _| table.get(key).map(str::to_owned));
+        Box::pin(std::future::ready(Ok(text)))
     }
 
     fn take<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
-        let taken = self.with_shelf(kind, |shelf| shelf.take(key));
+        let taken = self.with_table(kind, |table, _| table.remove(key));
         Box::pin(std::future::ready(Ok(taken)))
     }
 
@@ -149,100 +107,19 @@ impl ProxyStore for MemoryProxyStore {
         &'a self,
         kind: ProxyRecord,
         key: &'a Key,
-        record: String,
-        lifetime: Duration,
+        expected: &'a str,
+        record: NewProxyRecord,
     ) -> StoreFuture<'a, bool> {
-        let (expiry, limit) = (after(Instant::now(), lifetime), self.limit(kind));
-        let replaced = self.with_shelf(kind, |shelf| {
-            let is_there = shelf.records.contains_key(key);
-            if is_there {
-                shelf.put(*key, record, expiry, limit);
+        let replaced = self.with_table(kind, |table, now| {
+            let is_expected = table.get(key) == Some(expected);
+            if is_expected {
+                table.replace(*key, record, now);
             }
-            is_there
+            is_expected
         });
         Box::pin(std::future::ready(Ok(replaced)))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::store::contract;
-
-    const HOUR: Duration = Duration::from_secs(3600);
-
-    fn key(number: usize) -> Key {
-        let mut key = [0; 32];
-        for (byte, digit) in key.iter_mut().zip(number.to_be_bytes()) {
-            *byte = digit;
-        }
-        key
-    }
-
-    #[tokio::test]
-    async fn it_keeps_the_contract() {
-        let shortest = Duration::from_millis(100);
-        contract::proxy_store(async || Arc::new(MemoryProxyStore::default()), shortest).await;
-    }
-
-    /// Keeps an empty record.
-    async fn put(store: &MemoryProxyStore, kind: ProxyRecord, number: usize, lifetime: Duration) {
-        let key = key(number);
-        let put = store.put(kind, &key, String::new(), lifetime);
-        put.await.unwrap();
-    }
-
-    async fn has(store: &MemoryProxyStore, kind: ProxyRecord, number: usize) -> bool {
-        store.get(kind, &key(number)).await.unwrap().is_some()
-    }
-
-    #[tokio::test]
-    async fn the_bounds_are_where_they_are_said_to_be() {
-        for kind in ProxyRecord::ALL {
-            let limit = match kind {
-                ProxyRecord::Client | ProxyRecord::Login | ProxyRecord::Code => 10_000,
-                _ => 50_000,
-            };
-            let store = MemoryProxyStore::default();
-            for number in 0..limit {
-                put(&store, kind, number, HOUR).await;
-            }
-            assert!(has(&store, kind, 0).await, "{kind:?}");
-            put(&store, kind, limit, HOUR * 2).await;
-            assert!(!has(&store, kind, 0).await, "{kind:?}");
-            assert!(has(&store, kind, 1).await);
-            assert!(has(&store, kind, limit).await);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_flood_of_short_records_costs_no_long_one() {
-        let limits = MemoryProxyLimits {
-            clients_and_logins: 3,
-            ..MemoryProxyLimits::default()
-        };
-        let store = MemoryProxyStore::new(limits);
-        let (kind, used) = (ProxyRecord::Client, usize::MAX);
-        put(&store, kind, used, HOUR * 24).await;
-        for number in 0..100 {
-            put(&store, kind, number, HOUR).await;
-        }
-        assert!(has(&store, kind, used).await);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_record_is_gone_when_its_time_is_over() {
-        let store = MemoryProxyStore::default();
-        let (kind, one) = (ProxyRecord::Code, key(1));
-        let lifetime = Duration::from_secs(60);
-        put(&store, kind, 1, lifetime).await;
-        tokio::time::advance(lifetime - Duration::from_millis(1)).await;
-        assert!(has(&store, kind, 1).await);
-        tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(store.take(kind, &one).await.unwrap(), None);
-        let replaced = store.replace(kind, &one, String::new(), lifetime);
-        assert!(!replaced.await.unwrap());
-    }
-}
+mod tests;

@@ -14,6 +14,8 @@ use crate::http::socket::{Answer, Wire};
 pub(crate) struct Browser {
     address: SocketAddr,
     pub(crate) cookies: BTreeMap<String, String>,
+    /// What a reverse proxy in front of the server says about the address of this browser.
+    pub(crate) forwarded_for: Option<String>,
 }
 
 impl Browser {
@@ -21,6 +23,7 @@ impl Browser {
         Self {
             address,
             cookies: BTreeMap::new(),
+            forwarded_for: None,
         }
     }
 
@@ -49,6 +52,9 @@ impl Browser {
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
             request = request.with("Cookie", pairs.join("; "));
+        }
+        if let Some(address) = &self.forwarded_for {
+            request = request.with("X-Forwarded-For", address);
         }
         let mut wire = Wire::connect(self.address).await;
         wire.send(request.bytes()).await;

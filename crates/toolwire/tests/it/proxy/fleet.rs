@@ -42,6 +42,11 @@ async fn every_step_of_a_login_may_reach_another_node() {
     let tokens = one.token(&client.redeeming(code)).await.message();
     let access = tokens["access_token"].as_str().unwrap();
     assert_eq!(two.whoami(access).await.status(), 200);
+    // A refresh whose response was lost may be repeated on another node.
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let lost = one.token(&client.refreshing(refresh)).await.message();
+    let again = two.token(&client.refreshing(refresh)).await.message();
+    assert_eq!(again["refresh_token"], lost["refresh_token"]);
     // A code that was used on one node is used on all, and what comes of it ends on all.
     let again = two.token(&client.redeeming(code)).await;
     assert_eq!(error_of(&again), "invalid_grant");
@@ -86,5 +91,9 @@ async fn a_token_for_one_server_is_none_for_another() {
     })
     .await;
     assert_eq!(other.whoami(access).await.status(), 401);
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let refused = other.token(&client.refreshing(refresh)).await;
+    assert_eq!(error_of(&refused), "invalid_grant");
     assert_eq!(one.whoami(access).await.status(), 200);
+    assert_eq!(one.token(&client.refreshing(refresh)).await.status(), 200);
 }

@@ -5,6 +5,7 @@
     reason = "a test may panic, also outside its own function"
 )]
 
+mod bounds;
 mod browser;
 mod codes;
 mod confused_deputy;

@@ -24,8 +24,11 @@ pub(crate) struct Behaviour {
     pub(crate) gives_refresh_tokens: bool,
     /// What it answers instead of tokens.
     pub(crate) refusal: Option<(u16, Value)>,
-    /// What it says about the user.
+    /// What it says about the user, and with which status if not 200.
     pub(crate) user: Value,
+    pub(crate) user_status: Option<u16>,
+    /// Claims of its ID tokens besides those that each has.
+    pub(crate) id_claims: Value,
     /// Whether its redirects carry `iss`, which its metadata then announces.
     pub(crate) announces_iss: bool,
     /// Forms that came to the token endpoint.
@@ -136,7 +139,8 @@ impl Provider {
             Some("/user")
                 if header(head, "authorization").starts_with("Bearer upstream-access-") =>
             {
-                (200, behaviour.user.clone())
+                let status = behaviour.user_status.unwrap_or(200);
+                (status, behaviour.user.clone())
             }
             Some("/token") => behaviour.tokens(header(head, "authorization"), body, issuer),
             _ => (404, Value::Null),
@@ -170,8 +174,11 @@ impl Behaviour {
         }
         self.count += 1;
         let count = self.count;
-        let claims =
+        let mut claims =
             json!({"iss": issuer, "aud": CLIENT_ID, "exp": u32::MAX, "sub": "ann-by-id-token"});
+        for (name, value) in self.id_claims.as_object().into_iter().flatten() {
+            claims[name] = value.clone();
+        }
         let mut answer = json!({
             "access_token": format!("upstream-access-{count}"), "token_type": "bearer",
             "id_token": format!("e30.{}.", URL_SAFE_NO_PAD.encode(claims.to_string())),

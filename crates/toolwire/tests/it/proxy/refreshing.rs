@@ -1,5 +1,7 @@
 //! Refresh tokens: good once, for one client, and never for more than was granted.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::stage::{REDIRECT, Stage, error_of, parameters};
@@ -25,7 +27,7 @@ async fn every_use_gives_the_next_token() {
 
 #[tokio::test]
 async fn a_token_used_twice_ends_everything_that_came_of_it() {
-    let stage = Stage::new().await;
+    let stage = Stage::with(|config| config.with_refresh_grace(Duration::ZERO)).await;
     let client = stage.client().await;
     let first = stage.tokens(&client).await;
     let used = first["refresh_token"].as_str().unwrap();
@@ -44,8 +46,56 @@ async fn a_token_used_twice_ends_everything_that_came_of_it() {
 }
 
 #[tokio::test]
-async fn of_all_who_use_a_token_at_once_at_most_one_gets_the_next() {
+async fn a_refresh_whose_response_was_lost_can_be_repeated() {
     let stage = Stage::new().await;
+    let client = stage.client().await;
+    let other = stage.client().await;
+    let first = stage.tokens(&client).await;
+    let used = first["refresh_token"].as_str().unwrap();
+    let lost = stage.token(&client.refreshing(used)).await.message();
+    // Only the same client gets another try, and one that fails costs it nothing.
+    let refused = stage.token(&other.refreshing(used)).await;
+    assert_eq!(error_of(&refused), "invalid_grant");
+    let again = stage.token(&client.refreshing(used)).await;
+    assert_eq!(again.status(), 200, "{}", again.text());
+    let again = again.message();
+    assert_eq!(again["refresh_token"], lost["refresh_token"]);
+    for access in [&lost["access_token"], &again["access_token"]] {
+        let access = access.as_str().unwrap();
+        assert_eq!(stage.whoami(access).await.status(), 200);
+    }
+    let next = again["refresh_token"].as_str().unwrap();
+    let third = stage.token(&client.refreshing(next)).await;
+    assert_eq!(third.status(), 200, "{}", third.text());
+    // The first token is no longer the one that was just used.
+    let refused = stage.token(&client.refreshing(used)).await;
+    assert_eq!(error_of(&refused), "invalid_grant");
+    let access = third.message()["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(stage.whoami(&access).await.status(), 401);
+}
+
+#[tokio::test]
+async fn refreshes_at_once_get_the_same_next_token() {
+    let stage = Stage::new().await;
+    let client = stage.client().await;
+    let tokens = stage.tokens(&client).await;
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let form = client.refreshing(refresh);
+    let answers = tokio::join!(stage.token(&form), stage.token(&form), stage.token(&form));
+    let answers = [answers.0, answers.1, answers.2].map(|answer| {
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        answer.message()
+    });
+    for answer in &answers {
+        assert_eq!(answer["refresh_token"], answers[0]["refresh_token"]);
+        let access = answer["access_token"].as_str().unwrap();
+        assert_eq!(stage.whoami(access).await.status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn without_a_grace_at_most_one_of_several_refreshes_succeeds() {
+    let stage = Stage::with(|config| config.with_refresh_grace(Duration::ZERO)).await;
     let client = stage.client().await;
     let tokens = stage.tokens(&client).await;
     let refresh = tokens["refresh_token"].as_str().unwrap();

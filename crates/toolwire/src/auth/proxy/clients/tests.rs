@@ -2,116 +2,114 @@ use toolwire_proto::request_state::{KeyRing, StateKey};
 use toolwire_types::auth::ClientMetadata;
 
 use super::*;
-use crate::auth::canned_http::CannedHttp;
-use crate::store::MemoryProxyStore;
+use crate::store::{MemoryProxyLimits, MemoryProxyStore};
 
-fn vault() -> Vault {
+const LOGIN_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+fn vault(limit: usize) -> Vault {
+    let limits = MemoryProxyLimits {
+        clients: limit,
+        ..MemoryProxyLimits::default()
+    };
     Vault {
-        store: Arc::new(MemoryProxyStore::default()),
+        store: Arc::new(MemoryProxyStore::new(limits)),
         keys: KeyRing::new(StateKey::new([1; 32])),
         issuer: "https://a".to_owned(),
     }
 }
 
-/// A site that describes every client it is asked about.
-fn site() -> CannedHttp {
-    CannedHttp::new(|request| {
-        let url = request.uri().to_string();
-        if url.ends_with("/missing") {
-            return (404, String::new());
-        }
-        let metadata = ClientMetadata::new()
-            .with_name("A")
-            .with_redirect_uris(["https://a/cb"]);
-        let document = ClientIdMetadataDocument::new(url, metadata);
-        (200, serde_json::to_string(&document).unwrap())
-    })
+fn clients() -> Clients {
+    Clients::new(GuardedFetcher::new(), LOGIN_TIME)
 }
 
-fn clients(site: &CannedHttp) -> Clients {
-    Clients::new(GuardedFetcher::with_http_client(site.clone()))
+async fn register(
+    clients: &Clients,
+    vault: &Vault,
+    owner: Option<ProxyOwner>,
+) -> Result<String, StoreError> {
+    let metadata = ClientMetadata::new().with_redirect_uris(["https://a/cb"]);
+    let accepted = Accepted::judge(&metadata).unwrap();
+    let registered = clients.register(vault, &accepted, owner).await?;
+    Ok(registered.client_id)
 }
 
-#[tokio::test(start_paused = true)]
-async fn documents_are_believed_for_a_while() {
-    let (site, vault) = (site(), vault());
-    let clients = clients(&site);
-    let find = async |url: &str| clients.find(&vault, url).await.is_ok();
-    assert!(find("https://a/b").await && find("https://a/b").await);
-    assert_eq!(site.count(), 1);
-    tokio::time::advance(DOCUMENT_TIME - Duration::from_millis(1)).await;
-    assert!(find("https://a/b").await);
-    assert_eq!(site.count(), 1);
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(find("https://a/b").await);
-    assert_eq!(site.count(), 2);
-
-    assert!(!find("https://a/missing").await && !find("https://a/missing").await);
-    assert_eq!(site.count(), 3);
-    tokio::time::advance(FAILURE_TIME).await;
-    assert!(!find("https://a/missing").await);
-    assert_eq!(site.count(), 4);
-}
-
-#[tokio::test]
-async fn so_many_documents_are_kept_and_no_more() {
-    let (site, vault) = (site(), vault());
-    let clients = clients(&site);
-    let find = async |number: usize| {
-        let url = format!("https://a/{number}");
-        assert!(clients.find(&vault, &url).await.is_ok());
-    };
-    for number in 0..MAX_DOCUMENTS {
-        find(number).await;
-    }
-    find(0).await;
-    assert_eq!(site.count(), MAX_DOCUMENTS);
-    find(MAX_DOCUMENTS).await;
-    assert_eq!(clients.documents().len(), MAX_DOCUMENTS);
-}
-
-#[tokio::test]
-async fn so_many_documents_are_fetched_at_once_and_no_more() {
-    let (site, vault) = (site().held(), Arc::new(vault()));
-    let clients = Arc::new(clients(&site));
-    let tasks: Vec<_> = (0..MAX_FETCHES)
-        .map(|number| {
-            let (clients, vault) = (Arc::clone(&clients), Arc::clone(&vault));
-            let url = format!("https://a/{number}");
-            tokio::spawn(async move { clients.find(&vault, &url).await.is_ok() })
-        })
-        .collect();
-    while site.count() < MAX_FETCHES {
-        tokio::task::yield_now().await;
-    }
-    let refused = clients.find(&vault, "https://a/more").await;
-    assert!(matches!(refused, Err(NoClient::Unavailable)));
-    assert_eq!(site.count(), MAX_FETCHES);
-    site.release();
-    for task in tasks {
-        assert!(task.await.unwrap());
-    }
-    assert!(clients.find(&vault, "https://a/more").await.is_ok());
+async fn is_known(clients: &Clients, vault: &Vault, id: &str) -> bool {
+    clients.find(vault, id, None).await.is_ok()
 }
 
 #[tokio::test(start_paused = true)]
 async fn registrations_that_are_used_last_longer() {
-    let (site, vault) = (site(), vault());
-    let clients = clients(&site);
-    let metadata = ClientMetadata::new().with_redirect_uris(["https://a/cb"]);
-    let accepted = Accepted::judge(&metadata).unwrap();
-    let unused = clients.register(&vault, &accepted).await.unwrap();
-    let used = clients.register(&vault, &accepted).await.unwrap();
-    assert_ne!(unused.client_id, used.client_id);
-    let is_known = async |id: &str| clients.find(&vault, id).await.is_ok();
-
+    let (clients, vault) = (clients(), vault(10));
+    let unused = register(&clients, &vault, None).await.unwrap();
+    let used = register(&clients, &vault, None).await.unwrap();
+    assert_ne!(unused, used);
     tokio::time::advance(UNUSED_TIME - Duration::from_millis(1)).await;
-    assert!(is_known(&unused.client_id).await);
-    clients.prolong(&vault, &used.client_id).await.unwrap();
+    assert!(is_known(&clients, &vault, &unused).await);
+    clients.mark_used(&vault, &used, [1; 32]).await.unwrap();
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(!is_known(&unused.client_id).await);
-    assert!(is_known(&used.client_id).await);
+    assert!(!is_known(&clients, &vault, &unused).await);
+    assert!(is_known(&clients, &vault, &used).await);
     tokio::time::advance(USED_TIME).await;
-    assert!(!is_known(&used.client_id).await);
-    assert_eq!(site.count(), 0);
+    assert!(!is_known(&clients, &vault, &used).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_table_rejects_registrations_until_one_is_old_and_unused() {
+    let (clients, vault) = (clients(), vault(2));
+    let used = register(&clients, &vault, None).await.unwrap();
+    clients.mark_used(&vault, &used, [1; 32]).await.unwrap();
+    let unused = register(&clients, &vault, None).await.unwrap();
+    tokio::time::advance(PROTECTED_TIME - Duration::from_millis(1)).await;
+    let rejected = register(&clients, &vault, None).await;
+    assert!(matches!(rejected, Err(StoreError::Full)));
+    assert!(is_known(&clients, &vault, &unused).await);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    let next = register(&clients, &vault, None).await.unwrap();
+    assert!(!is_known(&clients, &vault, &unused).await);
+    // A client in use makes room only when no login through it can be left.
+    tokio::time::advance(PROTECTED_TIME).await;
+    clients.mark_used(&vault, &next, [1; 32]).await.unwrap();
+    let rejected = register(&clients, &vault, None).await;
+    assert!(matches!(rejected, Err(StoreError::Full)));
+    tokio::time::advance(LOGIN_TIME - PROTECTED_TIME).await;
+    register(&clients, &vault, None).await.unwrap();
+    assert!(!is_known(&clients, &vault, &used).await);
+    assert!(is_known(&clients, &vault, &next).await);
+}
+
+#[tokio::test]
+async fn source_removes_unused_registrations_of_its_own_only() {
+    let (clients, vault) = (clients(), vault(100));
+    let source = |key| Some(ProxyOwner::new([key; 32], 3, OwnerLimit::RemoveFirst));
+    let honest = register(&clients, &vault, source(2)).await.unwrap();
+    let used = register(&clients, &vault, source(1)).await.unwrap();
+    clients.mark_used(&vault, &used, [9; 32]).await.unwrap();
+    let first = register(&clients, &vault, source(1)).await.unwrap();
+    for _ in 0..3 {
+        register(&clients, &vault, source(1)).await.unwrap();
+    }
+    assert!(!is_known(&clients, &vault, &first).await);
+    // A client in use is no longer on the account of its source.
+    assert!(is_known(&clients, &vault, &used).await);
+    assert!(is_known(&clients, &vault, &honest).await);
+}
+
+#[tokio::test]
+async fn user_of_many_clients_removes_those_it_was_the_first_to_use() {
+    let (clients, vault) = (clients(), vault(100));
+    let (attacker, other) = ([1; 32], [2; 32]);
+    let shared = register(&clients, &vault, None).await.unwrap();
+    clients.mark_used(&vault, &shared, other).await.unwrap();
+    clients.mark_used(&vault, &shared, attacker).await.unwrap();
+    let mut own = Vec::new();
+    for _ in 0..=MAX_CLIENTS_OF_USER {
+        let id = register(&clients, &vault, None).await.unwrap();
+        clients.mark_used(&vault, &id, attacker).await.unwrap();
+        own.push(id);
+    }
+    let (first, rest) = own.split_first().unwrap();
+    assert!(!is_known(&clients, &vault, first).await);
+    for id in rest.iter().chain([&shared]) {
+        assert!(is_known(&clients, &vault, id).await);
+    }
 }

@@ -1,142 +1,354 @@
 use std::sync::Arc;
 
 use serde_json::Map;
+use toolwire_proto::auth::pkce::Verifier;
 use toolwire_proto::request_state::{KeyRing, StateKey};
 
 use super::*;
 use crate::auth::proxy::upstream::UpstreamUser;
-use crate::store::MemoryProxyStore;
+use crate::store::{MemoryProxyStore, NewProxyRecord, ProxyRecord, ProxyStore, StoreFuture};
 
-fn vault() -> Vault {
-    Vault {
-        store: Arc::new(MemoryProxyStore::default()),
-        keys: KeyRing::new(StateKey::new([1; 32])),
-        issuer: "https://a".to_owned(),
+const CLIENT: &str = "client";
+const REDIRECT: &str = "https://b/cb";
+const GRACE: u64 = 30;
+
+/// A node of a proxy: grants, a vault, and a clock that the test sets.
+struct Node {
+    vault: Vault,
+    grants: Grants,
+    now: u64,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self::sharing(&shared())
     }
-}
 
-fn grants() -> Grants {
-    let lifetimes = Lifetimes {
-        access_token: 100,
-        grant: 1_000,
-    };
-    Grants::new(
-        lifetimes,
-        "https://a".to_owned(),
-        "https://a/mcp".to_owned(),
-    )
-}
-
-fn grant() -> Grant {
-    let subject = [("sub".to_owned(), "ann".into())];
-    Grant {
-        client_id: "client".to_owned(),
-        scopes: "read".to_owned(),
-        user: UpstreamUser::read(Map::from_iter(subject), "sub").unwrap(),
-        upstream: UpstreamTokens {
-            access_token: "upstream".into(),
-            refresh_token: None,
-            expires_at: None,
-        },
-        ends_at: now() + 1_000,
+    fn sharing(store: &Arc<dyn ProxyStore>) -> Self {
+        let lifetimes = Lifetimes {
+            access_token: 100,
+            grant: 1_000,
+        };
+        let (issuer, resource) = ("https://a".to_owned(), "https://a/mcp".to_owned());
+        Self {
+            vault: Vault {
+                store: Arc::clone(store),
+                keys: KeyRing::new(StateKey::new([1; 32])),
+                issuer: issuer.clone(),
+            },
+            grants: Grants::new(lifetimes, GRACE, issuer, resource),
+            now: now(),
+        }
     }
-}
 
-fn code() -> Code {
-    Code {
-        client_id: "client".to_owned(),
-        redirect_uri: "https://b/cb".to_owned(),
-        code_challenge: String::new(),
+    fn grant(&self, subject: &str) -> Grant {
+        let subject = [("sub".to_owned(), subject.into())];
+        Grant {
+            client_id: CLIENT.to_owned(),
+            scopes: "read".to_owned(),
+            resource: self.grants.resource.clone(),
+            user: UpstreamUser::read(Map::from_iter(subject), "sub").unwrap(),
+            upstream: UpstreamTokens {
+                access_token: "upstream".into(),
+                refresh_token: None,
+                expires_at: None,
+            },
+            ends_at: self.now + 1_000,
+            code: None,
+            refresh: None,
+            used_refresh: None,
+            access: Vec::new(),
+        }
     }
-}
 
-#[tokio::test(start_paused = true)]
-async fn a_code_is_good_for_a_minute() {
-    let (vault, grants) = (vault(), grants());
-    let text = grants.begin(&vault, &grant(), &code()).await.unwrap();
-    let key = key_of(text.expose());
-    tokio::time::advance(CODE_TIME - Duration::from_millis(1)).await;
-    assert!(vault.get::<Code>(&key).await.unwrap().is_some());
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(vault.take::<Code>(&key).await.unwrap().is_none());
-    // A grant that nobody wanted goes soon after.
-    let grant = Family::of(&text).unwrap().grant();
-    assert!(vault.get::<Grant>(&grant).await.unwrap().is_some());
-    tokio::time::advance(UNREDEEMED_TIME - CODE_TIME).await;
-    assert!(vault.get::<Grant>(&grant).await.unwrap().is_none());
-}
+    async fn begin(&self, mut grant: Grant) -> Secret {
+        let challenge = verifier().challenge();
+        let begun = self
+            .grants
+            .begin(&self.vault, &mut grant, REDIRECT, &challenge, self.now);
+        begun.await.unwrap()
+    }
 
-#[tokio::test(start_paused = true)]
-async fn tokens_are_good_for_their_time() {
-    let (vault, grants) = (vault(), grants());
-    let grant = grant();
-    let text = grants.begin(&vault, &grant, &code()).await.unwrap();
-    let family = Family::of(&text).unwrap();
-    let issued = grants.issue(&vault, family, &grant, "read").await.unwrap();
-    let issued = issued.unwrap();
-    assert_eq!(issued.expires_in, Some(100));
-    let refresh = issued.refresh_token.unwrap();
-    let is_good = async || {
-        let claims = grants.claims(&vault, &issued.access_token).await;
+    async fn redeem(&self, code: &Secret) -> Option<TokenResponse> {
+        let verifier = verifier();
+        let redemption = Redemption {
+            client_id: CLIENT,
+            code,
+            redirect_uri: REDIRECT,
+            verifier: verifier.as_secret(),
+        };
+        let redeemed = self.grants.redeem(&self.vault, &redemption, self.now);
+        redeemed.await.unwrap().map(|issued| issued.response)
+    }
+
+    /// The tokens of a whole login.
+    async fn log_in(&self, subject: &str) -> TokenResponse {
+        let code = self.begin(self.grant(subject)).await;
+        self.redeem(&code).await.unwrap()
+    }
+
+    async fn refresh(&self, token: &Secret) -> Option<TokenResponse> {
+        let refreshed = self
+            .grants
+            .refresh(&self.vault, CLIENT, token, "read", self.now);
+        refreshed.await.unwrap().map(|issued| issued.response)
+    }
+
+    async fn is_good(&self, access: &Secret) -> bool {
+        let claims = self.grants.claims(&self.vault, access, self.now).await;
         claims.unwrap().is_some()
-    };
-    let can_refresh = async || {
-        let token = vault.get::<RefreshToken>(&key_of(refresh.expose())).await;
-        token.unwrap().is_some()
-    };
-    tokio::time::advance(Duration::from_millis(99_999)).await;
-    assert!(is_good().await);
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(!is_good().await);
-    assert!(can_refresh().await);
-    tokio::time::advance(Duration::from_secs(900)).await;
-    assert!(!can_refresh().await);
+    }
+}
+
+fn shared() -> Arc<dyn ProxyStore> {
+    Arc::new(Remote::default())
+}
+
+/// A store at which every other call may come between two of one caller, like one over a network.
+#[derive(Debug, Default)]
+struct Remote(MemoryProxyStore);
+
+impl ProxyStore for Remote {
+    fn put<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a Key,
+        record: NewProxyRecord,
+    ) -> StoreFuture<'a, ()> {
+        self.0.put(kind, key, record)
+    }
+
+    fn get<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let read = self.0.get(kind, key).await;
+            tokio::task::yield_now().await;
+            read
+        })
+    }
+
+    fn take<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
+        self.0.take(kind, key)
+    }
+
+    fn replace<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a Key,
+        expected: &'a str,
+        record: NewProxyRecord,
+    ) -> StoreFuture<'a, bool> {
+        self.0.replace(kind, key, expected, record)
+    }
+}
+
+fn verifier() -> Verifier {
+    Verifier::from_random([7; 32])
+}
+
+fn refresh_token(response: &TokenResponse) -> &Secret {
+    response.refresh_token.as_ref().unwrap()
+}
+
+#[tokio::test]
+async fn a_code_is_good_for_a_minute() {
+    let mut node = Node::new();
+    let (in_time, late) = (
+        node.begin(node.grant("ann")).await,
+        node.begin(node.grant("ann")).await,
+    );
+    node.now += CODE_TIME - 1;
+    assert!(node.redeem(&in_time).await.is_some());
+    node.now += 1;
+    assert!(node.redeem(&late).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_whose_code_is_not_redeemed_is_removed() {
+    let node = Node::new();
+    let code = node.begin(node.grant("ann")).await;
+    let key = Family::of(TokenKind::Code, &code).unwrap().grant();
+    assert!(node.vault.get::<Grant>(&key).await.unwrap().is_some());
+    tokio::time::advance(UNREDEEMED_TIME).await;
+    assert!(node.vault.get::<Grant>(&key).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn tokens_are_good_for_their_time() {
+    let mut node = Node::new();
+    let issued = node.log_in("ann").await;
+    assert_eq!(issued.expires_in, Some(100));
+    node.now += 99;
+    assert!(node.is_good(&issued.access_token).await);
+    node.now += 1;
+    assert!(!node.is_good(&issued.access_token).await);
+    node.now += 899;
+    assert!(node.refresh(refresh_token(&issued)).await.is_some());
+    node.now += 1;
+    let last = node.refresh(refresh_token(&issued)).await;
+    assert!(last.is_none(), "the grant is over");
 }
 
 #[tokio::test]
 async fn a_grant_that_was_taken_away_gives_no_more_tokens() {
-    let (vault, grants) = (vault(), grants());
-    let grant = grant();
-    let text = grants.begin(&vault, &grant, &code()).await.unwrap();
-    let family = Family::of(&text).unwrap();
-    let issued = grants.issue(&vault, family, &grant, "read").await.unwrap();
-    let access = issued.unwrap().access_token;
-    grants.revoke(&vault, &family.grant()).await.unwrap();
-    assert!(grants.claims(&vault, &access).await.unwrap().is_none());
-    // Somebody who has read the grant before comes too late.
-    let late = grants.issue(&vault, family, &grant, "read").await.unwrap();
-    assert!(late.is_none());
-    let kept = vault.get::<Grant>(&family.grant()).await.unwrap();
-    assert!(kept.is_none());
+    let node = Node::new();
+    let issued = node.log_in("ann").await;
+    let token = refresh_token(&issued);
+    let key = Family::of(TokenKind::Refresh, token).unwrap().grant();
+    node.grants.revoke(&node.vault, &key).await.unwrap();
+    assert!(!node.is_good(&issued.access_token).await);
+    assert!(node.refresh(token).await.is_none());
+    let changed = node.grants.change(&node.vault, &key, |_| true).await;
+    assert!(changed.unwrap().is_none(), "it does not come back");
 }
 
 #[tokio::test]
 async fn a_grant_that_is_over_gives_no_tokens() {
-    let (vault, grants) = (vault(), grants());
-    let mut over = grant();
-    let text = grants.begin(&vault, &over, &code()).await.unwrap();
-    let family = Family::of(&text).unwrap();
-    over.ends_at = now();
-    let issued = grants.issue(&vault, family, &over, "read").await.unwrap();
-    assert!(issued.is_none());
-    over.ends_at = now() + 1_000;
-    over.upstream.expires_at = Some(now());
-    let issued = grants.issue(&vault, family, &over, "read").await.unwrap();
-    assert!(issued.is_none());
+    let node = Node::new();
+    let mut over = node.grant("ann");
+    over.ends_at = node.now;
+    let code = node.begin(over).await;
+    assert!(node.redeem(&code).await.is_none());
+    let mut over = node.grant("ann");
+    over.upstream.expires_at = Some(node.now);
+    let code = node.begin(over).await;
+    assert!(node.redeem(&code).await.is_none());
 }
 
-#[test]
-fn secrets_of_one_family_know_each_other_and_nobody_else() {
-    let family = Family::new().unwrap();
-    let (one, other) = (family.token().unwrap(), family.token().unwrap());
-    assert_ne!(one, other);
-    let grant = |token: &Secret| Family::of(token).map(Family::grant);
-    assert_eq!(grant(&one), Some(family.grant()));
-    assert_eq!(grant(&one), grant(&other));
-    let stranger = Family::new().unwrap().token().unwrap();
-    assert_ne!(grant(&one), grant(&stranger));
-    let long = "A".repeat(66);
-    for text in ["", "A", "AAAA", "not base64!", long.as_str()] {
-        assert_eq!(grant(&text.into()), None, "{text}");
+#[tokio::test]
+async fn a_used_refresh_token_gives_the_same_successor_within_the_grace() {
+    let mut node = Node::new();
+    let first = node.log_in("ann").await;
+    let used = refresh_token(&first);
+    let next = node.refresh(used).await.unwrap();
+    node.now += GRACE - 1;
+    let again = node.refresh(used).await.unwrap();
+    assert_eq!(again.refresh_token, next.refresh_token);
+    assert_ne!(again.access_token, next.access_token);
+    for access in [&next.access_token, &again.access_token] {
+        assert!(node.is_good(access).await);
     }
+    // Repeating does not prolong the grace.
+    node.now += 1;
+    assert!(node.refresh(used).await.is_none());
+    assert!(!node.is_good(&again.access_token).await);
+    assert!(node.refresh(refresh_token(&next)).await.is_none());
+}
+
+#[tokio::test]
+async fn a_used_refresh_token_ends_the_grant_once_its_successor_was_used() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let used = refresh_token(&first);
+    let next = node.refresh(used).await.unwrap();
+    let third = node.refresh(refresh_token(&next)).await.unwrap();
+    assert!(node.refresh(used).await.is_none());
+    assert!(!node.is_good(&third.access_token).await);
+}
+
+#[tokio::test]
+async fn refreshes_at_once_on_several_nodes_get_one_successor() {
+    let store = shared();
+    let first = Node::sharing(&store).log_in("ann").await;
+    let token = refresh_token(&first).clone();
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let (node, token) = (Node::sharing(&store), token.clone());
+            tokio::spawn(async move { node.refresh(&token).await })
+        })
+        .collect();
+    let mut successors = Vec::new();
+    for task in tasks {
+        successors.push(task.await.unwrap().unwrap().refresh_token.unwrap());
+    }
+    successors.dedup();
+    assert_eq!(successors.len(), 1);
+    let node = Node::sharing(&store);
+    assert!(node.refresh(&successors[0]).await.is_some());
+}
+
+#[tokio::test]
+async fn another_client_neither_uses_nor_ends_a_grant() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let token = refresh_token(&first);
+    node.refresh(token).await.unwrap();
+    let refreshed = node
+        .grants
+        .refresh(&node.vault, "other", token, "read", node.now);
+    assert!(refreshed.await.unwrap().is_none());
+    assert!(node.is_good(&first.access_token).await);
+    assert!(node.refresh(token).await.is_some());
+}
+
+#[tokio::test]
+async fn a_grant_is_not_refreshed_for_another_resource() {
+    let store = shared();
+    let first = Node::sharing(&store).log_in("ann").await;
+    let mut other = Node::sharing(&store);
+    other.grants.resource = "https://a/other".to_owned();
+    assert!(other.refresh(refresh_token(&first)).await.is_none());
+    assert!(Node::sharing(&store).is_good(&first.access_token).await);
+}
+
+#[tokio::test]
+async fn access_tokens_of_a_grant_are_bounded() {
+    let node = Node::new();
+    let other = node.log_in("bob").await;
+    let first = node.log_in("ann").await;
+    let mut issued = vec![first.clone()];
+    for _ in 1..MAX_ACCESS_TOKENS {
+        let last = issued.last().unwrap();
+        issued.push(node.refresh(refresh_token(last)).await.unwrap());
+    }
+    for tokens in &issued {
+        assert!(node.is_good(&tokens.access_token).await);
+    }
+    let last = issued.last().unwrap();
+    issued.push(node.refresh(refresh_token(last)).await.unwrap());
+    assert!(!node.is_good(&first.access_token).await);
+    for tokens in issued.iter().skip(1).chain([&other]) {
+        assert!(node.is_good(&tokens.access_token).await);
+    }
+}
+
+#[tokio::test]
+async fn grants_of_a_user_are_bounded() {
+    let mut node = Node::new();
+    let other = node.log_in("bob").await;
+    let mut issued = Vec::new();
+    for _ in 0..MAX_GRANTS {
+        issued.push(node.log_in("ann").await);
+        node.now += 1;
+    }
+    assert!(node.is_good(&issued[0].access_token).await);
+    issued.push(node.log_in("ann").await);
+    // The grant of the first login ends first. It is gone, and so are its tokens.
+    assert!(!node.is_good(&issued[0].access_token).await);
+    assert!(node.refresh(refresh_token(&issued[0])).await.is_none());
+    for tokens in issued.iter().skip(1).chain([&other]) {
+        assert!(node.is_good(&tokens.access_token).await);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_comes_between_is_not_lost() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let token = refresh_token(&first);
+    let key = Family::of(TokenKind::Refresh, token).unwrap().grant();
+    let mut tries = 0;
+    let (_, read) = node.vault.read::<Grant>(&key).await.unwrap().unwrap();
+    node.refresh(token).await.unwrap();
+    let changed = node.grants.change(&node.vault, &key, |grant| {
+        tries += 1;
+        grant.upstream.access_token = "renewed".into();
+        true
+    });
+    let changed = changed.await.unwrap().unwrap();
+    assert_eq!(tries, 1);
+    assert_eq!(changed.access.len(), 2);
+    // Somebody who has read the grant before all this cannot put it back.
+    let (grant, _) = node.vault.read::<Grant>(&key).await.unwrap().unwrap();
+    let saved = node.grants.save(&node.vault, &key, &read, &grant, node.now);
+    assert!(!saved.await.unwrap());
 }

@@ -120,7 +120,7 @@ async fn the_secret_goes_where_the_provider_reads_it() {
         let leg = leg(upstream, &http);
         let renewed = leg.renew(&"old".into()).await.unwrap();
         // A provider that gives no new refresh token leaves the old one good.
-        assert_eq!(renewed.refresh_token, Some("old".into()));
+        assert_eq!(renewed.tokens.refresh_token, Some("old".into()));
         let request = http.last();
         let body = String::from_utf8_lossy(request.body()).into_owned();
         assert_eq!(body.contains("client_secret=secret"), in_body, "{body}");
@@ -160,5 +160,32 @@ async fn an_id_token_of_somebody_else_names_nobody() {
         let verifier = Verifier::from_random([1; 32]);
         let logged_in = leg(upstream, &http).log_in(&"code".into(), &verifier).await;
         assert_eq!(logged_in.is_ok(), expected, "{claims}");
+    }
+}
+
+#[tokio::test]
+async fn renewed_tokens_count_although_their_id_token_is_unusable() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    for (claims, expected) in [
+        (
+            json!({"iss": ISSUER, "aud": "us", "exp": u32::MAX, "sub": "ann"}),
+            Some("ann"),
+        ),
+        (
+            json!({"iss": ISSUER, "aud": "us", "exp": 1, "sub": "ann"}),
+            None,
+        ),
+    ] {
+        let token = format!("e30.{}.", URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let answer = json!({"access_token": "new", "token_type": "bearer", "id_token": token});
+        let http = CannedHttp::new(move |_| (200, answer.to_string()));
+        let upstream =
+            generic().with_endpoints("https://idp.example/authorize", "https://idp.example/token");
+        let renewed = leg(upstream, &http).renew(&"old".into()).await.unwrap();
+        assert_eq!(renewed.tokens.access_token, "new".into());
+        let subject = renewed.user.map(|user| user.subject);
+        assert_eq!(subject.as_deref(), expected, "{claims}");
     }
 }

@@ -1,0 +1,221 @@
+//! Documents about clients whose id is a URL: fetching them, within bounds, and caching them.
+//!
+//! Anybody can name any URL, also of a site that never responds. So fetches are bounded for each host, for each source
+//! and in all: a slow site delays the clients of that site, and a source that names many is rejected.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use toolwire_proto::auth::authorization_server::source::Source;
+use toolwire_proto::auth::metadata_rules::{AuthMethod, check_client_id_document};
+use toolwire_types::auth::ClientIdMetadataDocument;
+
+use crate::auth::fetch::GuardedFetcher;
+use crate::auth::proxy::clients::NoClient;
+use crate::auth::proxy::records::Client;
+
+/// How many bytes a document about a client may have.
+const LARGEST_DOCUMENT: usize = 64 * 1024;
+
+/// How long a document is believed, and how long it is believed that there is none.
+const DOCUMENT_TIME: Duration = Duration::from_secs(5 * 60);
+const FAILURE_TIME: Duration = Duration::from_secs(30);
+
+/// How many documents are kept.
+const MAX_DOCUMENTS: usize = 1_000;
+
+/// How many documents are fetched at once: in all, and of one host.
+const MAX_FETCHES: usize = 64;
+const MAX_FETCHES_OF_HOST: usize = 4;
+
+/// How many requests may wait for documents of one host, the running fetches included.
+const MAX_WAITING_FOR_HOST: usize = 64;
+
+/// How many requests of one source may wait for documents.
+const MAX_WAITING_OF_SOURCE: usize = 8;
+
+/// Documents by their URLs, each until when it is believed; `None` where there is none.
+type Cached = HashMap<String, (Instant, Option<Arc<Client>>)>;
+
+/// The documents about clients.
+#[derive(Debug)]
+pub(super) struct Documents {
+    fetcher: GuardedFetcher,
+    fetches: Semaphore,
+    hosts: Waiting<String>,
+    sources: Waiting<Source>,
+    cached: Mutex<Cached>,
+}
+
+impl Documents {
+    pub(super) fn new(fetcher: GuardedFetcher) -> Self {
+        Self {
+            fetcher: fetcher.with_size_limit(LARGEST_DOCUMENT),
+            fetches: Semaphore::new(MAX_FETCHES),
+            hosts: Waiting::default(),
+            sources: Waiting::default(),
+            cached: Mutex::default(),
+        }
+    }
+
+    /// The client that a document describes. The URL is one that may be a client id.
+    pub(super) async fn find(
+        &self,
+        url: &str,
+        source: Option<Source>,
+    ) -> Result<Arc<Client>, NoClient> {
+        if let Some(known) = self.known(url) {
+            return known;
+        }
+        let overloaded = |reason: &'static str| {
+            tracing::warn!(reason, "a document about a client is not fetched");
+            NoClient::Unavailable
+        };
+        let _of_source = match source {
+            None => None,
+            Some(source) => {
+                let joined = self.sources.join(source, MAX_WAITING_OF_SOURCE);
+                let joined = joined.ok_or_else(|| overloaded("one source names too many"))?;
+                Some(joined)
+            }
+        };
+        let uri: http::Uri = url.parse().map_err(|_| NoClient::Unknown)?;
+        let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+        let of_host = self.hosts.join(host, MAX_WAITING_FOR_HOST);
+        let of_host = of_host.ok_or_else(|| overloaded("too many wait for one host"))?;
+        let permit = of_host.permits.acquire().await;
+        let _fetch_of_host = permit.map_err(|_| NoClient::Unavailable)?;
+        // A request that waited for another one of the same URL finds its document.
+        if let Some(known) = self.known(url) {
+            return known;
+        }
+        let permit = self.fetches.try_acquire();
+        let _permit = permit.map_err(|_| overloaded("too many are fetched at once"))?;
+        let client = self.fetch(url).await.map(Arc::new);
+        self.keep(url, client.clone());
+        client.ok_or(NoClient::Unknown)
+    }
+
+    fn known(&self, url: &str) -> Option<Result<Arc<Client>, NoClient>> {
+        let cached = self.cached();
+        let (until, client) = cached.get(url)?;
+        (*until > Instant::now()).then(|| client.clone().ok_or(NoClient::Unknown))
+    }
+
+    async fn fetch(&self, url: &str) -> Option<Client> {
+        let document: ClientIdMetadataDocument = match self.fetcher.get(url).await {
+            Ok(document) => document,
+            Err(error) => {
+                tracing::debug!(%error, "the document about a client cannot be fetched");
+                return None;
+            }
+        };
+        if let Err(refused) = check_client_id_document(&document, url) {
+            tracing::debug!(%refused, "the document about a client is refused");
+            return None;
+        }
+        let metadata = document.metadata;
+        let method = metadata.token_endpoint_auth_method.as_deref();
+        if method.is_some_and(|method| method != AuthMethod::None.as_str()) {
+            tracing::debug!("the document about a client wants a method that is not served");
+            return None;
+        }
+        Some(Client {
+            client_id: document.client_id,
+            secret: None,
+            redirect_uris: metadata.redirect_uris.unwrap_or_default(),
+            name: metadata.client_name,
+            first_user: None,
+        })
+    }
+
+    fn keep(&self, url: &str, client: Option<Arc<Client>>) {
+        let time = match client {
+            Some(_) => DOCUMENT_TIME,
+            None => FAILURE_TIME,
+        };
+        let now = Instant::now();
+        let mut cached = self.cached();
+        cached.insert(url.to_owned(), (now + time, client));
+        if cached.len() > MAX_DOCUMENTS {
+            let first = cached.iter().min_by_key(|(_, (until, _))| *until);
+            if let Some(first) = first.map(|(url, _)| url.clone()) {
+                cached.remove(&first);
+            }
+        }
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The requests that wait for documents, by host or by source.
+#[derive(Debug)]
+struct Waiting<K>(Mutex<HashMap<K, Queue>>);
+
+/// The requests that wait for one host, or of one source.
+#[derive(Debug)]
+struct Queue {
+    requests: usize,
+    permits: Arc<Semaphore>,
+}
+
+impl<K> Default for Waiting<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> Waiting<K> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Queue>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash + Clone> Waiting<K> {
+    /// Counts a request. Returns `None` if there are as many already as the limit permits.
+    fn join(&self, key: K, limit: usize) -> Option<Joined<'_, K>> {
+        let mut queues = self.lock();
+        let queue = queues.entry(key.clone()).or_insert_with(|| Queue {
+            requests: 0,
+            permits: Arc::new(Semaphore::new(MAX_FETCHES_OF_HOST)),
+        });
+        if queue.requests >= limit {
+            return None;
+        }
+        queue.requests += 1;
+        Some(Joined {
+            permits: Arc::clone(&queue.permits),
+            key,
+            waiting: self,
+        })
+    }
+}
+
+/// A request that is counted until it is dropped.
+#[derive(Debug)]
+struct Joined<'w, K: Eq + Hash> {
+    permits: Arc<Semaphore>,
+    key: K,
+    waiting: &'w Waiting<K>,
+}
+
+impl<K: Eq + Hash> Drop for Joined<'_, K> {
+    fn drop(&mut self) {
+        let mut queues = self.waiting.lock();
+        if let Some(queue) = queues.get_mut(&self.key) {
+            queue.requests -= 1;
+            if queue.requests == 0 {
+                queues.remove(&self.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

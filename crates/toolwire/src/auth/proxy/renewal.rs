@@ -1,0 +1,110 @@
+//! Renewal of the tokens of the identity provider behind a grant.
+
+use toolwire_types::auth::Secret;
+
+use crate::auth::proxy::grants::{Grants, now};
+use crate::auth::proxy::leg::{LegError, Renewed, UpstreamLeg};
+use crate::auth::proxy::records::{Grant, Key, UpstreamTokens};
+use crate::auth::proxy::upstream::UpstreamUser;
+use crate::auth::proxy::vault::Vault;
+use crate::store::StoreError;
+
+/// A token of the identity provider is renewed when it has no more than this left, in seconds.
+const RENEWAL_MARGIN: u64 = 5 * 60;
+
+/// Why there is no good token of the identity provider.
+#[derive(Debug)]
+pub(super) enum Stale {
+    /// The grant is no longer there.
+    Gone,
+    /// It cannot be told at the moment.
+    Unavailable(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<StoreError> for Stale {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(Box::new(error))
+    }
+}
+
+impl Grants {
+    /// The grant with a token of the identity provider that is good for a while, renewed if need be.
+    ///
+    /// Do not drop this once it has begun: the provider may take back the old tokens when it gives new ones.
+    pub(super) async fn fresh(
+        &self,
+        vault: &Vault,
+        leg: &UpstreamLeg,
+        key: &Key,
+    ) -> Result<Grant, Stale> {
+        let grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
+        if renewable(&grant.upstream).is_none() {
+            return Ok(grant);
+        }
+        let [first, ..] = key;
+        let lock = self.renewals.get(usize::from(*first) % self.renewals.len());
+        let _one_at_a_time = match lock {
+            Some(lock) => Some(lock.lock().await),
+            None => None,
+        };
+        // Somebody else may have been faster.
+        let grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
+        let Some(refresh_token) = renewable(&grant.upstream) else {
+            return Ok(grant);
+        };
+        let renewed = match leg.renew(refresh_token).await {
+            Ok(renewed) => renewed,
+            Err(LegError::Refused) => return self.renewed_elsewhere(vault, key, &grant).await,
+            Err(error) => return Err(Stale::Unavailable(Box::new(error))),
+        };
+        self.store_renewed(vault, key, &renewed).await
+    }
+
+    async fn store_renewed(
+        &self,
+        vault: &Vault,
+        key: &Key,
+        renewed: &Renewed,
+    ) -> Result<Grant, Stale> {
+        let change = self.change(vault, key, |grant| {
+            grant.upstream = renewed.tokens.clone();
+            if let Some(user) = &renewed.user
+                && user.subject == grant.user.subject
+            {
+                grant.user = user.clone().kept();
+            }
+            true
+        });
+        let grant = change.await?.ok_or(Stale::Gone)?;
+        // OpenID Connect Core, section 12.2: the ID token of a refresh names the same user.
+        let is_another = |user: &UpstreamUser| user.subject != grant.user.subject;
+        if renewed.user.as_ref().is_some_and(is_another) {
+            tracing::warn!("the identity provider renews a token for another user; the grant ends");
+            self.revoke(vault, key).await?;
+            return Err(Stale::Gone);
+        }
+        Ok(grant)
+    }
+
+    /// A refresh token that the provider refuses was used by another node, or the user has taken it back.
+    async fn renewed_elsewhere(
+        &self,
+        vault: &Vault,
+        key: &Key,
+        before: &Grant,
+    ) -> Result<Grant, Stale> {
+        let now = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
+        if now.upstream != before.upstream {
+            return Ok(now);
+        }
+        self.revoke(vault, key).await?;
+        Err(Stale::Gone)
+    }
+}
+
+/// The refresh token to renew with, if the access token ends soon.
+fn renewable(upstream: &UpstreamTokens) -> Option<&Secret> {
+    let soon = now().saturating_add(RENEWAL_MARGIN);
+    let ends_soon = upstream.expires_at.is_some_and(|end| end <= soon);
+    upstream.refresh_token.as_ref().filter(|_| ends_soon)
+}
