@@ -113,6 +113,7 @@ async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, Sto
         scopes: asked.scopes.clone(),
         resource: core.grants.resource.clone(),
         ends_at: core.grants.end(&logged_in.tokens),
+        id_token_claims: core.claims_for_filter(&logged_in.user),
         user: logged_in.user.kept(),
         upstream: logged_in.tokens,
         code: None,

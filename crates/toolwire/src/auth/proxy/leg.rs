@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::Instant;
 use toolwire_proto::auth::authorization_request::{AuthorizationRequest, is_reserved};
@@ -187,6 +187,28 @@ impl UpstreamLeg {
             UserSource::IdToken | UserSource::Endpoint { .. } => None,
         };
         Ok(Renewed { tokens, user })
+    }
+
+    /// Asks who the user of an access token is now. Returns `None` if the provider identifies users by ID tokens alone, and
+    /// [`LegError::Refused`] if the token is not good any more.
+    pub(super) async fn current_user(
+        &self,
+        access_token: &Secret,
+    ) -> Result<Option<UpstreamUser>, LegError> {
+        let UserSource::Endpoint { url, subject } = &self.upstream.user else {
+            return Ok(None);
+        };
+        let asked = self.user_info(url, subject, access_token).await;
+        asked.map(Some).map_err(|error| match error {
+            LegError::Fetch(failure) if failure.status() == Some(StatusCode::UNAUTHORIZED) => {
+                LegError::Refused
+            }
+            error => error,
+        })
+    }
+
+    pub(super) fn knows_users_by_id_token(&self) -> bool {
+        matches!(self.upstream.user, UserSource::IdToken)
     }
 
     async fn ask(&self, grant: Grant<'_>) -> Result<TokenResponse, LegError> {

@@ -26,6 +26,7 @@ mod grants;
 mod leg;
 mod page;
 mod paths;
+mod readmission;
 mod records;
 mod register;
 mod renewal;
@@ -131,6 +132,12 @@ impl Core {
             tokio::spawn(async move { core.grants.fresh(&core.vault, &core.leg, &grant).await });
         let renewed = renewing.await;
         renewed.map_err(|error| Stale::Unavailable(Box::new(error)))?
+    }
+
+    /// Renews the token of the identity provider if need be, and checks that the user is still admitted.
+    async fn renewed_and_admitted(self: &Arc<Self>, key: Key) -> Result<(), Stale> {
+        let grant = self.fresh(key).await?;
+        self.readmit(&key, grant).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toolwire_types::auth::Secret;
 
 use super::upstream::UpstreamUser;
@@ -65,6 +66,9 @@ pub(super) struct Grant {
     /// The resource that its tokens are for.
     pub(super) resource: String,
     pub(super) user: UpstreamUser,
+    /// All claims of the last ID token, for the filter of users. `None` if the provider can be asked again, or there is no
+    /// filter.
+    pub(super) id_token_claims: Option<Map<String, Value>>,
     pub(super) upstream: UpstreamTokens,
     /// Seconds since the Unix epoch.
     pub(super) ends_at: u64,

@@ -72,6 +72,9 @@ impl Grants {
                 && user.subject == grant.user.subject
             {
                 grant.user = user.clone().kept();
+                if let Some(claims) = &mut grant.id_token_claims {
+                    claims.clone_from(&user.claims);
+                }
             }
             true
         });

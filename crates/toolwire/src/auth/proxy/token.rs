@@ -132,7 +132,7 @@ async fn refresh(
     };
     let scopes = narrowed(&grant.scopes, scope)?;
     // What can fail for a while comes first: afterwards the token is used.
-    core.fresh(key).await?;
+    core.renewed_and_admitted(key).await?;
     let issued = grants.refresh(vault, client_id, token, &scopes, now());
     issued.await?.ok_or(refused)
 }

@@ -11,6 +11,7 @@ mod codes;
 mod confused_deputy;
 mod consent;
 mod documents;
+mod filter;
 mod fleet;
 mod guards;
 mod login;

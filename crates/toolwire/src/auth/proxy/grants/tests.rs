@@ -48,6 +48,7 @@ impl Node {
             scopes: "read".to_owned(),
             resource: self.grants.resource.clone(),
             user: UpstreamUser::read(Map::from_iter(subject), "sub").unwrap(),
+            id_token_claims: None,
             upstream: UpstreamTokens {
                 access_token: "upstream".into(),
                 refresh_token: None,

@@ -189,3 +189,18 @@ async fn renewed_tokens_count_although_their_id_token_is_unusable() {
         assert_eq!(subject.as_deref(), expected, "{claims}");
     }
 }
+
+#[tokio::test]
+async fn a_revoked_token_is_told_apart_from_a_provider_in_trouble() {
+    for (status, is_revoked) in [(401, true), (403, false), (429, false), (500, false)] {
+        let http = CannedHttp::new(move |_| (status, json!({"id": 1}).to_string()));
+        let upstream = generic().with_user_info("https://idp.example/user", "id");
+        let user = leg(upstream, &http).current_user(&"token".into()).await;
+        let error = user.unwrap_err();
+        assert_eq!(matches!(error, LegError::Refused), is_revoked, "{status}");
+    }
+    let http = CannedHttp::new(|_| (200, json!({"id": 1}).to_string()));
+    let user = leg(generic(), &http).current_user(&"token".into()).await;
+    assert!(user.unwrap().is_none());
+    assert_eq!(http.count(), 0);
+}
