@@ -2,6 +2,11 @@
 //!
 //! `TOOLWIRE_BIN` names another binary, for example that of a release build.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic, also outside its own function"
+)]
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -7,6 +7,7 @@ mod accept;
 pub(crate) mod authority;
 mod content_type;
 mod host;
+mod network;
 mod origin;
 mod quoted;
 mod session_id;
@@ -14,6 +15,7 @@ mod session_id;
 pub use self::accept::{accepts, accepts_both};
 pub use self::content_type::{is_event_stream, is_json};
 pub use self::host::{HostPolicy, HostRefused, InvalidHost, ServedHost};
+pub use self::network::client_network;
 pub use self::origin::{InvalidOrigin, OriginPolicy, OriginRefused};
 pub use self::session_id::{is_session_id, is_session_lost};
 

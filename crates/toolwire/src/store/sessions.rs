@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ pub struct SessionRecord {
     pub log_level: Option<LoggingLevel>,
     /// The resources of `resources/subscribe`.
     pub subscriptions: BTreeSet<String>,
+    /// The network that opened an anonymous session, if it is known: an IPv4 address, or an IPv6 network of 64 bits. Set
+    /// when the session is created, for stores that limit the sessions of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<IpAddr>,
 }
 
 impl SessionRecord {
@@ -45,6 +50,7 @@ impl SessionRecord {
             initialized: false,
             log_level: None,
             subscriptions: BTreeSet::new(),
+            network: None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Where a request comes from, for bounds per source.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use crate::auth::addresses::is_global;
+use crate::http::client_network;
 
 /// A network address to which unauthenticated requests are accounted: an IPv4 address, or an IPv6 network of 64 bits.
 ///
@@ -33,13 +34,7 @@ impl Source {
     }
 
     fn group(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self(address.into()),
-            IpAddr::V6(address) => {
-                let [a, b, c, d, ..] = address.segments();
-                Self(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
-            }
-        }
+        Self(client_network(address))
     }
 }
 

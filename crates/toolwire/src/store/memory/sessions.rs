@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
+use std::hash::Hash;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +25,9 @@ pub struct MemorySessionLimits {
     pub sessions_per_principal: usize,
     /// Bytes of the records of all sessions together: 64 MiB by default.
     pub bytes: usize,
+    /// Anonymous sessions of one IPv4 address, or one IPv6 network of 64 bits. Behind a reverse proxy all clients have one
+    /// address. No limit by default.
+    pub sessions_per_address: Option<usize>,
 }
 
 impl Default for MemorySessionLimits {
@@ -31,6 +36,7 @@ impl Default for MemorySessionLimits {
             sessions: 10_000,
             sessions_per_principal: 100,
             bytes: 64 * 1024 * 1024,
+            sessions_per_address: None,
         }
     }
 }
@@ -47,6 +53,13 @@ impl MemorySessionLimits {
     #[must_use]
     pub fn with_sessions_per_principal(mut self, sessions: usize) -> Self {
         self.sessions_per_principal = sessions;
+        self
+    }
+
+    /// Sets the limit on the anonymous sessions of one address.
+    #[must_use]
+    pub fn with_sessions_per_address(mut self, sessions: usize) -> Self {
+        self.sessions_per_address = Some(sessions);
         self
     }
 
@@ -201,6 +214,8 @@ struct Sessions {
     by_deadline: BTreeSet<(Instant, Arc<str>)>,
     /// How many sessions each principal has, without the anonymous one.
     owned: HashMap<Principal, usize>,
+    /// How many anonymous sessions each network has, where it is known.
+    anonymous: HashMap<IpAddr, usize>,
     /// The bytes of all records.
     bytes: usize,
     /// Sessions that have expired and were not taken yet, the oldest first.
@@ -213,6 +228,8 @@ const MAX_EXPIRED: usize = 10_000;
 #[derive(Debug)]
 struct Session {
     principal: Principal,
+    /// The network that opened it.
+    network: Option<IpAddr>,
     record: Arc<SessionRecord>,
     /// What the record takes in memory.
     bytes: usize,
@@ -247,11 +264,20 @@ impl Sessions {
             }
             self.owned.insert(principal.clone(), owned + 1);
         }
+        if let Some(network) = record.network {
+            let limit = limits.sessions_per_address.unwrap_or(usize::MAX);
+            let opened = self.anonymous.get(&network).copied().unwrap_or_default();
+            if opened >= limit {
+                return Err(StoreError::OwnerFull);
+            }
+            self.anonymous.insert(network, opened + 1);
+        }
         let id: Arc<str> = id.into();
         let record = Arc::new(record);
         let deadline = after(now, ttl);
         let session = Session {
             principal: principal.clone(),
+            network: record.network,
             record: Arc::clone(&record),
             bytes,
             revision: 1,
@@ -336,11 +362,19 @@ impl Sessions {
         };
         self.by_deadline.remove(&(session.listed, id));
         self.bytes -= session.bytes;
-        if let Some(owned) = self.owned.get_mut(&session.principal) {
-            *owned -= 1;
-            if *owned == 0 {
-                self.owned.remove(&session.principal);
-            }
+        decrement(&mut self.owned, &session.principal);
+        if let Some(network) = session.network {
+            decrement(&mut self.anonymous, &network);
+        }
+    }
+}
+
+/// Counts one less, and removes a count that reaches zero.
+fn decrement<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
         }
     }
 }

@@ -32,6 +32,9 @@ pub struct HttpLimits {
     /// How many connections may be open at once; one more is accepted when another has closed. Only the listener of
     /// toolwire counts them. 10,000.
     pub connections: usize,
+    /// How many connections one IPv4 address, or one IPv6 network of 64 bits, may have open; one more is closed at once.
+    /// Behind a reverse proxy all clients have one address. No limit by default.
+    pub connections_per_address: Option<usize>,
     /// How many requests may run at once; one more gets 503. 10,000.
     pub requests_in_flight: usize,
     /// How many bytes all messages that are being read or served may have together; one more gets 503. Bytes are counted
@@ -73,6 +76,7 @@ impl Default for HttpLimits {
             discard_deadline: Duration::from_secs(5),
             authorization_deadline: Duration::from_secs(15),
             connections: 10_000,
+            connections_per_address: None,
             requests_in_flight: 10_000,
             bytes_in_flight: 128 * 1024 * 1024,
             open_streams: 20_000,

@@ -1,6 +1,7 @@
 //! One POST, and everything its message is judged by. A GET or a DELETE is one without a message.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -8,6 +9,7 @@ use http::request::Parts;
 use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope, Unreadable};
 use toolwire_proto::features::{Era, SupportedVersions};
+use toolwire_proto::http::client_network;
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::stamp;
@@ -23,6 +25,7 @@ use crate::transport::http::head::Head;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::options::LegacyMode;
+use crate::transport::http::peer_address::PeerAddress;
 use crate::transport::http::stream_context::{HttpStreamContext, Peer};
 
 /// One POST.
@@ -33,6 +36,8 @@ pub(super) struct Post<'a> {
     pub(super) auth: Option<Arc<TokenInfo>>,
     /// What the request may be judged by besides its message.
     pub(super) snapshot: Arc<Snapshot>,
+    /// The other end of the connection, when the listener knows.
+    peer: Option<SocketAddr>,
 }
 
 impl<'a> Post<'a> {
@@ -41,6 +46,7 @@ impl<'a> Post<'a> {
         parts: &'a Parts,
         head: &'a Head<'a>,
         auth: Option<Arc<TokenInfo>>,
+        peer: Option<SocketAddr>,
     ) -> Self {
         Self {
             endpoint,
@@ -48,6 +54,7 @@ impl<'a> Post<'a> {
             head,
             auth,
             snapshot: endpoint.server.snapshot(),
+            peer,
         }
     }
 }
@@ -144,6 +151,14 @@ impl Post<'_> {
     pub(super) fn principal(&self) -> Principal {
         let token = self.auth.as_deref();
         token.map_or_else(Principal::anonymous, Principal::of)
+    }
+
+    /// Returns the network of the client, if the listener or a layer in front knows it.
+    pub(super) fn client_network(&self) -> Option<IpAddr> {
+        let from_layer = || self.parts.extensions.get::<PeerAddress>();
+        let from_layer = || from_layer().map(|peer| peer.socket_address());
+        let peer = self.peer.or_else(from_layer)?;
+        Some(client_network(peer.ip()))
     }
 
     /// The context of a request in this POST.

@@ -153,7 +153,8 @@ impl HttpService {
         answer: &mut Answer,
     ) -> AfterResponse {
         let limits = &self.endpoint.options.limits;
-        unread_body::finish_request(parts, body, answer, limits).await
+        let reservation = self.endpoint.requests.bytes().reservation();
+        unread_body::finish_request(parts, body, answer, limits, reservation).await
     }
 
     /// Whether somebody looks at all header fields of a request, and not only at those of a [`Head`] and at those that
@@ -191,7 +192,7 @@ impl HttpService {
                         Ok(token) => token,
                         Err(refusal) => break 'answered refusal,
                     };
-                    let post = Post::new(&self.endpoint, parts, head, token);
+                    let post = Post::new(&self.endpoint, parts, head, token, self.peer_address);
                     self.endpoint.node.join(&self.endpoint);
                     if let Err(refusal) = guard::check_message_head(head) {
                         break 'answered refusal;
@@ -265,7 +266,7 @@ impl HttpService {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let token = self.token(parts).await?;
-        let post = Post::new(&self.endpoint, parts, head, token);
+        let post = Post::new(&self.endpoint, parts, head, token, self.peer_address);
         self.endpoint.node.join(&self.endpoint);
         match route {
             Route::Get => Ok(streams::get(&post).await),

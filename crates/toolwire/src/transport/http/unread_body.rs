@@ -17,6 +17,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::engine::rarely;
 use crate::transport::http::answer::Answer;
+use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::limits::HttpLimits;
 
 /// A request body that records how far it was read.
@@ -109,17 +110,22 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
 
 /// Prepares a request for its response: discards what is left of the body, or makes the response close the connection.
 ///
-/// At most [`HttpLimits::body_bytes`] are read, for at most [`HttpLimits::discard_deadline`].
+/// At most [`HttpLimits::body_bytes`] are read, for at most [`HttpLimits::discard_deadline`]. The headers are counted
+/// meanwhile, in `reservation`.
 pub(super) async fn finish_request<B: Body + Unpin>(
     parts: &Parts,
     mut body: TrackedBody<B>,
     response: &mut Answer,
     limits: &HttpLimits,
+    mut reservation: Reservation,
 ) -> AfterResponse {
     if body.has_ended() {
         return AfterResponse::KeepAlive;
     }
+    let headers = parts.headers.iter();
+    let header_bytes = headers.map(|(name, value)| name.as_str().len() + value.len());
     let is_discarded = is_worth_reading(parts, &body, response, limits)
+        && reservation.try_grow(header_bytes.sum())
         && rarely(|| {
             let discarding = body.discard(limits.body_bytes);
             tokio::time::timeout(limits.discard_deadline, discarding)

@@ -1,11 +1,15 @@
 //! Limits in bytes: what one client makes the server hold does not keep others out, and is given back.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
+use toolwire::store::{MemorySessionLimits, MemorySessionStore};
 use toolwire::transport::http::{HttpLimits, HttpOptions};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
-use crate::http::session::{Session, tool_call};
+use crate::http::session::{Session, initialize_request, tool_call};
 use crate::http::socket::{Answer, Wire};
 use crate::http::stage::{Happening, Stage, count_call};
 use crate::peer::{call, legacy, modern};
@@ -212,4 +216,57 @@ async fn a_connection_beyond_the_limit_is_served_when_another_closes() {
     assert_eq!(stage.runs(), 2);
     drop(open.pop());
     assert_eq!(third.answer().await.status(), 200);
+}
+
+#[tokio::test]
+async fn anonymous_sessions_of_one_address_have_a_limit_where_it_is_set() {
+    let stage = Stage::new();
+    let sessions = MemorySessionLimits::default().with_sessions_per_address(2);
+    let options =
+        HttpOptions::new().with_session_store(Arc::new(MemorySessionStore::new(sessions)));
+    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let _first = Session::open(&endpoint, "2025-11-25").await;
+    let _second = Session::open(&endpoint, "2025-11-25").await;
+    let initialize = initialize_request("2025-11-25");
+    assert_overloaded(&endpoint.ask(&initialize).await);
+    let mut other = connect_from("127.0.0.2:0", &endpoint).await;
+    other.send(initialize.bytes()).await;
+    assert_eq!(other.answer().await.status(), 200);
+}
+
+#[tokio::test]
+async fn connections_of_one_address_have_a_limit_where_it_is_set() {
+    let stage = Stage::new();
+    let mut limits = HttpLimits::default();
+    limits.connections_per_address = Some(2);
+    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let request = Request::modern(&count_call(1));
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut wire = endpoint.connect().await;
+        wire.send(request.bytes()).await;
+        assert_eq!(wire.answer().await.status(), 200);
+        open.push(wire);
+    }
+    endpoint.connect().await.expect_close().await;
+    let mut other = connect_from("127.0.0.2:0", &endpoint).await;
+    other.send(request.bytes()).await;
+    assert_eq!(other.answer().await.status(), 200);
+    // A connection that closes makes room.
+    drop(open.pop());
+    loop {
+        let mut wire = endpoint.connect().await;
+        wire.send_if_possible(request.bytes()).await;
+        if let Some(head) = wire.head_unless_closed().await {
+            assert_eq!(wire.rest_of(head).await.status(), 200);
+            break;
+        }
+    }
+}
+
+/// Connects from another address of this machine.
+async fn connect_from(address: &str, endpoint: &Endpoint) -> Wire {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(address.parse().unwrap()).unwrap();
+    Wire::new(socket.connect(endpoint.address).await.unwrap())
 }

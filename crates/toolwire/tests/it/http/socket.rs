@@ -18,7 +18,10 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        let socket = within(TcpStream::connect(address)).await.unwrap();
+        Self::new(within(TcpStream::connect(address)).await.unwrap())
+    }
+
+    pub(crate) fn new(socket: TcpStream) -> Self {
         socket.set_nodelay(true).unwrap();
         Self {
             socket,

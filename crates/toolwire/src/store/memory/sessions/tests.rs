@@ -90,6 +90,33 @@ async fn records_have_a_limit_in_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn anonymous_sessions_of_one_address_have_a_limit() {
+    let limits = MemorySessionLimits::default().with_sessions_per_address(2);
+    let store = MemorySessionStore::new(limits);
+    let anonymous = Principal::anonymous();
+    let create = async |id: &str, address: [u8; 4]| {
+        let mut record = record();
+        record.network = Some(address.into());
+        store.create(id, &anonymous, record, TTL).await.map(drop)
+    };
+    create("a", [192, 0, 2, 1]).await.unwrap();
+    create("b", [192, 0, 2, 1]).await.unwrap();
+    let full = create("c", [192, 0, 2, 1]).await;
+    assert!(matches!(full, Err(StoreError::OwnerFull)), "{full:?}");
+    create("d", [192, 0, 2, 2]).await.unwrap();
+    // A replaced record still belongs to the address that opened the session.
+    assert_eq!(
+        store.replace("a", &anonymous, 1, record()).await.unwrap(),
+        Some(2)
+    );
+    assert!(create("e", [192, 0, 2, 1]).await.is_err());
+    assert!(store.delete("a", &anonymous).await.unwrap());
+    create("f", [192, 0, 2, 1]).await.unwrap();
+    advance(TTL).await;
+    create("g", [192, 0, 2, 1]).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_principal_has_a_bound_of_its_own() {
     let store = store(100, 2);
     let (alice, bob) = (user("alice"), user("bob"));

@@ -45,11 +45,15 @@ pub(crate) async fn open_session(post: &Post<'_>, admitted: &Admitted<'_>) -> An
     let id = admitted.id.clone();
     let state = Arc::new(ConnectionState::new());
     let outcome = initialize(post, admitted, &state);
-    let record = match (&outcome, state.to_record()) {
+    let mut record = match (&outcome, state.to_record()) {
         (Ok(_), Some(record)) => record,
         _ => return immediate(&id, outcome),
     };
-    let session = match endpoint.open_session(&post.principal(), record).await {
+    let principal = post.principal();
+    if principal.as_str().is_none() {
+        record.network = post.client_network();
+    }
+    let session = match endpoint.open_session(&principal, record).await {
         Ok(session) => session,
         Err(error) => return answer::store_failed(&error),
     };

@@ -122,7 +122,8 @@ impl Setup {
             head: self.limits.header_deadline,
             rest: self.limits.idle_connection,
         };
-        let stream = LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
+        let stream =
+            LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
         let mut stream = HeadDeadline::new(stream, patience, Arc::clone(&requests));
         // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
         let plain = Box::pin(plain::serve(&mut stream, &service, &requests, &mut leave));

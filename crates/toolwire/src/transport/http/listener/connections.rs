@@ -1,6 +1,7 @@
 //! The connections of a listener: each is a task, and all are owned here.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -18,12 +19,24 @@ pub(super) struct Connections {
     /// One for each task rather than one for all: a connection looks at it whenever it is woken, and should then not
     /// meet all others at a lock.
     leave: HashMap<Id, oneshot::Sender<()>>,
+    /// The networks of clients, where their connections are counted.
+    networks: HashMap<Id, IpAddr>,
+    per_network: HashMap<IpAddr, usize>,
 }
 
 impl Connections {
-    /// Starts a connection. It hears on the given channel when it should come to an end.
-    pub(super) fn start<F>(&mut self, connection: impl FnOnce(oneshot::Receiver<()>) -> F)
-    where
+    /// Returns whether the network of a client has fewer than `limit` connections open.
+    pub(super) fn has_capacity(&self, network: IpAddr, limit: usize) -> bool {
+        self.per_network.get(&network).copied().unwrap_or(0) < limit
+    }
+
+    /// Starts a connection, and counts it for the network of its client if there is a limit on those. It hears on the given
+    /// channel when it should come to an end.
+    pub(super) fn start<F>(
+        &mut self,
+        network: Option<IpAddr>,
+        connection: impl FnOnce(oneshot::Receiver<()>) -> F,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let (leave, told_to_leave) = oneshot::channel();
@@ -31,6 +44,10 @@ impl Connections {
         let connection: BoxFuture<'_, ()> = Box::pin(connection(told_to_leave));
         let task = self.tasks.spawn(connection);
         self.leave.insert(task.id(), leave);
+        if let Some(network) = network {
+            self.networks.insert(task.id(), network);
+            *self.per_network.entry(network).or_default() += 1;
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,7 +69,19 @@ impl Connections {
             }
         };
         self.leave.remove(&id);
+        if let Some(network) = self.networks.remove(&id) {
+            self.release(network);
+        }
         Some(())
+    }
+
+    fn release(&mut self, network: IpAddr) {
+        if let Some(count) = self.per_network.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_network.remove(&network);
+            }
+        }
     }
 
     /// Tells every connection to end after the requests it has begun.
@@ -85,7 +114,7 @@ mod tests {
     async fn those_told_to_leave_do_and_are_forgotten() {
         let mut connections = Connections::default();
         for _ in 0..3 {
-            connections.start(|leave| async move {
+            connections.start(None, |leave| async move {
                 leave.await.unwrap_err();
             });
         }
@@ -96,9 +125,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn connections_are_counted_for_their_network_until_they_end() {
+        let network = IpAddr::from([192, 0, 2, 1]);
+        let mut connections = Connections::default();
+        for _ in 0..2 {
+            assert!(connections.has_capacity(network, 2));
+            connections.start(Some(network), |leave| async move {
+                leave.await.unwrap_err();
+            });
+        }
+        assert!(!connections.has_capacity(network, 2));
+        assert!(connections.has_capacity(IpAddr::from([192, 0, 2, 2]), 2));
+        connections.tell_to_leave();
+        connections.all_ended().await;
+        assert!(connections.networks.is_empty() && connections.per_network.is_empty());
+    }
+
+    #[tokio::test]
     async fn one_that_panics_is_forgotten_like_any_other() {
         let mut connections = Connections::default();
-        connections.start(|_| async { panic!("on purpose") });
+        connections.start(None, |_| async { panic!("on purpose") });
         assert_eq!(connections.next_ended().await, Some(()));
         assert!(connections.leave.is_empty());
         assert_eq!(connections.next_ended().await, None);
@@ -108,7 +154,7 @@ mod tests {
     async fn one_that_does_not_leave_is_cut_off() {
         let (held, dropped) = oneshot::channel::<()>();
         let mut connections = Connections::default();
-        connections.start(|leave| async move {
+        connections.start(None, |leave| async move {
             let _held = held;
             let _leave = leave;
             std::future::pending::<()>().await;

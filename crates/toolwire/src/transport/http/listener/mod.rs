@@ -20,11 +20,12 @@ pub mod tls;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, ToSocketAddrs};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, ToSocketAddrs};
+use toolwire_proto::http::client_network;
 
 use crate::engine::BoxFuture;
 use crate::error::Error;
@@ -65,6 +66,7 @@ pub struct HttpListener {
     url: String,
     signals: bool,
     max_connections: usize,
+    max_connections_per_address: Option<usize>,
     drain: Duration,
 }
 
@@ -111,6 +113,7 @@ impl HttpListener {
             local_address,
             signals: options.signals,
             max_connections: options.limits.connections,
+            max_connections_per_address: options.limits.connections_per_address,
             drain: options.limits.drain,
             setup: Arc::new(setup),
             service: HttpService::new(server.clone(), options),
@@ -173,8 +176,13 @@ impl HttpListener {
                 (socket, address) = accept(&self.listener, &mut backoff),
                     if connections.len() < self.max_connections =>
                 {
+                    let network = self.counted_network(&socket);
+                    if !self.may_serve(&connections, network) {
+                        tracing::debug!("closed a connection: its address has too many");
+                        continue;
+                    }
                     let (setup, service) = (Arc::clone(&self.setup), self.service.clone());
-                    connections.start(|leave| setup.serve(socket, address, service, leave));
+                    connections.start(network, |leave| setup.serve(socket, address, service, leave));
                 }
                 Some(()) = connections.next_ended() => {}
             }
@@ -193,6 +201,22 @@ impl HttpListener {
         }
         connections.cut_off().await;
         Ok(())
+    }
+}
+
+impl HttpListener {
+    /// Returns the network of a client, if connections are counted for each.
+    fn counted_network(&self, socket: &TcpStream) -> Option<IpAddr> {
+        self.max_connections_per_address?;
+        let peer = socket.peer_addr().ok()?;
+        Some(client_network(peer.ip()))
+    }
+
+    fn may_serve(&self, connections: &Connections, network: Option<IpAddr>) -> bool {
+        match (network, self.max_connections_per_address) {
+            (Some(network), Some(limit)) => connections.has_capacity(network, limit),
+            _ => true,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::Server;
+use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::{HttpOptions, HttpService, answer};
 
 const LIMIT: usize = 100;
@@ -62,7 +63,8 @@ fn parts(version: Version, expect: bool) -> Parts {
 /// Finishes a request. The response must tell the client what becomes of the connection.
 async fn finished(parts: &Parts, body: TrackedBody<SentBody>) -> AfterResponse {
     let mut response = answer::empty(StatusCode::UNAUTHORIZED);
-    let after = finish_request(parts, body, &mut response, &limits()).await;
+    let reservation = ByteBudget::new(100_000, LIMIT).reservation();
+    let after = finish_request(parts, body, &mut response, &limits(), reservation).await;
     assert_eq!(closes(&response), after == AfterResponse::Close);
     after
 }
