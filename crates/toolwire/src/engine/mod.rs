@@ -27,7 +27,7 @@ pub(crate) use catch::CatchPanic;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 pub(crate) use clock::{after, since_epoch};
 pub use connection::ConnectionState;
-#[cfg(feature = "http-server")]
+#[cfg(any(feature = "http-server", feature = "input"))]
 pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
 pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
