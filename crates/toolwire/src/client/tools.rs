@@ -26,9 +26,47 @@ use crate::error::Error;
 /// How many tools are remembered; beyond that, the headers and schemas of further ones are not.
 const REMEMBERED_TOOLS: usize = 10_000;
 
-/// The tools that were seen, by name.
+/// How many bytes the names and schemas of all remembered tools may have together.
+const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
+
+/// The tools that were seen.
 #[derive(Debug, Default)]
-pub(crate) struct SeenTools(Mutex<HashMap<String, Seen>>);
+pub(crate) struct SeenTools(Mutex<ToolTable>);
+
+/// The tools that were seen, by name, each with its bytes.
+#[derive(Debug, Default)]
+struct ToolTable {
+    by_name: HashMap<String, (Seen, usize)>,
+    /// The bytes of all of them.
+    bytes: usize,
+}
+
+impl ToolTable {
+    fn get(&self, name: &str) -> Option<&Seen> {
+        self.by_name.get(name).map(|(seen, _)| seen)
+    }
+
+    /// Returns whether a tool of so many bytes may be stored, in the place of one of its name if there is one.
+    fn has_capacity(&self, name: &str, bytes: usize) -> bool {
+        let known = self.by_name.get(name).map(|(_, bytes)| *bytes);
+        let others = self.bytes - known.unwrap_or(0);
+        let is_counted = known.is_some() || self.by_name.len() < REMEMBERED_TOOLS;
+        is_counted && others.saturating_add(bytes) <= REMEMBERED_BYTES
+    }
+
+    fn insert(&mut self, name: String, seen: Seen, bytes: usize) {
+        self.bytes += bytes;
+        if let Some((_, replaced)) = self.by_name.insert(name, (seen, bytes)) {
+            self.bytes -= replaced;
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some((_, bytes)) = self.by_name.remove(name) {
+            self.bytes -= bytes;
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 enum Seen {
@@ -64,8 +102,11 @@ impl SeenTools {
         {
             tracing::warn!(tool = %tool.name, %invalid, "a tool is left out, because its header annotations are invalid");
         }
-        if known.is_none() && table.len() >= REMEMBERED_TOOLS {
-            tracing::warn!(tool = %tool.name, "too many tools to remember");
+        let bytes = remembered_bytes(tool);
+        if !table.has_capacity(&tool.name, bytes) {
+            tracing::warn!(tool = %tool.name, "too many tools, or too large ones, to remember");
+            // What was known of it is out of date.
+            table.remove(&tool.name);
             return usable;
         }
         let seen = match headers {
@@ -76,13 +117,28 @@ impl SeenTools {
             })),
             Err(invalid) => Seen::Invalid(invalid),
         };
-        table.insert(tool.name.clone(), seen);
+        table.insert(tool.name.clone(), seen, bytes);
         usable
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+    fn table(&self) -> MutexGuard<'_, ToolTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the bytes of what is remembered of a tool. Its headers are a part of the input schema, and count as all of it
+/// where the schema names any.
+fn remembered_bytes(tool: &Tool) -> usize {
+    let input = tool.input_schema.get();
+    let headers = match input.contains("x-mcp-header") {
+        true => input.len(),
+        false => 0,
+    };
+    let output = tool
+        .output_schema
+        .as_ref()
+        .map_or(0, |schema| schema.get().len());
+    tool.name.len() + headers + output
 }
 
 /// The output schema of a tool: the one that is known already, if it has not changed, because it may be compiled.

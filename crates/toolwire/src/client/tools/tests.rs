@@ -259,6 +259,29 @@ fn a_bounded_number_of_tools_is_remembered() {
 }
 
 #[test]
+fn remembered_tools_have_a_limit_in_bytes() {
+    let seen = SeenTools::default();
+    let large = |name: &str, bytes: usize| {
+        let schema = json!({"description": "x".repeat(bytes)});
+        tool(name).with_output_schema(schema)
+    };
+    let half = REMEMBERED_BYTES / 2;
+    assert!(seen.learn(&large("a", half), Ok(Vec::new())));
+    assert!(seen.learn(&large("b", half - 1000), Ok(Vec::new())));
+    assert!(seen.get("b").is_some());
+    assert!(
+        seen.learn(&large("c", 2000), Ok(Vec::new())),
+        "it stays in the list"
+    );
+    assert!(seen.get("c").is_none());
+    // A known tool that grew too large is not remembered as it was, and makes room.
+    assert!(seen.learn(&large("b", half + 1000), Ok(Vec::new())));
+    assert!(seen.get("b").is_none());
+    assert!(seen.learn(&large("c", 2000), Ok(Vec::new())));
+    assert!(seen.get("c").is_some());
+}
+
+#[test]
 fn nothing_is_mirrored_for_a_tool_that_became_invalid() {
     let seen = SeenTools::default();
     let region = param_headers::validate(&routed("Region")["inputSchema"].clone().into());
