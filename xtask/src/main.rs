@@ -22,6 +22,8 @@ const USAGE: &str = "usage: cargo xtask <task>
   bench   measure toolwire beside its peers; `bench hello`, `bench streams` and `bench http-clients` are others,
           `bench peers --help` says more
   tidy    check the rules of the house that the compiler does not know
+  style [CHECK]
+          count what is still outside the glossary and the layout we move to, or list it
   ci      formatting, lints and documentation, then all of `test`";
 
 fn main() -> ExitCode {
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         ] => conformance::check(&root, subject),
         ["bench", arguments @ ..] => bench::bench(&root, arguments),
         ["tidy"] => tidy::report(&root),
+        ["style"] => tidy::style::report(&root, None),
+        ["style", check] => tidy::style::report(&root, Some(check)),
         ["ci"] => suite::ci(&root),
         _ => Err(USAGE.to_owned()),
     };

@@ -5,6 +5,7 @@
 mod code;
 mod floors;
 mod source;
+pub(crate) mod style;
 mod text;
 mod versions;
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// A source file in the three ways the rules look at it.
+/// A source file in the ways the rules look at it.
 #[derive(Debug)]
 pub(super) struct Source {
     /// Without comments and without what is inside string literals.
@@ -14,6 +14,8 @@ pub(super) struct Source {
     pub(super) shipped_code: String,
     /// As `shipped_code`, but with string literals.
     pub(super) shipped_code_and_strings: String,
+    /// Only comments and what is inside string literals, without `#[cfg(test)]` modules.
+    pub(super) shipped_prose: String,
 }
 
 impl Source {
@@ -25,7 +27,15 @@ impl Source {
             .filter(|(kind, _)| *kind == Kind::Comment)
             .map(|(_, range)| range.clone());
         let tests = test_modules(&code);
+        let mut code_ranges = Vec::new();
+        let mut end_of_last = 0;
+        for (_, range) in &marked {
+            code_ranges.push(end_of_last..range.start);
+            end_of_last = range.end;
+        }
+        code_ranges.push(end_of_last..text.len());
         Self {
+            shipped_prose: blank(text, code_ranges.into_iter().chain(tests.iter().cloned())),
             shipped_code: blank(&code, tests.iter().cloned()),
             shipped_code_and_strings: blank(text, comments.chain(tests.iter().cloned())),
             code,

@@ -1,0 +1,136 @@
+//! The vocabulary and the structure we are moving to, counted.
+//!
+//! The code uses words and shapes that newcomers have to learn. These checks count them, and [`MAXIMA`] says how many there
+//! may be: the numbers only go down, and at zero a check is an ordinary rule. `cargo xtask style` shows the counts and
+//! `cargo xtask style CHECK` the places.
+
+mod cycles;
+mod imports;
+mod names;
+mod words;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::source::Source;
+use super::{File, Finding, code, read_files};
+use crate::steps::Outcome;
+
+/// A check and how many findings it may have.
+struct Maximum {
+    check: &'static str,
+    what: &'static str,
+    at_most: usize,
+}
+
+const MAXIMA: [Maximum; 5] = [
+    Maximum {
+        check: "words",
+        what: "words outside the glossary in comments and texts",
+        at_most: 2239,
+    },
+    Maximum {
+        check: "identifiers",
+        what: "words outside the glossary in names of items and files",
+        at_most: 321,
+    },
+    Maximum {
+        check: "names",
+        what: "types that share their name with another of the crate",
+        at_most: 160,
+    },
+    Maximum {
+        check: "imports",
+        what: "`super::` in code that ships",
+        at_most: 386,
+    },
+    Maximum {
+        check: "cycles",
+        what: "files that import each other in a circle",
+        at_most: 43,
+    },
+];
+
+/// Prints how many findings each check has, or the findings of one.
+pub(crate) fn report(root: &Path, check: Option<&str>) -> Outcome {
+    let findings = findings(&read_files(root)?);
+    let mut text = String::new();
+    match check {
+        None => {
+            for (maximum, findings) in MAXIMA.iter().zip(&findings) {
+                let _ = writeln!(
+                    text,
+                    "{:>6} of {:>6}  {:<12} {}",
+                    findings.len(),
+                    maximum.at_most,
+                    maximum.check,
+                    maximum.what
+                );
+            }
+        }
+        Some(name) => {
+            let index = MAXIMA.iter().position(|maximum| maximum.check == name);
+            let index = index.ok_or_else(|| format!("there is no check `{name}`"))?;
+            for finding in &findings[index] {
+                let _ = writeln!(text, "{finding}");
+            }
+        }
+    }
+    eprint!("{text}");
+    Ok(())
+}
+
+/// The findings of all checks, in the order of [`MAXIMA`].
+fn findings(files: &[File]) -> [Vec<Finding>; 5] {
+    let shipped: Vec<(&File, Source)> = files
+        .iter()
+        .filter(|file| is_shipped(&file.path))
+        .map(|file| (file, Source::new(&file.text)))
+        .collect();
+    let each = |check: fn(&File, &Source) -> Vec<Finding>| {
+        let found = shipped
+            .iter()
+            .flat_map(|(file, source)| check(file, source));
+        found.collect()
+    };
+    [
+        each(words::check_prose),
+        each(words::check_identifiers),
+        names::check(&shipped),
+        each(imports::check),
+        cycles::check(&shipped),
+    ]
+}
+
+/// Whether a file is Rust source that users get.
+fn is_shipped(path: &str) -> bool {
+    let in_crate = path.starts_with("crates/") && path.contains("/src/");
+    in_crate && path.ends_with(".rs") && !code::is_test(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_grows() {
+        let files = read_files(&crate::workspace_root()).unwrap();
+        for (maximum, findings) in MAXIMA.iter().zip(findings(&files)) {
+            let (check, count) = (maximum.check, findings.len());
+            assert!(
+                count <= maximum.at_most,
+                "{check}: {count} findings, of which {} may be there; `cargo xtask style {check}` lists them",
+                maximum.at_most
+            );
+        }
+    }
+
+    #[test]
+    fn shipped_files_are_sources_of_crates() {
+        assert!(is_shipped("crates/toolwire/src/lib.rs"));
+        assert!(!is_shipped("crates/toolwire/tests/it/main.rs"));
+        assert!(!is_shipped("crates/toolwire/src/engine/tests.rs"));
+        assert!(!is_shipped("xtask/src/main.rs"));
+        assert!(!is_shipped("crates/toolwire/src/guide/http.md"));
+    }
+}

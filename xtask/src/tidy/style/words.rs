@@ -1,0 +1,183 @@
+//! Words that have a plainer one in the glossary.
+//!
+//! A line may say `tidy: allow(word)` with a reason.
+
+use super::super::source::{Source, numbered};
+use super::super::{File, Finding};
+
+/// Whole words, or two of them, that comments and texts do without.
+const PROSE: [&str; 31] = [
+    "nobody",
+    "somebody",
+    "anybody",
+    "everybody",
+    "whoever",
+    "whom",
+    "is none",
+    "are none",
+    "told",
+    "patience",
+    "wish",
+    "wishes",
+    "kept",
+    "hang up",
+    "hangs up",
+    "hung up",
+    "notice",
+    "notices",
+    "news",
+    "leads to",
+    "answer",
+    "answers",
+    "answered",
+    "answering",
+    "refuse",
+    "refuses",
+    "refused",
+    "refusal",
+    "refusals",
+    "question",
+    "questions",
+];
+
+/// Words that names do without, besides those of prose.
+const NAMES: [&str; 15] = [
+    "place", "places", "slot", "slots", "turn", "held", "lead", "dial", "link", "pipe", "inbox",
+    "leg", "standing", "found", "better",
+];
+
+/// Counts words in comments and string literals.
+pub(super) fn check_prose(file: &File, source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (line, prose) in numbered(&source.shipped_prose) {
+        let words = words(prose).collect::<Vec<_>>();
+        let one = words.iter().map(String::as_str);
+        let two: Vec<String> = words.windows(2).map(|pair| pair.join(" ")).collect();
+        for word in one.chain(two.iter().map(String::as_str)) {
+            if PROSE.contains(&word) && !is_allowed(&file.text, line, word) {
+                findings.push(file.finding(line, format!("`{word}`")));
+            }
+        }
+    }
+    findings
+}
+
+/// Counts words in the names of types, functions, constants and of the file.
+pub(super) fn check_identifiers(file: &File, source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let stem = file.path.rsplit('/').next().unwrap_or(&file.path);
+    let stem = stem.strip_suffix(".rs").unwrap_or(stem);
+    let named = names(&source.shipped_code).chain([(1, stem)]);
+    for (line, name) in named {
+        for word in parts(name) {
+            let is_listed = PROSE.contains(&&*word) || NAMES.contains(&&*word);
+            if is_listed && !is_allowed(&file.text, line, &word) {
+                findings.push(file.finding(line, format!("`{word}` in `{name}`")));
+            }
+        }
+    }
+    findings
+}
+
+/// The words of a text, in lower case.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|character: char| !character.is_alphanumeric() && !"'_".contains(character))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+/// The names that items have where they are defined.
+fn names(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    const KEYWORDS: [&str; 8] = [
+        "struct", "enum", "trait", "type", "fn", "const", "static", "mod",
+    ];
+    numbered(code).flat_map(|(line, text)| {
+        let mut words = text
+            .split(|character: char| !character.is_alphanumeric() && character != '_')
+            .filter(|word| !word.is_empty())
+            .peekable();
+        let mut found = Vec::new();
+        while let Some(word) = words.next() {
+            if KEYWORDS.contains(&word)
+                && let Some(name) = words.peek()
+                && !KEYWORDS.contains(name)
+            {
+                found.push((line, *name));
+            }
+        }
+        found
+    })
+}
+
+/// The words that a name is made of: `SlotTable` and `slot_table` of `slot` and `table`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut was_lower = false;
+    for character in name.chars() {
+        let starts = character == '_' || (character.is_uppercase() && was_lower);
+        if starts && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+        }
+        if character != '_' {
+            part.extend(character.to_lowercase());
+        }
+        was_lower = character.is_lowercase() || character.is_ascii_digit();
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+fn is_allowed(text: &str, line: usize, word: &str) -> bool {
+    let allowed = format!("tidy: allow({word})");
+    let line = text.lines().nth(line - 1);
+    line.is_some_and(|line| line.contains(&allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> File {
+        File {
+            path: "crates/toolwire/src/better_file.rs".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn prose_is_read_and_code_is_not() {
+        fn check(text: &str, expected: &[&str]) {
+            let findings = check_prose(&file(text), &Source::new(text));
+            let rules: Vec<String> = findings.into_iter().map(|finding| finding.rule).collect();
+            assert_eq!(rules, expected, "{text}");
+        }
+        check("/// Nobody is told.", &["`nobody`", "`told`"]);
+        check("// A scope is none.", &["`is none`"]);
+        check("f(\"refused\")", &["`refused`"]);
+        check("let answer = 1;", &[]);
+        check("// `Option::is_none` is code.", &[]);
+        check("// The response. tidy: allow(told) a quotation: told", &[]);
+        check("#[cfg(test)] mod tests { /* nobody */ }", &[]);
+        check("// A responder answersheet.", &[]);
+    }
+
+    #[test]
+    fn names_are_split_into_words() {
+        assert_eq!(parts("SlotTable"), ["slot", "table"]);
+        assert_eq!(parts("slot_table"), ["slot", "table"]);
+        assert_eq!(parts("MAX_HELD"), ["max", "held"]);
+        assert_eq!(parts("Http2Link"), ["http2", "link"]);
+        let text = "struct Linked; fn take_turn() {} const LEG: u8 = 0; let found = place;";
+        let findings = check_identifiers(&file(text), &Source::new(text));
+        let rules: Vec<String> = findings.into_iter().map(|finding| finding.rule).collect();
+        let expected = [
+            "`turn` in `take_turn`",
+            "`leg` in `LEG`",
+            "`better` in `better_file`",
+        ];
+        assert_eq!(rules, expected);
+    }
+}
