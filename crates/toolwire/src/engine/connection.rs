@@ -26,8 +26,11 @@ const MAX_SUBSCRIPTIONS: usize = 1024;
 /// How many bytes may be stored about one peer: its capabilities, its description and its subscriptions.
 pub(crate) const MAX_PEER_BYTES: usize = 64 * 1024;
 
-/// What a member of an object, or an entry of a list, takes in memory besides its text.
-const ENTRY_BYTES: usize = 64;
+/// What a member of an object takes in memory besides its text.
+const MEMBER_BYTES: usize = 64;
+
+/// What a string takes in memory besides its text.
+const STRING_BYTES: usize = 32;
 
 /// The state of one connection or session.
 #[derive(Debug, Default)]
@@ -59,7 +62,7 @@ impl Peer {
         let described = json_bytes(capabilities) + info.map_or(0, json_bytes);
         let subscribed: usize = subscriptions
             .iter()
-            .map(|uri| uri.len() + ENTRY_BYTES)
+            .map(|uri| uri.len() + STRING_BYTES)
             .sum();
         let bytes = described + subscribed;
         if bytes <= MAX_PEER_BYTES {
@@ -71,12 +74,14 @@ impl Peer {
     }
 }
 
-/// Returns an upper bound of the bytes that a value takes in memory: its JSON, and something for each member.
+/// Returns about how many bytes a value takes in memory: its JSON, and something for each member and each string.
 pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
     let Ok(text) = serde_json::to_string(value) else {
         return usize::MAX / 4;
     };
-    text.len() + ENTRY_BYTES * text.matches("\":").count()
+    let members = text.matches("\":").count();
+    let strings = text.matches('"').count() / 2;
+    text.len() + MEMBER_BYTES * members + STRING_BYTES * strings
 }
 
 #[cfg(feature = "http-server")]
@@ -440,8 +445,8 @@ mod tests {
         assert_eq!(error.code, -32602);
         assert!(error.message.contains("65536 bytes"), "{}", error.message);
         // Small members take more memory than text.
-        assert!(initialize(capabilities(800, 0)).is_ok());
-        assert!(initialize(capabilities(1000, 0)).is_err());
+        assert!(initialize(capabilities(400, 0)).is_ok());
+        assert!(initialize(capabilities(600, 0)).is_err());
     }
 
     #[test]

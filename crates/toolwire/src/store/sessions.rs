@@ -56,7 +56,7 @@ impl SessionRecord {
 }
 
 impl SessionRecord {
-    /// Returns an upper bound of the bytes that this record takes in memory, for stores that limit them.
+    /// Returns about how many bytes this record takes in memory, for stores that limit them.
     ///
     /// The server rejects clients whose record would take much more than 64 KiB.
     #[must_use]
