@@ -18,6 +18,7 @@ mod rarely;
 #[cfg_attr(not(feature = "input"), path = "no_round.rs")]
 mod round;
 mod scope;
+mod slow_poll;
 mod token;
 pub(crate) mod transport;
 
@@ -38,5 +39,6 @@ pub(crate) use round::Round;
 #[cfg(feature = "input")]
 pub(crate) use round::Spending;
 pub use scope::RequestScope;
+pub(crate) use slow_poll::{SlowPoll, report_blocking};
 pub use token::{Principal, TokenInfo};
 pub use transport::{BoxFuture, Notice, NullContext, TransportContext};

@@ -13,7 +13,10 @@ use toolwire_types::{
 };
 use tracing::Instrument as _;
 
-use crate::engine::{BoxFuture, CatchPanic, Exchange, MAX_PEER_BYTES, Outcome, Reply, Route};
+use crate::engine::{
+    BoxFuture, CatchPanic, Exchange, MAX_PEER_BYTES, Outcome, Reply, Route, SlowPoll,
+    report_blocking,
+};
 use crate::server::Server;
 use crate::server::lists;
 use crate::server::rounds_loop;
@@ -79,7 +82,12 @@ fn not_offered(method: &str) -> ErrorObject {
 )]
 fn serve(exchange: Exchange) -> impl Future<Output = Outcome> + Send {
     async move {
-        let outcome = match CatchPanic::new(handle(&exchange)).await {
+        let report = |took| {
+            let (method, name) = (exchange.route().name(), exchange.name());
+            report_blocking(method, name.unwrap_or_default(), took);
+        };
+        let handled = SlowPoll::new(handle(&exchange), report);
+        let outcome = match CatchPanic::new(handled).await {
             Ok(outcome) => outcome,
             Err(_) => Err(panicked(&exchange)),
         };

@@ -6,7 +6,6 @@
 
 mod held;
 mod reader;
-mod relay;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -42,7 +41,6 @@ use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::held::Held;
 use crate::transport::duplex::reader::Reader;
-use crate::transport::duplex::relay::Relay;
 pub(crate) use crate::transport::duplex::running::Work;
 use crate::transport::duplex::running::{Delivery, Entered, Finished, RunningRequest, Starting};
 use crate::transport::duplex::waiting::Waiting;
@@ -124,9 +122,11 @@ impl Duplex {
     }
 
     /// Serves until the client hangs up, stops reading, or the server shuts down.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the connection at once.
     pub(crate) async fn run(self, input: mpsc::Receiver<Chunk>) {
-        let relay = Relay::new(Arc::clone(&self.delivery));
-        relay.run(Reader::new(self, input)).await;
+        Reader::new(self, input).run().await;
     }
 
     /// Sets the sender of the chunk that is read next.

@@ -210,11 +210,6 @@ impl OutStream {
         self.room.notify_waiters();
     }
 
-    /// Whether no more messages will come.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
-    }
-
     /// The peer does not read any more.
     pub(crate) fn fail(&self) {
         self.close();

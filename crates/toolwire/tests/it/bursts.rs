@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use toolwire::transport::Limits;
-use toolwire::{RequestContext, Server};
+use toolwire::{JsonSchema, RequestContext, ServedTool, Server};
 
 use crate::peer::{Peer, call, cancel, complete, plain, server, text};
+use crate::traces::Traces;
 
 /// A server with the tools `quick`, and `held`, which ends when it gets a permit.
 fn quick_and_held() -> (Server, Arc<Semaphore>) {
@@ -24,6 +25,17 @@ fn quick_and_held() -> (Server, Arc<Semaphore>) {
         })
     };
     (server().tool(quick).tool(held), permits)
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// A tool without arguments that runs on the pool for blocking work.
+fn blocking(
+    name: &str,
+    handler: impl Fn(RequestContext) -> &'static str + Send + Sync + 'static,
+) -> ServedTool {
+    ServedTool::blocking(name, move |ctx: RequestContext, _: Nothing| handler(ctx))
 }
 
 /// Sends all messages at once.
@@ -66,17 +78,14 @@ async fn those_who_have_to_wait_hold_up_nobody() {
     peer.expect(complete(2, text("held"))).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_holds_its_thread_holds_up_nobody_for_long() {
+#[tokio::test]
+async fn blocking_handlers_delay_no_other_request() {
     let (release, released) = mpsc::channel();
     let released = Arc::new(Mutex::new(released));
-    let blocks = plain("blocks", move |_| {
-        let released = Arc::clone(&released);
-        async move {
-            let released = released.lock().expect("one handler takes it");
-            released.recv().expect("the other handler releases it");
-            "released"
-        }
+    let blocks = blocking("blocks", move |_| {
+        let released = released.lock().expect("one handler takes it");
+        released.recv().expect("the other handler releases it");
+        "released"
     });
     let releases = plain("releases", move |_| {
         let release = release.clone();
@@ -101,16 +110,13 @@ async fn a_handler_that_holds_its_thread_holds_up_nobody_for_long() {
     assert_eq!(answered, [1, 2, 3, 4]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn several_handlers_may_hold_their_threads_at_once() {
+#[tokio::test]
+async fn several_blocking_handlers_run_at_once() {
     const AT_ONCE: usize = 3;
     let barrier = Arc::new(std::sync::Barrier::new(AT_ONCE));
-    let meets = plain("meets", move |_| {
-        let barrier = Arc::clone(&barrier);
-        async move {
-            barrier.wait();
-            "met"
-        }
+    let meets = blocking("meets", move |_| {
+        barrier.wait();
+        "met"
     });
     let mut peer = Peer::connect(&server().tool(meets));
     let calls = (0..4 * AT_ONCE).map(|id| call(id, "meets", json!({})));
@@ -123,18 +129,15 @@ async fn several_handlers_may_hold_their_threads_at_once() {
     assert!(answered.into_iter().eq(0..4 * AT_ONCE as u64));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_holds_its_thread_can_be_cancelled_and_outlives_nobody() {
-    let (tell, told) = mpsc::channel();
-    let polls = plain("polls", move |ctx: RequestContext| {
-        let tell = tell.clone();
-        async move {
-            while !ctx.is_cancelled() {
-                std::thread::yield_now();
-            }
-            tell.send(()).expect("the test listens");
-            "never sent"
+#[tokio::test]
+async fn blocking_handler_can_be_cancelled_and_sends_nothing() {
+    let (ended, has_ended) = mpsc::channel();
+    let polls = blocking("polls", move |ctx: RequestContext| {
+        while !ctx.is_cancelled() {
+            std::thread::yield_now();
         }
+        ended.send(()).expect("the test listens");
+        "never sent"
     });
     let (server, _) = quick_and_held();
     let mut peer = Peer::connect(&server.tool(polls));
@@ -147,11 +150,33 @@ async fn a_handler_that_holds_its_thread_can_be_cancelled_and_outlives_nobody() 
     send_together(&peer, messages).await;
     peer.expect(complete(2, text("quick"))).await;
     peer.expect(complete(3, text("quick"))).await;
-    tokio::task::spawn_blocking(move || told.recv())
+    tokio::task::spawn_blocking(move || has_ended.recv())
         .await
         .expect("it does not panic")
         .expect("the handler saw it");
     peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn handler_that_blocks_its_thread_is_named_in_a_warning_once() {
+    let (traces, _writing) = Traces::write_down();
+    let blocks = plain("blocks_for_a_while", |_| async {
+        std::thread::sleep(std::time::Duration::from_millis(120));
+        "done"
+    });
+    let mut peer = Peer::connect(&server().tool(blocks));
+    for id in 1..=2 {
+        peer.send(call(id, "blocks_for_a_while", json!({}))).await;
+        peer.expect(complete(id, text("done"))).await;
+    }
+    let text = traces.text();
+    assert_eq!(text.matches("blocked its thread").count(), 1, "{text}");
+    let warning = text
+        .lines()
+        .find(|line| line.contains("blocked its thread"));
+    let warning = warning.expect("there is one");
+    assert!(warning.contains("blocks_for_a_while"), "{warning}");
+    assert!(warning.contains("#[tool(blocking)]"), "{warning}");
 }
 
 #[tokio::test]
@@ -200,17 +225,14 @@ async fn one_that_has_to_wait_takes_a_place() {
     peer.expect(complete(3, text("quick"))).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_holds_its_thread_takes_a_place() {
+#[tokio::test]
+async fn blocking_handler_counts_as_a_request_in_flight() {
     let (release, released) = mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
-    let blocks = plain("blocks", move |_| {
-        let released = Arc::clone(&released);
-        async move {
-            // An error means that the test is over.
-            let _ = released.lock().expect("one handler takes it").recv();
-            "released"
-        }
+    let blocks = blocking("blocks", move |_| {
+        // An error means that the test is over.
+        let _ = released.lock().expect("one handler takes it").recv();
+        "released"
     });
     let mut limits = Limits::default();
     limits.requests_in_flight = 1;

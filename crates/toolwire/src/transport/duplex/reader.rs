@@ -1,5 +1,6 @@
 //! The input of a connection, from its first bytes to its end.
 
+use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -7,10 +8,8 @@ use tokio::sync::mpsc;
 use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
 
-use crate::engine::Outcome;
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::relay::Relay;
-use crate::transport::duplex::running::{Entered, Work};
+use crate::transport::duplex::running::Work;
 use crate::transport::duplex::waiting::Abandoned;
 use crate::transport::duplex::{Duplex, too_long};
 
@@ -25,7 +24,7 @@ pub(super) struct Reader {
     /// What is being read, and how far.
     chunk: Vec<u8>,
     at: usize,
-    /// Requests of this chunk have their first turn from whoever reads.
+    /// Requests of this chunk are polled by the reader first.
     gives_turns: bool,
 }
 
@@ -41,8 +40,27 @@ impl Reader {
         }
     }
 
-    /// Reads on until a request is to have its first turn; `None` when the connection has ended.
-    pub(super) async fn next_turn(&mut self, relay: &Relay) -> Option<Work> {
+    /// Reads the connection to its end.
+    ///
+    /// Each request of a burst is polled once here, which is all that most handlers need. A request that is not ready then
+    /// becomes a task.
+    pub(super) async fn run(mut self) {
+        while let Some(mut work) = self.next_turn().await {
+            loop {
+                let polled = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+                self.connection.settle(work, polled);
+                // Other tasks of this thread get their share of it.
+                tokio::task::consume_budget().await;
+                match self.next_turn_now() {
+                    Some(next) => work = next,
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// Reads on until a request is to be polled; `None` when the connection has ended.
+    async fn next_turn(&mut self) -> Option<Work> {
         loop {
             if let Some(work) = self.next_turn_now() {
                 return Some(work);
@@ -57,15 +75,15 @@ impl Reader {
                 }
             }
             self.connection.end_chunk();
-            if !self.next_chunk(relay).await {
+            if !self.next_chunk().await {
                 return None;
             }
         }
     }
 
-    /// Reads what is here up to the next request that is to have its first turn. `None` when all was read, or when
-    /// something has to be waited for.
-    pub(super) fn next_turn_now(&mut self) -> Option<Work> {
+    /// Reads what is here up to the next request that is to be polled. `None` when all was read, or when something has to
+    /// be waited for.
+    fn next_turn_now(&mut self) -> Option<Work> {
         while self.at < self.chunk.len() && self.connection.may_read() {
             let mut rest = &self.chunk[self.at..];
             let frame = self.decoder.next_frame(&mut rest);
@@ -87,8 +105,8 @@ impl Reader {
         None
     }
 
-    /// The work, if whoever reads is to give it its first turn. One that comes alone has a task of its own at once: nobody
-    /// has to look after it.
+    /// Returns the work if it is to be polled here. A request that comes alone becomes a task at once, so that a handler
+    /// that blocks its thread does not delay the messages after it.
     fn give_turn(&mut self, work: Work) -> Option<Work> {
         let is_last = self.at == self.chunk.len();
         if is_last && !self.gives_turns {
@@ -99,19 +117,8 @@ impl Reader {
         Some(work)
     }
 
-    /// Takes what a turn has led to.
-    pub(super) fn settle(&mut self, work: Work, turn: Poll<Outcome>) {
-        self.connection.settle(work, turn);
-    }
-
-    /// Leaves the request that has its turn to whoever gave it, and lets all answers go that are held back.
-    pub(super) fn leave_turn(&mut self) -> Entered {
-        self.connection.release();
-        self.connection.enter()
-    }
-
     /// Waits for more to read. False when the client has hung up or stopped reading, or the server shuts down.
-    async fn next_chunk(&mut self, relay: &Relay) -> bool {
+    async fn next_chunk(&mut self) -> bool {
         let broken = self.connection.out().broken().clone();
         let shutdown = self.connection.server.shutdown().clone();
         loop {
@@ -125,11 +132,11 @@ impl Reader {
                         self.gives_turns = false;
                         return true;
                     }
-                    None => break self.on_end_of_input(relay).await,
+                    None => break self.on_end_of_input().await,
                 },
                 Some(_) = self.connection.tasks.join_next() => {}
                 () = broken.cancelled() => break,
-                () = shutdown.cancelled() => break self.on_shutdown(relay).await,
+                () = shutdown.cancelled() => break self.on_shutdown().await,
             }
         }
         self.cut_off().await;
@@ -137,7 +144,7 @@ impl Reader {
     }
 
     /// The client hung up: what it still waits for is finished, within bounds.
-    async fn on_end_of_input(&mut self, relay: &Relay) {
+    async fn on_end_of_input(&mut self) {
         if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
             // A torn last line is nobody's request.
             if strict_json::read(&line, &strict_json::Limits::default()).is_ok()
@@ -148,7 +155,7 @@ impl Reader {
         }
         self.connection.listens.clear();
         self.connection.context.caller.close();
-        self.drain(relay).await;
+        self.drain().await;
     }
 
     async fn last_line(&mut self, line: &[u8]) -> Option<Work> {
@@ -164,21 +171,18 @@ impl Reader {
     }
 
     /// The server ends: streams get their last word, running requests a moment.
-    async fn on_shutdown(&mut self, relay: &Relay) {
+    async fn on_shutdown(&mut self) {
         for (_, stream) in self.connection.listens.drain() {
             stream.cancel_and_conclude(&self.connection.server);
         }
-        self.drain(relay).await;
+        self.drain().await;
     }
 
     /// Gives what runs its time to finish.
-    async fn drain(&mut self, relay: &Relay) {
+    async fn drain(&mut self) {
         let connection = &mut self.connection;
         connection.release();
-        let finished = async {
-            while connection.tasks.join_next().await.is_some() {}
-            relay.all_done().await;
-        };
+        let finished = async { while connection.tasks.join_next().await.is_some() {} };
         let broken = connection.context.out.broken().clone();
         tokio::select! {
             () = finished => {}

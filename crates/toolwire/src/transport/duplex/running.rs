@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
 
 use tokio::sync::Notify;
 use toolwire_proto::outbox::OutgoingKind;
@@ -17,8 +16,8 @@ use crate::transport::outlet::Outlet as _;
 /// The work of a handler.
 pub(crate) type Work = BoxFuture<'static, Outcome>;
 
-/// A request before its first turn is over. Whoever reads gives it that turn, so nobody can ask for it meanwhile and it is
-/// in no ledger.
+/// A request before its first poll is over. The reader polls it, so no other message can name it meanwhile, and it is in
+/// no ledger.
 #[derive(Debug)]
 pub(super) struct Starting {
     pub(super) id: RequestId,
@@ -48,13 +47,6 @@ pub(super) struct Entered {
     cancellation: Cancellation,
 }
 
-impl Entered {
-    /// Gives up its place, when there will be no answer.
-    pub(super) fn give_up(self, delivery: &Delivery) {
-        delivery.finish(self.key);
-    }
-}
-
 /// A handler at work.
 pub(crate) struct RunningRequest {
     request: Entered,
@@ -73,23 +65,15 @@ impl RunningRequest {
         answer.filter(|_| may_send)
     }
 
-    /// Runs the handler and queues the answer.
-    pub(super) async fn answer_to(self, delivery: Arc<Delivery>) {
-        self.go_on(Poll::Pending, &delivery).await;
-    }
-
-    /// Goes on after a turn, until the answer is queued. The request keeps its place among those that run until there is
-    /// room for the answer, so that a client that reads slowly is not served faster than it reads.
-    pub(super) async fn go_on(mut self, turn: Poll<Outcome>, delivery: &Delivery) {
-        let answer = match turn {
-            Poll::Ready(outcome) => Some(encode_outcome(&self.request.id, outcome)),
-            Poll::Pending => self.run().await,
-        };
-        if answer.is_some() {
+    /// Runs the handler and queues the response. The request counts as running until there is room for the response, so
+    /// that a client that reads slowly is not served faster than it reads.
+    pub(super) async fn answer_to(mut self, delivery: Arc<Delivery>) {
+        let response = self.run().await;
+        if response.is_some() {
             delivery.out.has_room().await;
         }
         let may_send = delivery.finish(self.request.key);
-        if let Some(bytes) = answer.filter(|_| may_send) {
+        if let Some(bytes) = response.filter(|_| may_send) {
             delivery.out.push(OutgoingKind::Response, bytes);
         }
     }

@@ -27,7 +27,6 @@ use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::peer_address::PeerAddress;
 use crate::transport::http::post::Post;
-use crate::transport::http::slots::Slots;
 use crate::transport::http::unread_body::{self, AfterResponse, TrackedBody};
 use crate::transport::http::{authorizer, cors, guard, message, public};
 use crate::transport::spare_memory;
@@ -116,11 +115,6 @@ impl HttpService {
             request_bytes: self.endpoint.requests.bytes().used(),
             stream_bytes: self.endpoint.streams.bytes().used(),
         }
-    }
-
-    /// The requests that run.
-    pub(super) fn requests(&self) -> &Arc<Slots> {
-        &self.endpoint.requests
     }
 
     /// Waits until no request runs, also none whose client has gone.

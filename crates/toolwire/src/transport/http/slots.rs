@@ -1,8 +1,7 @@
 //! How much an endpoint does at once, and the bound on it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
@@ -17,28 +16,6 @@ pub(super) struct Slots {
     emptied: Notify,
     /// How many wait for that, so that nobody is told in vain.
     waiting: AtomicUsize,
-    /// A thread that sleeps until the first slot is taken.
-    sleeper: Sleeper,
-}
-
-#[derive(Debug, Default)]
-struct Sleeper {
-    sleeps: AtomicBool,
-    thread: Mutex<Option<Thread>>,
-}
-
-impl Sleeper {
-    #[cold]
-    fn wake(&self) {
-        self.sleeps.store(false, Ordering::SeqCst);
-        if let Some(thread) = &*self.thread() {
-            thread.unpark();
-        }
-    }
-
-    fn thread(&self) -> MutexGuard<'_, Option<Thread>> {
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Slots {
@@ -49,7 +26,6 @@ impl Slots {
             bytes,
             emptied: Notify::new(),
             waiting: AtomicUsize::new(0),
-            sleeper: Sleeper::default(),
         })
     }
 
@@ -61,9 +37,6 @@ impl Slots {
         };
         // Counted first, and given back by the drop of `slot` when that was one too many.
         let used = self.used.fetch_add(1, Ordering::SeqCst);
-        if self.sleeper.sleeps.load(Ordering::SeqCst) {
-            self.sleeper.wake();
-        }
         if used < self.limit && self.bytes.try_add(0, bytes) {
             slot.bytes = bytes;
             return Some(slot);
@@ -74,24 +47,6 @@ impl Slots {
     /// The bytes that may be held.
     pub(super) fn bytes(&self) -> &Arc<ByteBudget> {
         &self.bytes
-    }
-
-    /// Wakes the calling thread, of which there is one, when a slot is taken; says no when one is taken already.
-    pub(super) fn wake_me(&self) -> bool {
-        *self.sleeper.thread() = Some(thread::current());
-        // Said before the count is read, so that whoever takes the first slot sees it, or is seen.
-        self.sleeper.sleeps.store(true, Ordering::SeqCst);
-        let is_free = self.used.load(Ordering::SeqCst) == 0;
-        if !is_free {
-            self.sleeper.sleeps.store(false, Ordering::SeqCst);
-        }
-        is_free
-    }
-
-    /// Whether a thread sleeps until a slot is taken.
-    #[cfg(test)]
-    pub(super) fn has_sleeper(&self) -> bool {
-        self.sleeper.sleeps.load(Ordering::SeqCst)
     }
 
     pub(super) fn used(&self) -> usize {
@@ -185,20 +140,6 @@ mod tests {
         assert!(third.is_some());
         drop((second, third));
         assert_eq!(slots.used(), 0);
-    }
-
-    #[test]
-    fn a_thread_that_sleeps_is_woken_by_the_first_slot() {
-        let slots = slots(2);
-        let first = slots.take(0).unwrap();
-        assert!(!slots.wake_me());
-        drop(first);
-        assert!(slots.wake_me());
-        thread::scope(|scope| {
-            scope.spawn(|| drop(slots.take(0)));
-            thread::park();
-        });
-        assert!(!slots.has_sleeper());
     }
 
     #[tokio::test]

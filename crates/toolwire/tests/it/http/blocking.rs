@@ -1,4 +1,4 @@
-//! Handlers that hold their thread. The client is not on the runtime of the server: it would wake its threads.
+//! Handlers that block. The client is not on the runtime of the server: it would wake its threads.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -40,24 +40,21 @@ fn connect(address: SocketAddr) -> TcpStream {
 }
 
 #[test]
-fn a_handler_that_holds_its_thread_holds_up_nobody_else() {
+fn blocking_handler_delays_no_other_connection() {
     // Dropped last: it waits for handlers, which end with the test at the latest.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(3)
+        .worker_threads(1)
         .enable_all()
         .build()
         .unwrap();
     let (tell, started) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
-    let hold = ServedTool::typed("hold", move |_: RequestContext, _: Nothing| {
-        let (tell, released) = (tell.clone(), Arc::clone(&released));
-        async move {
-            tell.send(()).unwrap();
-            // An error means that the test is over.
-            let _ = released.lock().unwrap().recv();
-            "released"
-        }
+    let hold = ServedTool::blocking("hold", move |_: RequestContext, _: Nothing| {
+        tell.send(()).unwrap();
+        // An error means that the test is over.
+        let _ = released.lock().unwrap().recv();
+        "released"
     });
     let quick = ServedTool::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
     let server = Server::new("demo", "1.0.0").tool(hold).tool(quick);

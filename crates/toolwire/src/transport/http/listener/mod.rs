@@ -12,7 +12,6 @@ mod linger;
 mod plain;
 mod preface;
 mod request_body;
-mod rouser;
 mod signals;
 mod stall;
 #[cfg(feature = "tls")]
@@ -33,7 +32,6 @@ use crate::server::Server;
 use crate::transport::http::listener::accept::{Backoff, accept};
 use crate::transport::http::listener::connection::Setup;
 use crate::transport::http::listener::connections::Connections;
-use crate::transport::http::listener::rouser::Rouser;
 use crate::transport::http::listener::signals::Signals;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::service::HttpService;
@@ -161,7 +159,6 @@ impl HttpListener {
             false => Signals::ignored(),
         };
         tracing::info!("listening on {}", self.url);
-        let _rouser = Rouser::start(self.service.requests());
         let mut connections = Connections::default();
         let mut backoff = Backoff::default();
         loop {

@@ -1,0 +1,92 @@
+//! A warning about handlers that block their thread.
+//!
+//! A handler that blocks inside an async function keeps its thread from everything else. It cannot be interrupted, so this
+//! names it. Handlers that say so (`#[tool(blocking)]`) run on the pool for blocking work and never appear here.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use pin_project_lite::pin_project;
+
+/// How long one poll of a handler may take without a warning.
+const LONG_POLL: Duration = Duration::from_millis(100);
+
+/// How many handlers are named at most.
+const MAX_REPORTED: usize = 1000;
+
+/// The handlers that were named, by method and name.
+static REPORTED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+
+pin_project! {
+    /// Runs a future and reports a poll that takes long.
+    pub(crate) struct SlowPoll<F, R> {
+        #[pin]
+        future: F,
+        report: R,
+    }
+}
+
+impl<F: Future, R: Fn(Duration)> SlowPoll<F, R> {
+    pub(crate) fn new(future: F, report: R) -> Self {
+        Self { future, report }
+    }
+}
+
+impl<F: Future, R: Fn(Duration)> Future for SlowPoll<F, R> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let started = Instant::now();
+        let polled = this.future.poll(cx);
+        let took = started.elapsed();
+        if took >= LONG_POLL {
+            (this.report)(took);
+        }
+        polled
+    }
+}
+
+/// Warns that a handler blocked its thread, once for each handler.
+#[cold]
+pub(crate) fn report_blocking(method: &str, name: &str, took: Duration) {
+    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (method.to_owned(), name.to_owned());
+    if reported.len() >= MAX_REPORTED || !reported.insert(key) {
+        return;
+    }
+    drop(reported);
+    let milliseconds = took.as_millis();
+    tracing::warn!(
+        method,
+        name,
+        "handler blocked its thread for {milliseconds} ms; use #[tool(blocking)]"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn only_long_polls_are_reported() {
+        for (blocks, expected) in [(Duration::ZERO, 0), (LONG_POLL, 1)] {
+            let reports = Cell::new(0);
+            let future = async { std::thread::sleep(blocks) };
+            let future = pin!(SlowPoll::new(future, |took| {
+                assert!(took >= LONG_POLL);
+                reports.set(reports.get() + 1);
+            }));
+            let polled = future.poll(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(polled, Poll::Ready(()));
+            assert_eq!(reports.get(), expected);
+        }
+    }
+}
