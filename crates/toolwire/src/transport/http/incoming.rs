@@ -125,7 +125,8 @@ where
         if length > limit - buffer.len() {
             return Err(Unread::TooLong);
         }
-        if buffer.is_empty() && body.is_end_stream() {
+        let is_last = body.is_end_stream() || body.size_hint().upper() == Some(0);
+        if buffer.is_empty() && is_last {
             // It came in one part, which is taken as it is. Other parts are copied: they may be small views of a large
             // buffer of the connection.
             let fits = reservation.try_grow(length);
