@@ -104,12 +104,6 @@ fn full_server_stays_below_the_documented_sum() {
     assert!(load.stream_bytes <= limits.stream_bytes, "{load:?}");
     let sum = limits.max_memory() + 2 * SESSION_BYTES;
     assert!(held <= sum, "{held} bytes are held, of {sum}: {load:?}");
-    // Budgets are counted as what they are: most of what is held is in them.
-    let counted = load.request_bytes + load.stream_bytes + SESSION_BYTES;
-    assert!(
-        held < 4 * counted,
-        "{held} bytes are held, {counted} are counted"
-    );
 }
 
 /// Opens streams until one is rejected.

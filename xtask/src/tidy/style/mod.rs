@@ -27,12 +27,12 @@ const MAXIMA: [Maximum; 5] = [
     Maximum {
         check: "words",
         what: "words outside the glossary in comments and texts",
-        at_most: 2239,
+        at_most: 2203,
     },
     Maximum {
         check: "identifiers",
         what: "words outside the glossary in names of items and files",
-        at_most: 321,
+        at_most: 318,
     },
     Maximum {
         check: "names",
@@ -47,7 +47,7 @@ const MAXIMA: [Maximum; 5] = [
     Maximum {
         check: "cycles",
         what: "files that import each other in a circle",
-        at_most: 43,
+        at_most: 42,
     },
 ];
 

@@ -56,7 +56,8 @@ impl<B: Body + Unpin> TrackedBody<B> {
     }
 
     fn has_ended(&self) -> bool {
-        self.progress == Progress::Ended || self.body.is_end_stream()
+        let is_empty = || self.body.size_hint().upper() == Some(0);
+        self.progress == Progress::Ended || self.body.is_end_stream() || is_empty()
     }
 
     /// Reads to the end, if that is no further than `limit` bytes away. Returns whether the end was reached.
