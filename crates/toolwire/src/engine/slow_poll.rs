@@ -14,8 +14,10 @@ use pin_project_lite::pin_project;
 /// How long one poll of a handler may take without a warning.
 const LONG_POLL: Duration = Duration::from_millis(100);
 
-/// How many handlers are named at most.
+/// How many handlers are named at most, and how many characters of a name are stored: clients choose the URIs of
+/// resources.
 const MAX_REPORTED: usize = 1000;
+const MAX_NAME_CHARS: usize = 128;
 
 /// The handlers that were named, by method and name.
 static REPORTED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
@@ -54,7 +56,8 @@ impl<F: Future, R: Fn(Duration)> Future for SlowPoll<F, R> {
 #[cold]
 pub(crate) fn report_blocking(method: &str, name: &str, took: Duration) {
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (method.to_owned(), name.to_owned());
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+    let key = (method.to_owned(), name.clone());
     if reported.len() >= MAX_REPORTED || !reported.insert(key) {
         return;
     }
@@ -88,5 +91,16 @@ mod tests {
             assert_eq!(polled, Poll::Ready(()));
             assert_eq!(reports.get(), expected);
         }
+    }
+
+    #[test]
+    fn long_names_are_stored_shortened() {
+        let name = "x".repeat(10 * MAX_NAME_CHARS);
+        report_blocking("test/long_names", &name, LONG_POLL);
+        let reported = REPORTED.lock().unwrap();
+        let stored = reported
+            .iter()
+            .find(|(method, _)| method == "test/long_names");
+        assert_eq!(stored.unwrap().1.len(), MAX_NAME_CHARS);
     }
 }
