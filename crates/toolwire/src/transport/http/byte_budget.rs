@@ -23,16 +23,21 @@ pub(super) struct ByteBudget {
 impl ByteBudget {
     /// Creates a budget of `limit` bytes whose holders use at most `largest` each.
     ///
-    /// The limit is raised to two holders of the largest size, because a request is counted with its body and with the
-    /// parameters that its handler has. Where it is too small for eight, one holder may use more than its share.
+    /// Where the limit is too small for eight of the largest size, one holder may use more than its share.
     pub(super) fn new(limit: usize, largest: usize) -> Arc<Self> {
-        let limit = limit.max(largest.saturating_mul(2));
+        let limit = Self::effective_limit(limit, largest);
         let share = limit / largest.max(1).saturating_mul(4);
         Arc::new(Self {
             used: AtomicUsize::new(0),
             limit,
             share: share.clamp(1, SHARE),
         })
+    }
+
+    /// Returns the limit that is enforced: at least two holders of the largest size, because a request is counted with its
+    /// body and with the parameters that its handler has.
+    pub(super) fn effective_limit(limit: usize, largest: usize) -> usize {
+        limit.max(largest.saturating_mul(2))
     }
 
     /// Returns the number of bytes that are held.
@@ -52,7 +57,7 @@ impl ByteBudget {
         fits
     }
 
-    /// Counts `bytes` that cannot be refused any more.
+    /// Counts `bytes` without a check, for what must not be lost.
     pub(super) fn add(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -122,7 +127,7 @@ mod tests {
         let mut holder = budget.reservation();
         assert!(holder.try_grow(8 * KIB));
         assert!(!holder.try_grow(1));
-        assert_eq!(budget.used(), 8 * KIB, "a refused byte is not counted");
+        assert_eq!(budget.used(), 8 * KIB, "a rejected byte is not counted");
         // Seven eighths are free for the next one.
         let mut next = budget.reservation();
         assert!(next.try_grow(7 * KIB));

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use toolwire_proto::outbox::OutboxLimits;
 
+use crate::transport::http::byte_budget::ByteBudget;
+
 /// The bounds of an HTTP endpoint. A time of [`Duration::MAX`] is never.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -111,8 +113,8 @@ impl HttpLimits {
     /// limits of their own. Sessions in use are held once in the store and once by the server.
     #[must_use]
     pub fn max_memory(&self) -> usize {
-        let messages = self.bytes_in_flight.max(self.body_bytes.saturating_mul(2));
-        let streams = self.stream_bytes.max(self.queued_bytes.saturating_mul(2));
+        let messages = ByteBudget::effective_limit(self.bytes_in_flight, self.body_bytes);
+        let streams = ByteBudget::effective_limit(self.stream_bytes, self.queued_bytes);
         [
             messages,
             streams,
