@@ -7,7 +7,7 @@ use serde_json::Value;
 /// How many `$ref`s and alternatives are followed; a schema that refers to itself ends here.
 const DEEPEST: usize = 16;
 
-/// How many subschemas one question about a schema looks at. Alternatives may refer to each other, so that their number
+/// How many subschemas one query of a schema visits. Alternatives may refer to each other, so that their number
 /// grows with every level.
 const MOST_VISITS: usize = 1000;
 

@@ -64,7 +64,7 @@ pub trait ProxyStore: Send + Sync + fmt::Debug {
     ) -> StoreFuture<'a, bool>;
 }
 
-/// A record for a [`ProxyStore`], and how long and for whom it is stored.
+/// A record for a [`ProxyStore`], with its lifetime and its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewProxyRecord {

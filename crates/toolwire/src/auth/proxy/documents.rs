@@ -1,6 +1,6 @@
 //! Documents about clients whose id is a URL: fetching them, within bounds, and caching them.
 //!
-//! Anybody can name any URL, also of a site that never responds. So fetches are bounded for each host, for each source
+//! A client can name any URL, also of a site that never responds. So fetches are bounded for each host, for each source
 //! and in all: a slow site delays the clients of that site, and a source that names many is rejected.
 
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ use crate::auth::proxy::records::Client;
 /// How many bytes a document about a client may have.
 const LARGEST_DOCUMENT: usize = 64 * 1024;
 
-/// How long a document is believed, and how long it is believed that there is none.
+/// How long a document is cached, and how long its absence is.
 const DOCUMENT_TIME: Duration = Duration::from_secs(5 * 60);
 const FAILURE_TIME: Duration = Duration::from_secs(30);
 
-/// How many documents are kept.
+/// How many documents are cached.
 const MAX_DOCUMENTS: usize = 1_000;
 
 /// How many documents are fetched at once: in all, and of one host.
@@ -38,7 +38,7 @@ const MAX_WAITING_FOR_HOST: usize = 64;
 /// How many requests of one source may wait for documents.
 const MAX_WAITING_OF_SOURCE: usize = 8;
 
-/// Documents by their URLs, each until when it is believed; `None` where there is none.
+/// Documents by their URLs, each with the end of its validity; `None` for a URL without a document.
 type Cached = HashMap<String, (Instant, Option<Arc<Client>>)>;
 
 /// The documents about clients.
@@ -115,7 +115,7 @@ impl Documents {
             }
         };
         if let Err(refused) = check_client_id_document(&document, url) {
-            tracing::debug!(%refused, "the document about a client is refused");
+            tracing::debug!(%refused, "rejected the metadata document of a client");
             return None;
         }
         let metadata = document.metadata;

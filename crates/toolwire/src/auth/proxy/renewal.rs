@@ -17,7 +17,7 @@ const RENEWAL_MARGIN: u64 = 5 * 60;
 pub(super) enum Stale {
     /// The grant is no longer there.
     Gone,
-    /// It cannot be told at the moment.
+    /// It is not known at the moment.
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -47,7 +47,7 @@ impl Grants {
             Some(lock) => Some(lock.lock().await),
             None => None,
         };
-        // Somebody else may have been faster.
+        // Another request may have renewed it first.
         let grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
         let Some(refresh_token) = renewable(&grant.upstream) else {
             return Ok(grant);
@@ -89,7 +89,7 @@ impl Grants {
         Ok(grant)
     }
 
-    /// A refresh token that the provider refuses was used by another node, or the user has taken it back.
+    /// A refresh token that the provider rejects was used by another node, or revoked by the user.
     async fn renewed_elsewhere(
         &self,
         vault: &Vault,

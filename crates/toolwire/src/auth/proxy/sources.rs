@@ -1,4 +1,4 @@
-//! Where requests come from that nobody has authenticated, as owners of what they make the store hold.
+//! The sources of unauthenticated requests, as owners of the records that these requests store.
 
 use http::Request;
 use sha2::{Digest as _, Sha256};

@@ -5,8 +5,8 @@
 //!   access token:         kind (1 byte)  digest of family (16 bytes)  secret (32 bytes)
 //! ```
 //!
-//! Each leads to its grant, so that one that was used already is recognised although nothing is stored about it, and its
-//! grant can be ended. An access token does not reveal the family: whoever finds one in a log cannot make up a refresh
+//! Each identifies its grant, so that one that was used already is recognised although nothing is stored about it, and its
+//! grant can be ended. An access token does not reveal the family: a reader of a log that contains one cannot derive a refresh
 //! token that ends the login.
 
 use base64::Engine as _;

@@ -106,7 +106,7 @@ impl ResourceServer {
         }
     }
 
-    /// Checks that a token is presented by whoever has its key, if it is bound to one (RFC 9449, section 7). Returns the
+    /// Checks that a token is presented by the holder of its key, if it is bound to one (RFC 9449, section 7). Returns the
     /// proof, which is still to be [used up](Self::spend).
     fn check_possession(
         &self,

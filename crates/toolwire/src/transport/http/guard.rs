@@ -50,7 +50,7 @@ impl Guard {
         }
     }
 
-    /// Refuses requests that a web page may have made under a name that is not ours. `origin` is [`HeaderLookup::Absent`]
+    /// Rejects requests that a web page may have made under a name that is not ours. `origin` is [`HeaderLookup::Absent`]
     /// for what pages of every origin may read.
     pub(super) fn check_names(
         &self,

@@ -74,7 +74,7 @@ impl Endpoint {
             Some(authorizer) => authorizers_place(&**authorizer, parts),
             None => None,
         };
-        // Documents are the same for everybody, and their CORS headers say that every page may read them.
+        // Documents are the same for every client, and their CORS headers say that every page may read them.
         let origin = match place {
             Some(Place::Document(_)) => HeaderLookup::Absent,
             _ => head.origin,

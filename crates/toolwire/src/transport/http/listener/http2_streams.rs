@@ -1,6 +1,6 @@
 //! Resets the streams of an HTTP/2 connection whose client does not take their responses.
 //!
-//! A client may close the window of one stream, answer pings, and use other streams of the same connection, so a stalled
+//! A client may close the window of one stream, acknowledge pings, and use other streams of the same connection, so a stalled
 //! socket is not enough to detect it. hyper runs every stream as a task of its own. That task is dropped when a part of
 //! its response has waited too long for the client's window, which resets the stream and frees the response. Other
 //! streams of the connection continue.

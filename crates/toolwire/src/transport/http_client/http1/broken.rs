@@ -8,7 +8,7 @@ use std::{fmt, io};
 pub(in super::super) enum Broken {
     /// Nothing of the request was written.
     Unsent(io::Error),
-    /// The connection was closed or reset before a single byte of the answer came. The error is what reading or writing
+    /// The connection was closed or reset before a single byte of the response arrived. The error is what reading or writing
     /// failed with, if it did.
     Unanswered(Option<io::Error>),
     /// The other end closed the connection before the answer was complete.
