@@ -15,7 +15,7 @@ use std::time::Duration;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use toolwire::store::{MemorySessionLimits, MemorySessionStore};
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpService};
-use toolwire::{ServedResource, Server, tool};
+use toolwire::{ResourceHandler, Server, tool};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -182,7 +182,7 @@ fn start_server() -> (SocketAddr, HttpService) {
         .enable_all()
         .build()
         .unwrap();
-    let note = ServedResource::new("note://1", "note", |_, _| async { "text" });
+    let note = ResourceHandler::new("note://1", "note", |_, _| async { "text" });
     let server = Server::new("memory", "1.0.0")
         .with_resource_subscriptions()
         .resource(note)

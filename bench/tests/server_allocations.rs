@@ -20,7 +20,7 @@ use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use toolwire::transport::InProcess;
 use toolwire::transport::http::{HttpBody, HttpOptions, HttpService};
-use toolwire::{JsonSchema, RequestContext, ServedTool, Server, tool};
+use toolwire::{JsonSchema, RequestContext, Server, ToolHandler, tool};
 use toolwire_types::{ProtocolVersion, meta_key};
 
 #[global_allocator]
@@ -60,7 +60,7 @@ fn server(tools: usize) -> Server {
         Server::new("bench", "1.0.0").tool(echo),
         |server, number| {
             let handler = |_: RequestContext, given: Text| async move { given.text };
-            server.tool(ServedTool::typed(format!("tool_{number:04}"), handler))
+            server.tool(ToolHandler::typed(format!("tool_{number:04}"), handler))
         },
     )
 }

@@ -4,7 +4,7 @@
 //! Run it with `cargo run -p toolwire-examples --example ask_the_user`, or give that command to an MCP client.
 
 use serde::Deserialize;
-use toolwire::ask::Answer;
+use toolwire::ask::ElicitOutcome;
 use toolwire::{Elicit, RequestContext, Server, ToolError, tool};
 
 /// The form. Forms are flat: text, numbers, booleans and choices.
@@ -33,7 +33,7 @@ async fn book(ctx: &RequestContext, destination: String) -> Result<String, ToolE
     // What does not fit the form never gets here. Asked for as `Details`, without `Answer`, all but a filled-in form would
     // be an error for `?`.
     match ctx.ask("details", question).await? {
-        Answer::Accepted(Details {
+        ElicitOutcome::Accepted(Details {
             email,
             seats,
             class,
@@ -44,8 +44,8 @@ async fn book(ctx: &RequestContext, destination: String) -> Result<String, ToolE
             ))
         }
         // Declining is an answer; cancelling means that the user closed the form without one.
-        Answer::Declined => Ok("not booked, as you wish".to_owned()),
-        Answer::Cancelled => Err(ToolError::failed("the question was left unanswered")),
+        ElicitOutcome::Declined => Ok("not booked, as you wish".to_owned()),
+        ElicitOutcome::Cancelled => Err(ToolError::failed("the question was left unanswered")),
     }
 }
 

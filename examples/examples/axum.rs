@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_graceful_shutdown(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 // Streams of changes get their last word, and axum waits for what runs.
-                server.shut_down();
+                server.shutdown();
             }
         })
         .await?;

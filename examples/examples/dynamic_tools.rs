@@ -5,7 +5,7 @@
 //! Run it with `cargo run -p toolwire-examples --example dynamic_tools`, or give that command to an MCP client.
 
 use serde::Deserialize;
-use toolwire::{JsonSchema, RequestContext, ServedTool, Server, ToolError, tool};
+use toolwire::{JsonSchema, RequestContext, Server, ToolError, ToolHandler, tool};
 
 #[derive(Deserialize, JsonSchema)]
 struct Amount {
@@ -22,7 +22,7 @@ fn learn(
 ) -> Result<String, ToolError> {
     let name = format!("to_{currency}");
     // A closure is a tool as well. Its arguments are described by the type it takes.
-    let convert = ServedTool::typed(&name, move |_: RequestContext, given: Amount| async move {
+    let convert = ToolHandler::typed(&name, move |_: RequestContext, given: Amount| async move {
         given.amount * rate
     })
     .with_description(format!("Converts an amount into {currency}."));

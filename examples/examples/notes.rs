@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolwire::{Completion, RequestContext, ServedResource, ToolError};
+use toolwire::{CompletionValues, RequestContext, ResourceHandler, ToolError};
 
 /// Calls run at the same time, so methods take `&self` and what changes lives behind a lock.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Notes {
             // A resource of its own puts the note on the list. Adding it tells clients that the list changed.
             let texts = Arc::clone(&self.texts);
             let key = name.clone();
-            let note = ServedResource::new(uri, name, move |_: RequestContext, _: String| {
+            let note = ResourceHandler::new(uri, name, move |_: RequestContext, _: String| {
                 let text = lock(&texts).get(&key).cloned().unwrap_or_default();
                 async move { text }
             });
@@ -70,8 +70,8 @@ impl Notes {
     }
 
     /// Suggests notes while the user types.
-    fn names(&self, typed: &str) -> Completion {
-        Completion::prefix_match(typed, self.texts().keys())
+    fn names(&self, typed: &str) -> CompletionValues {
+        CompletionValues::prefix_match(typed, self.texts().keys())
     }
 
     fn texts(&self) -> MutexGuard<'_, Texts> {

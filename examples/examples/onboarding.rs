@@ -13,7 +13,7 @@ use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use toolwire::ask::Answer;
+use toolwire::ask::ElicitOutcome;
 
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Elicit, KeyRing, RequestContext, StateKey, ToolError};
@@ -62,8 +62,8 @@ impl Office {
 
         let question = format!("{name} has desk {desk} at {team:?}. Which laptop goes there?");
         let laptop = match ctx.ask("laptop", question).await? {
-            Answer::Accepted(Laptop { inches }) => format!("a laptop of {inches} inches"),
-            Answer::Declined | Answer::Cancelled => "no laptop".to_owned(),
+            ElicitOutcome::Accepted(Laptop { inches }) => format!("a laptop of {inches} inches"),
+            ElicitOutcome::Declined | ElicitOutcome::Cancelled => "no laptop".to_owned(),
         };
         Ok(format!(
             "{name} sits at desk {desk} at {team:?}, with {laptop}."

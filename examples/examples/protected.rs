@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .build()?;
 
     let server = Server::new("protected-example", "1.0.0")
-        .with_unusable_hidden()
+        .with_scope_filtered_lists()
         .tool(read)
         .tool(write);
     let options = HttpOptions::new().with_authorizer(guard);

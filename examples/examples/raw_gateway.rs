@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use toolwire::{CallToolResult, RawJson, RequestContext, ServedTool, Server, Tool};
+use toolwire::{CallToolResult, RawJson, RequestContext, Server, Tool, ToolHandler};
 
 /// What the service behind the gateway offers, as it describes itself.
 const OFFERED: &str = include_str!("raw_gateway.json");
@@ -19,10 +19,10 @@ async fn ask_upstream(tool: &str, arguments: &RawJson) -> String {
 }
 
 /// A tool that passes calls on.
-fn pass_on(descriptor: Tool) -> ServedTool {
+fn pass_on(descriptor: Tool) -> ToolHandler {
     let name = descriptor.name.clone();
     let checks_for_itself = name == "ledger.search";
-    let tool = ServedTool::raw(descriptor, move |_: RequestContext, arguments: RawJson| {
+    let tool = ToolHandler::raw(descriptor, move |_: RequestContext, arguments: RawJson| {
         let name = name.clone();
         async move {
             let answer = ask_upstream(&name, &arguments).await;

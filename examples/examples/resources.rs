@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use toolwire::{
-    CacheHint, Completion, IntoResource, RequestContext, Server, ToolError, resource,
+    CacheHint, CompletionValues, IntoResource, RequestContext, Server, ToolError, resource,
     resource_template, tool,
 };
 
@@ -54,8 +54,8 @@ fn shelf(
     Ok(format!("{shelf}, page {page}, tagged {tags:?}"))
 }
 
-fn shelves(typed: &str) -> Completion {
-    Completion::prefix_match(typed, SHELVES)
+fn shelves(typed: &str) -> CompletionValues {
+    CompletionValues::prefix_match(typed, SHELVES)
 }
 
 #[tokio::main]

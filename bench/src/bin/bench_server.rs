@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use serde::Deserialize;
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{JsonSchema, RequestContext, ServedTool, Server, tool};
+use toolwire::{JsonSchema, RequestContext, Server, ToolHandler, tool};
 
 const USAGE: &str =
     "usage: bench-server http PORT N | bench-server stdio 0 N | bench-server in-process CALLS N";
@@ -49,7 +49,7 @@ fn server(tools: usize) -> Server {
     let present = if tools >= 3 { 3 } else { 1 };
     for number in present..tools {
         let name = format!("tool_{number:04}");
-        let tool = ServedTool::typed(
+        let tool = ToolHandler::typed(
             name,
             |_: RequestContext, given: Text| async move { given.text },
         );

@@ -81,11 +81,11 @@ pub use error::{Error, ServerExit};
 #[cfg(feature = "input")]
 pub use server::ask;
 pub use server::{
-    Completion, CompletionRequest, Contents, Fallible, Handlers, IntoPrompt, IntoPromptResponse,
+    CompletionRequest, CompletionValues, Fallible, HandlerSet, IntoPrompt, IntoPromptResponse,
     IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolError,
-    IntoToolResponse, PromptArguments, PromptResponse, RegistrationError, RequestContext,
-    ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
-    TemplateArguments, ToolError, ToolResponse, via,
+    IntoToolResponse, PromptArguments, PromptHandler, PromptResponse, RegistrationError,
+    RequestContext, ResourceData, ResourceHandler, ResourceResponse, ResourceTemplateHandler,
+    Server, TemplateArguments, ToolError, ToolHandler, ToolResponse, conversion,
 };
 #[cfg(feature = "input")]
 pub use server::{Elicit, ElicitField};
@@ -109,10 +109,11 @@ pub mod __private {
         ToolAnnotations,
     };
     pub use crate::{
-        Completion, CompletionRequest, Fallible, Handlers, IntoPrompt, IntoPromptResponse,
+        CompletionRequest, CompletionValues, Fallible, HandlerSet, IntoPrompt, IntoPromptResponse,
         IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolResponse,
-        PromptArguments, PromptResponse, RequestContext, ResourceResponse, ServedPrompt,
-        ServedResource, ServedResourceTemplate, ServedTool, Server, TemplateArguments, ToolError,
+        PromptArguments, PromptHandler, PromptResponse, RequestContext, ResourceHandler,
+        ResourceResponse, ResourceTemplateHandler, Server, TemplateArguments, ToolError,
+        ToolHandler,
     };
     #[cfg(feature = "input")]
     pub use crate::{Elicit, ElicitField};

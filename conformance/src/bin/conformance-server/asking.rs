@@ -1,7 +1,7 @@
 //! Tools whose forms and texts the scenarios up to 2025-11-25 prescribe.
 
 use serde_json::{Map, Value};
-use toolwire::ask::{self, Answer};
+use toolwire::ask::{self, ElicitOutcome};
 use toolwire::types::{
     BooleanSchema, CreateMessageRequestParams, ElicitSchema, EnumOption, LegacyTitledEnumSchema,
     NumberSchema, SamplingMessage, StringSchema, TitledMultiSelectEnumSchema,
@@ -120,9 +120,14 @@ async fn fill_in(
     form: ElicitSchema,
 ) -> Result<(&'static str, Value), ToolError> {
     let nothing = || Value::Object(Map::new());
-    Ok(match ctx.put(ask::form_of("form", message, form)).await? {
-        Answer::Accepted(content) => ("accept", content.into_iter().collect()),
-        Answer::Declined => ("decline", nothing()),
-        Answer::Cancelled => ("cancel", nothing()),
-    })
+    Ok(
+        match ctx
+            .ask_with(ask::dynamic_form("form", message, form))
+            .await?
+        {
+            ElicitOutcome::Accepted(content) => ("accept", content.into_iter().collect()),
+            ElicitOutcome::Declined => ("decline", nothing()),
+            ElicitOutcome::Cancelled => ("cancel", nothing()),
+        },
+    )
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use toolwire::types::TextResourceContents;
 use toolwire::{
-    Completion, ContentBlock, Elicit, PromptMessage, RequestContext, Server, ToolError, prompt,
+    CompletionValues, ContentBlock, Elicit, PromptMessage, RequestContext, Server, ToolError,
+    prompt,
 };
 
 use crate::content::RED_PIXEL_PNG;
@@ -35,8 +36,8 @@ fn test_prompt_with_arguments(
     format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
 }
 
-fn places(typed: &str) -> Completion {
-    Completion::prefix_match(typed, ["paris", "park", "party"])
+fn places(typed: &str) -> CompletionValues {
+    CompletionValues::prefix_match(typed, ["paris", "park", "party"])
 }
 
 /// Embeds a resource.

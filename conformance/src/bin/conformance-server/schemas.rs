@@ -1,7 +1,7 @@
 //! Tools whose point is their schema or what they require of a request.
 
 use serde_json::{Value, json};
-use toolwire::{RawJson, RequestContext, ServedTool, Server, Tool, tool};
+use toolwire::{RawJson, RequestContext, Server, Tool, ToolHandler, tool};
 
 pub(crate) fn add_to(server: Server) -> Server {
     server
@@ -11,10 +11,10 @@ pub(crate) fn add_to(server: Server) -> Server {
 }
 
 /// The descriptor is written out because the scenario wants these very keywords back.
-fn json_schema_2020_12_tool() -> ServedTool {
+fn json_schema_2020_12_tool() -> ToolHandler {
     let descriptor = Tool::new("json_schema_2020_12_tool", schema_with_every_keyword())
         .with_description("Tool with JSON Schema 2020-12 features");
-    ServedTool::raw(
+    ToolHandler::raw(
         descriptor,
         |_: RequestContext, arguments: RawJson| async move {
             format!("The arguments fit the schema: {}", arguments.get())

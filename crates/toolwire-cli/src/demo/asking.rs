@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Deserialize;
-use toolwire::ask::Answer;
+use toolwire::ask::ElicitOutcome;
 use toolwire::types::{
     CreateMessageRequestParams, ElicitAction, ElicitRequestFormParams, ElicitResult, InputRequests,
     SamplingMessage,
@@ -59,9 +59,9 @@ async fn approve(
     question: String,
 ) -> Result<&'static str, ToolError> {
     Ok(match ctx.ask("approval", question).await? {
-        Answer::Accepted(Confirmation { confirmed: true }) => "approved",
-        Answer::Accepted(_) | Answer::Declined => "not approved",
-        Answer::Cancelled => "cancelled",
+        ElicitOutcome::Accepted(Confirmation { confirmed: true }) => "approved",
+        ElicitOutcome::Accepted(_) | ElicitOutcome::Declined => "not approved",
+        ElicitOutcome::Cancelled => "cancelled",
     })
 }
 
@@ -91,7 +91,7 @@ async fn trip(ctx: &RequestContext) -> Result<String, ToolError> {
     let price = nights * 90;
     let question = format!("Offer {number}: {nights} nights in {city} for {price}. Do you agree?");
     Ok(match ctx.ask("agreement", question).await? {
-        Answer::Accepted(Confirmation { confirmed: true }) => {
+        ElicitOutcome::Accepted(Confirmation { confirmed: true }) => {
             format!("offer {number} is taken: {nights} nights in {city}")
         }
         _ => format!("offer {number} is not taken"),
@@ -104,9 +104,9 @@ async fn sign_in(ctx: &RequestContext) -> Result<&'static str, ToolError> {
     let address = "https://example.com/sign-in?for=toolwire-demo";
     Ok(
         match ctx.ask_url("page", "Please sign in.", address).await? {
-            Answer::Accepted(()) => "on the way",
-            Answer::Declined => "declined",
-            Answer::Cancelled => "cancelled",
+            ElicitOutcome::Accepted(()) => "on the way",
+            ElicitOutcome::Declined => "declined",
+            ElicitOutcome::Cancelled => "cancelled",
         },
     )
 }

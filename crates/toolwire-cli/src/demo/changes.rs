@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Deserialize;
 use toolwire::{
-    JsonSchema, PromptMessage, RequestContext, ServedResource, Server, ToolError, prompt, tool,
+    JsonSchema, PromptMessage, RequestContext, ResourceHandler, Server, ToolError, prompt, tool,
 };
 
 const COUNTER: &str = "demo://counter";
@@ -15,7 +15,7 @@ const EXTRA_RESOURCE: &str = "demo://extra";
 static BUMPS: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn register(server: Server) -> Server {
-    let counter = ServedResource::new(COUNTER, "counter", counter)
+    let counter = ResourceHandler::new(COUNTER, "counter", counter)
         .with_title("Counter")
         .with_description("Changes when the tool `bump` is called.")
         .with_mime_type("text/plain");
@@ -83,9 +83,9 @@ fn extra_prompt() -> PromptMessage {
     PromptMessage::user("Say that you are here at the moment.")
 }
 
-fn extra_resource() -> ServedResource {
+fn extra_resource() -> ResourceHandler {
     let read = |_: RequestContext, _: String| async { "here at the moment" };
-    ServedResource::new(EXTRA_RESOURCE, "extra", read)
+    ResourceHandler::new(EXTRA_RESOURCE, "extra", read)
         .with_description("Comes and goes.")
         .with_mime_type("text/plain")
 }

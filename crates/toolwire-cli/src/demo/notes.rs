@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolwire::{
-    Completion, PromptMessage, RequestContext, ServedResource, Server, ToolError, prompt,
+    CompletionValues, PromptMessage, RequestContext, ResourceHandler, Server, ToolError, prompt,
     resource_template,
 };
 
@@ -20,7 +20,7 @@ const NOTES: [(&str, &str); 3] = [
 const NAMES: [&str; 6] = ["Ada", "Alan", "Barbara", "Edsger", "Grace", "Tony"];
 
 pub(super) fn register(server: Server) -> Server {
-    let clock = ServedResource::new(CLOCK, "clock", clock)
+    let clock = ResourceHandler::new(CLOCK, "clock", clock)
         .with_title("Clock")
         .with_description("Seconds since 1970; changes every second.")
         .with_mime_type("text/plain");
@@ -29,7 +29,7 @@ pub(super) fn register(server: Server) -> Server {
     NOTES.iter().fold(server, |server, (name, text)| {
         let uri = format!("demo://notes/{name}");
         let listed =
-            ServedResource::new(uri, *name, move |_: RequestContext, _: String| async move {
+            ResourceHandler::new(uri, *name, move |_: RequestContext, _: String| async move {
                 *text
             })
             .with_mime_type("text/plain");
@@ -65,8 +65,8 @@ fn note(#[arg(complete = "note_names")] name: String) -> Result<String, ToolErro
     text.ok_or_else(|| ToolError::resource_not_found(format!("demo://notes/{name}")))
 }
 
-fn note_names(typed: &str) -> Completion {
-    Completion::prefix_match(typed, NOTES.map(|(name, _)| name))
+fn note_names(typed: &str) -> CompletionValues {
+    CompletionValues::prefix_match(typed, NOTES.map(|(name, _)| name))
 }
 
 /// Greets somebody.
@@ -79,6 +79,6 @@ fn greet(
     PromptMessage::user(format!("Greet {name} warmly, in one sentence."))
 }
 
-fn names(typed: &str) -> Completion {
-    Completion::prefix_match(typed, NAMES)
+fn names(typed: &str) -> CompletionValues {
+    CompletionValues::prefix_match(typed, NAMES)
 }

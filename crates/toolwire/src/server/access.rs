@@ -27,9 +27,9 @@ pub(crate) struct Access {
 ///
 /// As a function, so that a program in which nothing demands anything does not contain the comparison.
 #[derive(Clone)]
-struct Required(Arc<Demand>);
+struct Required(Arc<CapabilityCheck>);
 
-type Demand = dyn Fn(&ClientCapabilities) -> Result<(), ErrorObject> + Send + Sync;
+type CapabilityCheck = dyn Fn(&ClientCapabilities) -> Result<(), ErrorObject> + Send + Sync;
 
 impl fmt::Debug for Required {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,7 +97,7 @@ impl Snapshot {
     }
 
     /// What a caller needs who wants to fill in a prompt or a template.
-    pub(crate) fn completed(&self, reference: &CompletionReference) -> Option<&Access> {
+    pub(crate) fn completion_access(&self, reference: &CompletionReference) -> Option<&Access> {
         match reference {
             CompletionReference::Prompt(prompt) => {
                 let prompt = self.prompts.get(&prompt.name);

@@ -5,4 +5,4 @@ use indexmap::IndexMap;
 use crate::engine::NameHashing;
 
 /// Entries by their names.
-pub(crate) type ByName<T> = IndexMap<String, T, NameHashing>;
+pub(crate) type NameMap<T> = IndexMap<String, T, NameHashing>;

@@ -33,13 +33,13 @@ pub struct CompletionRequest {
 /// More than a hundred are cut off, and the client is told that there are more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Completion {
+pub struct CompletionValues {
     values: Vec<String>,
     total: Option<u64>,
     has_more: bool,
 }
 
-impl Completion {
+impl CompletionValues {
     /// These suggestions.
     #[must_use]
     pub fn new(values: Vec<String>) -> Self {
@@ -72,7 +72,7 @@ impl Completion {
 
     /// Says that there are more than given.
     #[must_use]
-    pub fn with_more(mut self) -> Self {
+    pub fn with_has_more(mut self) -> Self {
         self.has_more = true;
         self
     }
@@ -91,14 +91,14 @@ impl Completion {
     }
 }
 
-impl<T: Into<String>> From<Vec<T>> for Completion {
+impl<T: Into<String>> From<Vec<T>> for CompletionValues {
     fn from(values: Vec<T>) -> Self {
         Self::new(values.into_iter().map(Into::into).collect())
     }
 }
 
 type Completer =
-    dyn Fn(RequestContext, CompletionRequest) -> BoxFuture<'static, Completion> + Send + Sync;
+    dyn Fn(RequestContext, CompletionRequest) -> BoxFuture<'static, CompletionValues> + Send + Sync;
 
 /// The completers of one prompt or template, by argument.
 #[derive(Clone, Default)]
@@ -111,11 +111,11 @@ impl Completers {
     where
         F: Fn(RequestContext, CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future + Send + 'static,
-        Fut::Output: Into<Completion>,
+        Fut::Output: Into<CompletionValues>,
     {
         let completer = move |ctx: RequestContext,
                               request: CompletionRequest|
-              -> BoxFuture<'static, Completion> {
+              -> BoxFuture<'static, CompletionValues> {
             let running = completer(ctx, request);
             Box::pin(async move { running.await.into() })
         };
@@ -135,10 +135,10 @@ impl Completers {
         &self,
         ctx: RequestContext,
         request: CompletionRequest,
-    ) -> BoxFuture<'static, Completion> {
+    ) -> BoxFuture<'static, CompletionValues> {
         match self.by_argument.get(&request.argument) {
             Some(completer) => completer(ctx, request),
-            None => Box::pin(std::future::ready(Completion::default())),
+            None => Box::pin(std::future::ready(CompletionValues::default())),
         }
     }
 }
@@ -178,7 +178,7 @@ pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
             ));
         }
     };
-    if let Some(access) = snapshot.completed(&request.reference) {
+    if let Some(access) = snapshot.completion_access(&request.reference) {
         exchange.context.check_scopes(access)?;
     }
     let typed = CompletionRequest {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn prefixes_match_without_regard_to_case() {
-        let completion = Completion::prefix_match("al", ["Alice", "alan", "Bob"]);
+        let completion = CompletionValues::prefix_match("al", ["Alice", "alan", "Bob"]);
         assert_eq!(
             completion.into_result().completion.values,
             ["Alice", "alan"]
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn at_most_a_hundred_values_are_sent() {
         let many = |count: usize| {
-            Completion::new(vec!["x".to_owned(); count])
+            CompletionValues::new(vec!["x".to_owned(); count])
                 .into_result()
                 .completion
         };

@@ -52,7 +52,7 @@ impl Server {
             "tools/list" => now(lists::tools(snapshot, &exchange)),
             "logging/setLevel" => now(set_level(snapshot, &exchange)),
             "tools/call" => later(exchange),
-            _ => match snapshot.answer_of_kind(&exchange) {
+            _ => match snapshot.dispatch_optional(&exchange) {
                 Some(outcome) => now(outcome),
                 None => later(exchange),
             },
@@ -127,7 +127,7 @@ fn other_work(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
     let Route::Known(method) = exchange.route() else {
         return Box::pin(call_method(exchange));
     };
-    let work = exchange.snapshot().work_of_kind(method, exchange);
+    let work = exchange.snapshot().optional_handler(method, exchange);
     work.unwrap_or_else(|| {
         Box::pin(std::future::ready(Err(match method.name {
             // Up to 2024-11-05 no capability stands before it.

@@ -26,10 +26,10 @@ use crate::error::Error;
 /// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
 /// ```
 #[derive(Debug)]
-pub struct ToolError(Failure);
+pub struct ToolError(ToolErrorKind);
 
 #[derive(Debug)]
-enum Failure {
+enum ToolErrorKind {
     /// Told to the model as a result with `isError`.
     Text(String),
     /// Told to the client as a JSON-RPC error.
@@ -41,13 +41,13 @@ impl ToolError {
     #[must_use]
     #[cold]
     pub fn failed(message: impl Into<String>) -> Self {
-        Self(Failure::Text(message.into()))
+        Self(ToolErrorKind::Text(message.into()))
     }
 
     /// A JSON-RPC error for the client.
     #[must_use]
     pub fn rpc(error: ErrorObject) -> Self {
-        Self(Failure::Rpc(error))
+        Self(ToolErrorKind::Rpc(error))
     }
 
     /// There is no resource at this URI. Each revision is told in its own way.
@@ -61,35 +61,35 @@ impl ToolError {
     /// The text for the model, or the JSON-RPC error.
     pub(crate) fn into_text(self) -> Result<String, ErrorObject> {
         match self.0 {
-            Failure::Text(text) => Ok(text),
-            Failure::Rpc(error) => Err(error),
+            ToolErrorKind::Text(text) => Ok(text),
+            ToolErrorKind::Rpc(error) => Err(error),
         }
     }
 
     /// The JSON-RPC error of a request that has no other way to fail (prompts, resources).
     pub(crate) fn into_error_object(self) -> ErrorObject {
         match self.0 {
-            Failure::Text(text) => ErrorObject::internal(text),
-            Failure::Rpc(error) => error,
+            ToolErrorKind::Text(text) => ErrorObject::internal(text),
+            ToolErrorKind::Rpc(error) => error,
         }
     }
 
     fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
         let error = match error.downcast::<ErrorObject>() {
-            Ok(rpc) => return Self(Failure::Rpc(*rpc)),
+            Ok(rpc) => return Self(ToolErrorKind::Rpc(*rpc)),
             Err(other) => other,
         };
         match error.downcast::<Error>() {
             // A user who says no is news for the model, not a fault.
             Ok(error) if error.not_accepted_because().is_some() => Self::failed(error.to_string()),
-            Ok(error) => Self(Failure::Rpc(error.into_error_object())),
-            Err(other) => Self(Failure::Text(chain(&*other))),
+            Ok(error) => Self(ToolErrorKind::Rpc(error.into_error_object())),
+            Err(other) => Self(ToolErrorKind::Text(error_chain(&*other))),
         }
     }
 }
 
 /// This level and everything below it, as one line.
-fn chain(error: &(dyn StdError + 'static)) -> String {
+fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -103,8 +103,8 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Failure::Text(text) => f.write_str(text),
-            Failure::Rpc(error) => write!(f, "{error}"),
+            ToolErrorKind::Text(text) => f.write_str(text),
+            ToolErrorKind::Rpc(error) => write!(f, "{error}"),
         }
     }
 }

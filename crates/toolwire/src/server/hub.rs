@@ -19,7 +19,7 @@ pub(crate) trait ChangeListener: Send + Sync {
 }
 
 /// The other nodes of the service.
-pub(crate) trait Neighbours: Send + Sync {
+pub(crate) trait ChangeForwarder: Send + Sync {
     /// Tells them of a change; never waits.
     fn tell(&self, change: &Change);
 }
@@ -28,7 +28,7 @@ pub(crate) trait Neighbours: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Hub {
     listeners: Mutex<Listeners>,
-    neighbours: OnceLock<Arc<dyn Neighbours>>,
+    neighbours: OnceLock<Arc<dyn ChangeForwarder>>,
 }
 
 #[derive(Default)]
@@ -39,12 +39,12 @@ struct Listeners {
 
 impl Hub {
     /// Registers a listener for as long as the returned value lives.
-    pub(crate) fn listen(self: &Arc<Self>, listener: Arc<dyn ChangeListener>) -> Listening {
+    pub(crate) fn listen(self: &Arc<Self>, listener: Arc<dyn ChangeListener>) -> ListenerGuard {
         let mut listeners = self.listeners();
         let key = listeners.next_key;
         listeners.next_key += 1;
         listeners.by_key.insert(key, listener);
-        Listening {
+        ListenerGuard {
             hub: Arc::clone(self),
             key,
         }
@@ -55,11 +55,11 @@ impl Hub {
         if let Some(neighbours) = self.neighbours.get() {
             neighbours.tell(change);
         }
-        self.publish_here(change)
+        self.publish_local(change)
     }
 
     /// Offers a change to everybody on this node; returns how many took it.
-    pub(crate) fn publish_here(&self, change: &Change) -> usize {
+    pub(crate) fn publish_local(&self, change: &Change) -> usize {
         self.snapshot()
             .iter()
             .filter(|listener| listener.deliver(change))
@@ -76,7 +76,7 @@ impl Hub {
 
     /// Whom to tell of changes from now on; the first to be named stay.
     #[cfg(feature = "http-server")]
-    pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
+    pub(crate) fn set_forwarder(&self, neighbours: Arc<dyn ChangeForwarder>) {
         if self.neighbours.set(neighbours).is_err() {
             tracing::warn!("the server already tells its changes to another bus");
         }
@@ -104,12 +104,12 @@ impl fmt::Debug for Hub {
 
 /// Keeps a listener registered.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ListenerGuard {
     hub: Arc<Hub>,
     key: u64,
 }
 
-impl Drop for Listening {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         self.hub.listeners().by_key.remove(&self.key);
     }

@@ -21,7 +21,7 @@ use crate::server::rounds_loop;
 use crate::server::snapshot::Snapshot;
 
 /// The methods of one kind. Each function gives nothing for a method of another.
-pub(crate) struct Kind {
+pub(crate) struct OptionalMethods {
     name: &'static str,
     /// Answers what needs no handler.
     answer: fn(&Snapshot, &Exchange) -> Option<Outcome>,
@@ -31,7 +31,7 @@ pub(crate) struct Kind {
     scopes: fn(&Snapshot, &Admitted<'_>) -> Option<ScopeSet>,
 }
 
-pub(crate) static PROMPTS: Kind = Kind {
+pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {
     name: "prompts",
     answer: |snapshot, exchange| match exchange.route().name() {
         "prompts/list" => Some(lists::prompts(snapshot, exchange)),
@@ -50,7 +50,7 @@ pub(crate) static PROMPTS: Kind = Kind {
     },
 };
 
-pub(crate) static RESOURCES: Kind = Kind {
+pub(crate) static RESOURCES: OptionalMethods = OptionalMethods {
     name: "resources",
     answer: |snapshot, exchange| match exchange.route().name() {
         "resources/list" => Some(lists::resources(snapshot, exchange)),
@@ -85,7 +85,7 @@ pub(crate) static RESOURCES: Kind = Kind {
 };
 
 /// Of prompts and of resources.
-pub(crate) static COMPLETION: Kind = Kind {
+pub(crate) static COMPLETION: OptionalMethods = OptionalMethods {
     name: "completion",
     answer: |_, _| None,
     work: |method, exchange| match method.name {
@@ -95,7 +95,7 @@ pub(crate) static COMPLETION: Kind = Kind {
     scopes: |snapshot, request| match request.method.name() {
         "completion/complete" => {
             let request: CompleteRequestParams = read(request)?;
-            let access = snapshot.completed(&request.reference)?;
+            let access = snapshot.completion_access(&request.reference)?;
             Some(access.scopes.clone())
         }
         _ => None,
@@ -109,19 +109,19 @@ fn read<T: DeserializeOwned>(request: &Admitted<'_>) -> Option<T> {
 
 impl Snapshot {
     /// Brings the methods of a kind along, unless they are there.
-    pub(crate) fn bring(&mut self, kind: &'static Kind) {
+    pub(crate) fn install(&mut self, kind: &'static OptionalMethods) {
         if !self.kinds.iter().any(|known| known.name == kind.name) {
             self.kinds.push(kind);
         }
     }
 
-    pub(crate) fn answer_of_kind(&self, exchange: &Exchange) -> Option<Outcome> {
+    pub(crate) fn dispatch_optional(&self, exchange: &Exchange) -> Option<Outcome> {
         self.kinds
             .iter()
             .find_map(|kind| (kind.answer)(self, exchange))
     }
 
-    pub(crate) fn work_of_kind<'a>(
+    pub(crate) fn optional_handler<'a>(
         &self,
         method: &'static Method,
         exchange: &'a Exchange,
@@ -138,7 +138,7 @@ impl Snapshot {
     }
 }
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for OptionalMethods {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }

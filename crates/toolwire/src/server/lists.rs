@@ -7,9 +7,9 @@ use toolwire_types::{
 
 use crate::engine::{Exchange, Outcome, Reply};
 use crate::server::access::Access;
-use crate::server::by_name::ByName;
+use crate::server::by_name::NameMap;
 use crate::server::pagination::{Page, page};
-use crate::server::snapshot::{List, Snapshot};
+use crate::server::snapshot::{ListKind, Snapshot};
 
 macro_rules! list_method {
     ($name:ident, $entries:ident, $list:ident, $result:ident) => {
@@ -47,7 +47,7 @@ type Write<'a> =
 fn list(
     snapshot: &Snapshot,
     exchange: &Exchange,
-    list: List,
+    list: ListKind,
     cut: &Cut<'_>,
     write: &Write<'_>,
 ) -> Outcome {
@@ -71,7 +71,7 @@ fn list(
 
 fn cut<T>(
     snapshot: &Snapshot,
-    entries: &ByName<T>,
+    entries: &NameMap<T>,
     cursor: Option<&str>,
 ) -> Result<Page, ErrorObject> {
     let key_at = |index: usize| entries.get_index(index).map_or("", |(key, _)| key.as_str());

@@ -43,28 +43,28 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{Implementation, ServerCapabilities};
 
-pub use completion::{Completion, CompletionRequest};
+pub use completion::{CompletionRequest, CompletionValues};
 pub use context::RequestContext;
 #[cfg(feature = "input")]
 pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
 pub use failure::{IntoToolError, ToolError};
-pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptResponse, ServedPrompt};
-pub use register::Handlers;
+pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
+pub use register::HandlerSet;
 pub use registration::RegistrationError;
 pub use resource::{
-    Contents, IntoResource, IntoResourceResponse, IntoResourceTemplate, ResourceResponse,
-    ServedResource, ServedResourceTemplate, TemplateArguments,
+    IntoResource, IntoResourceResponse, IntoResourceTemplate, ResourceData, ResourceHandler,
+    ResourceResponse, ResourceTemplateHandler, TemplateArguments,
 };
-pub use response::{Fallible, IntoToolResponse, ToolResponse, via};
+pub use response::{Fallible, IntoToolResponse, ToolResponse, conversion};
 #[cfg(all(feature = "client", feature = "schema-validation"))]
 pub(crate) use schema_check::SchemaCheck;
 #[cfg(all(feature = "client", feature = "schema-validation"))]
 pub(crate) use schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
-pub use tool::{IntoTool, ServedTool};
+pub use tool::{IntoTool, ToolHandler};
 
 use crate::engine::Cancellation;
 use hub::Hub;
-use snapshot::{Derived, Snapshot};
+use snapshot::{DerivedData, Snapshot};
 
 /// An MCP server: a name, and what is registered on it.
 ///
@@ -86,16 +86,16 @@ use snapshot::{Derived, Snapshot};
 /// ```
 #[derive(Clone)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerInner>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct ServerInner {
     snapshot: RwLock<Arc<Snapshot>>,
     hub: Arc<Hub>,
     shutdown: Cancellation,
 }
 
-impl Shared {
+impl ServerInner {
     fn with(snapshot: Arc<Snapshot>) -> Self {
         Self {
             snapshot: RwLock::new(snapshot),
@@ -115,8 +115,8 @@ impl Server {
     /// A server with a full identity: title, icons, website.
     #[must_use]
     pub fn with_info(info: Implementation) -> Self {
-        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
-            Shared::with(Arc::new(Snapshot::new(info, Weak::clone(shared))))
+        let shared = Arc::new_cyclic(|shared: &Weak<ServerInner>| {
+            ServerInner::with(Arc::new(Snapshot::new(info, Weak::clone(shared))))
         });
         Self { shared }
     }
@@ -150,7 +150,7 @@ impl Server {
     }
 
     /// Ends serving: streams get their last word, running requests a moment to finish.
-    pub fn shut_down(&self) {
+    pub fn shutdown(&self) {
         self.shared.shutdown.cancel();
     }
 
@@ -170,7 +170,7 @@ impl Server {
     pub(crate) fn of_snapshot(snapshot: &Arc<Snapshot>) -> Self {
         let shared = snapshot.server.upgrade();
         Self {
-            shared: shared.unwrap_or_else(|| Arc::new(Shared::with(Arc::clone(snapshot)))),
+            shared: shared.unwrap_or_else(|| Arc::new(ServerInner::with(Arc::clone(snapshot)))),
         }
     }
 
@@ -178,7 +178,7 @@ impl Server {
         &self.shared.hub
     }
 
-    pub(crate) fn shutdown(&self) -> &Cancellation {
+    pub(crate) fn shutdown_signal(&self) -> &Cancellation {
         &self.shared.shutdown
     }
 
@@ -194,7 +194,7 @@ impl Server {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         let snapshot = Arc::make_mut(&mut current);
-        snapshot.derived = Derived::default();
+        snapshot.derived = DerivedData::default();
         change(snapshot)
     }
 }

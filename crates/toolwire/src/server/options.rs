@@ -66,7 +66,7 @@ impl Server {
     ///
     /// [`ServedTool::requires_scopes`]: crate::ServedTool::requires_scopes
     #[must_use]
-    pub fn with_unusable_hidden(self) -> Self {
+    pub fn with_scope_filtered_lists(self) -> Self {
         self.change(|snapshot| snapshot.options.hide_unusable = true);
         self
     }
@@ -88,7 +88,7 @@ impl Server {
 
     /// Refuses legacy requests other than `ping` until the client has sent `notifications/initialized`.
     #[must_use]
-    pub fn with_required_initialized(self) -> Self {
+    pub fn with_strict_initialization(self) -> Self {
         self.change(|snapshot| snapshot.options.require_initialized = true);
         self
     }
@@ -102,7 +102,7 @@ impl Server {
 
     /// How long to wait for a client's answer when a handler asks it something. The default is ten minutes.
     #[must_use]
-    pub fn with_client_answer_timeout(self, timeout: Duration) -> Self {
+    pub fn with_client_response_timeout(self, timeout: Duration) -> Self {
         self.change(|snapshot| snapshot.options.client_answer_timeout = timeout);
         self
     }

@@ -16,11 +16,11 @@ use {
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
-use crate::server::completion::{Completers, Completion, CompletionRequest};
+use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
 use crate::server::described::descriptor_options;
 use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::registration::RegistrationError;
-use crate::server::response::via;
+use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};
 
@@ -34,17 +34,17 @@ type Handler = dyn Fn(RequestContext, PromptArguments) -> BoxFuture<'static, Out
 )]
 pub trait IntoPrompt {
     /// The prompt.
-    fn into_prompt(self) -> ServedPrompt;
+    fn into_prompt(self) -> PromptHandler;
 }
 
-impl IntoPrompt for ServedPrompt {
-    fn into_prompt(self) -> ServedPrompt {
+impl IntoPrompt for PromptHandler {
+    fn into_prompt(self) -> PromptHandler {
         self
     }
 }
 
-impl<F: FnOnce() -> ServedPrompt> IntoPrompt for F {
-    fn into_prompt(self) -> ServedPrompt {
+impl<F: FnOnce() -> PromptHandler> IntoPrompt for F {
+    fn into_prompt(self) -> PromptHandler {
         self()
     }
 }
@@ -94,43 +94,43 @@ pub trait IntoPromptResponse<M> {
     fn into_prompt_response(self) -> Result<PromptResponse, ToolError>;
 }
 
-impl IntoPromptResponse<via::Protocol> for PromptResponse {
+impl IntoPromptResponse<conversion::FromProtocol> for PromptResponse {
     fn into_prompt_response(self) -> Outcome {
         Ok(self)
     }
 }
 
-impl IntoPromptResponse<via::Protocol> for GetPromptResult {
+impl IntoPromptResponse<conversion::FromProtocol> for GetPromptResult {
     fn into_prompt_response(self) -> Outcome {
         Ok(PromptResponse::Complete(self))
     }
 }
 
-impl IntoPromptResponse<via::Protocol> for Vec<PromptMessage> {
+impl IntoPromptResponse<conversion::FromProtocol> for Vec<PromptMessage> {
     fn into_prompt_response(self) -> Outcome {
         GetPromptResult::new(self).into_prompt_response()
     }
 }
 
-impl IntoPromptResponse<via::Protocol> for PromptMessage {
+impl IntoPromptResponse<conversion::FromProtocol> for PromptMessage {
     fn into_prompt_response(self) -> Outcome {
         vec![self].into_prompt_response()
     }
 }
 
-impl IntoPromptResponse<via::Protocol> for String {
+impl IntoPromptResponse<conversion::FromProtocol> for String {
     fn into_prompt_response(self) -> Outcome {
         PromptMessage::user(self).into_prompt_response()
     }
 }
 
-impl IntoPromptResponse<via::Protocol> for &str {
+impl IntoPromptResponse<conversion::FromProtocol> for &str {
     fn into_prompt_response(self) -> Outcome {
         PromptMessage::user(self).into_prompt_response()
     }
 }
 
-impl<T, E, M> IntoPromptResponse<via::Fallible<M>> for Result<T, E>
+impl<T, E, M> IntoPromptResponse<conversion::FromResult<M>> for Result<T, E>
 where
     T: IntoPromptResponse<M>,
     E: IntoToolError,
@@ -209,14 +209,14 @@ pub(crate) fn parse_argument<T: FromStr>(name: &str, text: &str) -> Result<T, To
 
 /// A prompt and its handler.
 #[derive(Clone)]
-pub struct ServedPrompt {
+pub struct PromptHandler {
     descriptor: Prompt,
     access: Access,
     completers: Completers,
     handler: Arc<Handler>,
 }
 
-impl ServedPrompt {
+impl PromptHandler {
     /// A prompt whose handler gets the arguments as text.
     pub fn new<M, F, Fut>(name: impl Into<String>, handler: F) -> Self
     where
@@ -255,7 +255,7 @@ impl ServedPrompt {
     where
         F: Fn(RequestContext, CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future + Send + 'static,
-        Fut::Output: Into<Completion>,
+        Fut::Output: Into<CompletionValues>,
     {
         self.completers.add(argument.into(), completer);
         self
@@ -294,7 +294,7 @@ impl ServedPrompt {
     }
 }
 
-impl fmt::Debug for ServedPrompt {
+impl fmt::Debug for PromptHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServedPrompt")
             .field("descriptor", &self.descriptor)

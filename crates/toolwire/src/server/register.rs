@@ -9,16 +9,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolwire_proto::methods;
 
-use crate::server::by_name::ByName;
+use crate::server::by_name::NameMap;
 use crate::server::failure::IntoToolError;
 use crate::server::kinds::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::method::MethodEntry;
-use crate::server::prompt::{IntoPrompt, ServedPrompt};
+use crate::server::prompt::{IntoPrompt, PromptHandler};
 use crate::server::registration::RegistrationError;
 use crate::server::resource::{
-    IntoResource, IntoResourceTemplate, ServedResource, ServedResourceTemplate,
+    IntoResource, IntoResourceTemplate, ResourceHandler, ResourceTemplateHandler,
 };
-use crate::server::tool::{IntoTool, ServedTool};
+use crate::server::tool::{IntoTool, ToolHandler};
 use crate::server::{RequestContext, Server};
 
 /// A value whose methods are handlers; `#[server]` on an impl block implements it.
@@ -26,7 +26,7 @@ use crate::server::{RequestContext, Server};
     message = "`{Self}` has no handlers",
     note = "put `#[toolwire::server]` on its impl block, and `#[tool]`, `#[prompt]` or `#[resource]` on methods"
 )]
-pub trait Handlers {
+pub trait HandlerSet {
     /// Registers everything on a server.
     fn register(self, server: Server) -> Server;
 }
@@ -90,7 +90,7 @@ impl Server {
     /// As the methods above.
     #[must_use]
     #[track_caller]
-    pub fn handlers(self, handlers: impl Handlers) -> Self {
+    pub fn handlers(self, handlers: impl HandlerSet) -> Self {
         handlers.register(self)
     }
 
@@ -128,7 +128,7 @@ impl Server {
         self.register_tool(tool.into_tool())
     }
 
-    fn register_tool(&self, tool: ServedTool) -> Result<(), RegistrationError> {
+    fn register_tool(&self, tool: ToolHandler) -> Result<(), RegistrationError> {
         let entry = Arc::new(tool.prepare()?);
         let name = entry.descriptor.name.clone();
         self.change(|snapshot| insert(&mut snapshot.tools, "tool", name, entry))?;
@@ -157,12 +157,12 @@ impl Server {
         self.register_prompt(prompt.into_prompt())
     }
 
-    fn register_prompt(&self, prompt: ServedPrompt) -> Result<(), RegistrationError> {
+    fn register_prompt(&self, prompt: PromptHandler) -> Result<(), RegistrationError> {
         let entry = Arc::new(prompt.prepare()?);
         let name = entry.descriptor.name.clone();
         self.change(|snapshot| {
-            snapshot.bring(&PROMPTS);
-            snapshot.bring(&COMPLETION);
+            snapshot.install(&PROMPTS);
+            snapshot.install(&COMPLETION);
             insert(&mut snapshot.prompts, "prompt", name, entry)
         })?;
         self.prompts_changed();
@@ -190,12 +190,12 @@ impl Server {
         self.register_resource(resource.into_resource())
     }
 
-    fn register_resource(&self, resource: ServedResource) -> Result<(), RegistrationError> {
+    fn register_resource(&self, resource: ResourceHandler) -> Result<(), RegistrationError> {
         let entry = Arc::new(resource.prepare()?);
         let uri = entry.descriptor.uri.clone();
         self.change(|snapshot| {
-            snapshot.bring(&RESOURCES);
-            snapshot.bring(&COMPLETION);
+            snapshot.install(&RESOURCES);
+            snapshot.install(&COMPLETION);
             insert(&mut snapshot.resources, "resource", uri, entry)
         })?;
         self.resources_changed();
@@ -228,13 +228,13 @@ impl Server {
 
     fn register_resource_template(
         &self,
-        template: ServedResourceTemplate,
+        template: ResourceTemplateHandler,
     ) -> Result<(), RegistrationError> {
         let entry = Arc::new(template.prepare()?);
         let template = entry.descriptor.uri_template.clone();
         self.change(|snapshot| {
-            snapshot.bring(&RESOURCES);
-            snapshot.bring(&COMPLETION);
+            snapshot.install(&RESOURCES);
+            snapshot.install(&COMPLETION);
             insert(
                 &mut snapshot.templates,
                 "resource template",
@@ -261,7 +261,7 @@ impl Server {
 }
 
 fn insert<T>(
-    entries: &mut ByName<T>,
+    entries: &mut NameMap<T>,
     kind: &str,
     name: String,
     entry: T,

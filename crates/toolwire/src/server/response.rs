@@ -113,21 +113,21 @@ pub trait IntoToolResponse<M> {
 }
 
 /// Markers of the ways a value becomes a result.
-pub mod via {
+pub mod conversion {
     /// A value with a schema.
     #[derive(Debug)]
     #[non_exhaustive]
-    pub struct Value;
+    pub struct FromValue;
     /// A protocol type that is already (part of) a result.
     #[derive(Debug)]
     #[non_exhaustive]
-    pub struct Protocol;
+    pub struct FromProtocol;
     /// A `Result` whose success converts via `M`.
     #[derive(Debug)]
-    pub struct Fallible<M>(std::marker::PhantomData<M>);
+    pub struct FromResult<M>(std::marker::PhantomData<M>);
 }
 
-impl<T: Serialize + JsonSchema + 'static> IntoToolResponse<via::Value> for T {
+impl<T: Serialize + JsonSchema + 'static> IntoToolResponse<conversion::FromValue> for T {
     fn output_schema() -> Option<Value> {
         let schema = schema::output_schema::<T>();
         is_structured(&schema).then_some(schema)
@@ -200,32 +200,32 @@ fn is_structured(schema: &Value) -> bool {
     kinds.iter().all(|kind| matches!(*kind, "object" | "array"))
 }
 
-impl IntoToolResponse<via::Protocol> for ToolResponse {
+impl IntoToolResponse<conversion::FromProtocol> for ToolResponse {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         Ok(self)
     }
 }
 
-impl IntoToolResponse<via::Protocol> for CallToolResult {
+impl IntoToolResponse<conversion::FromProtocol> for CallToolResult {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         Ok(ToolResponse::complete(self))
     }
 }
 
 #[cfg(feature = "input")]
-impl IntoToolResponse<via::Protocol> for InputRequiredResult {
+impl IntoToolResponse<conversion::FromProtocol> for InputRequiredResult {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         Ok(ToolResponse::InputRequired(Box::new(self)))
     }
 }
 
-impl IntoToolResponse<via::Protocol> for ContentBlock {
+impl IntoToolResponse<conversion::FromProtocol> for ContentBlock {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         vec![self].into_tool_response()
     }
 }
 
-impl IntoToolResponse<via::Protocol> for Vec<ContentBlock> {
+impl IntoToolResponse<conversion::FromProtocol> for Vec<ContentBlock> {
     fn into_tool_response(self) -> Result<ToolResponse, ToolError> {
         let mut result = CallToolResult::default();
         result.content = self;
@@ -233,7 +233,7 @@ impl IntoToolResponse<via::Protocol> for Vec<ContentBlock> {
     }
 }
 
-impl<T, E, M> IntoToolResponse<via::Fallible<M>> for Result<T, E>
+impl<T, E, M> IntoToolResponse<conversion::FromResult<M>> for Result<T, E>
 where
     T: IntoToolResponse<M>,
     E: IntoToolError,
@@ -264,7 +264,7 @@ impl<T, E> Fallible<T, E> {
     }
 }
 
-impl<T, E, M> IntoToolResponse<via::Fallible<M>> for Fallible<T, E>
+impl<T, E, M> IntoToolResponse<conversion::FromResult<M>> for Fallible<T, E>
 where
     T: IntoToolResponse<M>,
     E: IntoToolError,

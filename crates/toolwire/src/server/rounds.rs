@@ -17,7 +17,7 @@ use crate::engine::{BoxFuture, Exchange, Outcome, Principal, Reply, Round, Trans
 use crate::server::context::RequestContext;
 use crate::server::failure::ToolError;
 use crate::server::response;
-use crate::server::sealing::Purpose;
+use crate::server::sealing::StatePurpose;
 use crate::server::snapshot::Snapshot;
 
 /// The answers and the state the client sent back. State that does not open is refused.
@@ -50,7 +50,7 @@ fn repeated(
     let Some(token) = token else {
         return Ok(Round::new(input_responses, None));
     };
-    let purpose = Purpose {
+    let purpose = StatePurpose {
         principal: &Principal::of(transport.auth()),
         method: admitted.method.name(),
         name: admitted.name.as_deref().unwrap_or_default(),
@@ -63,7 +63,7 @@ fn repeated(
 }
 
 /// What is to be done about a run of a handler that did not come to a result.
-pub(crate) enum Settled {
+pub(crate) enum RoundOutcome {
     Failed(ToolError),
     /// The request is answered with questions.
     Asks(Reply),
@@ -72,21 +72,21 @@ pub(crate) enum Settled {
 }
 
 /// The rounds of one request.
-pub(crate) struct Rounds<'a> {
+pub(crate) struct RequestRounds<'a> {
     exchange: &'a Exchange,
     method: &'static Method,
     /// Whatever is not needed for the first round, which is the last of most requests.
-    later: Option<Box<Later>>,
+    later: Option<Box<LaterRounds>>,
 }
 
 /// The rounds after the first.
 #[derive(Default)]
-struct Later {
+struct LaterRounds {
     context: Option<RequestContext>,
     counter: RoundCounter,
 }
 
-impl<'a> Rounds<'a> {
+impl<'a> RequestRounds<'a> {
     /// The first round of a request, or the next one of a client that comes back.
     pub(crate) fn new(method: &'static Method, exchange: &'a Exchange) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl<'a> Rounds<'a> {
     pub(crate) async fn settle(
         &mut self,
         unsettled: Result<InputRequiredResult, ToolError>,
-    ) -> Result<Settled, ErrorObject> {
+    ) -> Result<RoundOutcome, ErrorObject> {
         let round = &self.context().scope().round;
         let wish = match unsettled {
             Ok(wish) => {
@@ -132,19 +132,19 @@ impl<'a> Rounds<'a> {
                     let state = round.request_state().map(str::to_owned);
                     response::input_required(questions, state)
                 }
-                None => return Ok(Settled::Failed(error)),
+                None => return Ok(RoundOutcome::Failed(error)),
             },
         };
         Ok(match self.next(wish).await? {
-            Some(answer) => Settled::Asks(answer),
-            None => Settled::Again,
+            Some(answer) => RoundOutcome::Asks(answer),
+            None => RoundOutcome::Again,
         })
     }
 
     /// Answers the request with the wish, or gathers the input and prepares the next run of the handler.
     async fn next(&mut self, wish: InputRequiredResult) -> Result<Option<Reply>, ErrorObject> {
         if self.context().is_stateless() {
-            return self.hand_out(wish).map(Some);
+            return self.to_input_required(wish).map(Some);
         }
         let later = self.later.get_or_insert_default();
         let pause = later
@@ -178,8 +178,8 @@ impl<'a> Rounds<'a> {
     }
 
     /// The wish as the answer, its state sealed.
-    fn hand_out(&self, mut wish: InputRequiredResult) -> Outcome {
-        let purpose = Purpose {
+    fn to_input_required(&self, mut wish: InputRequiredResult) -> Outcome {
+        let purpose = StatePurpose {
             principal: &Principal::of(self.context().auth()),
             method: self.method.name,
             name: self.exchange.name().unwrap_or_default(),

@@ -12,7 +12,7 @@ use crate::server::failure::ToolError;
 use crate::server::prompt::PromptResponse;
 use crate::server::resource::ReadOutcome;
 use crate::server::response::ToolResponse;
-use crate::server::rounds::{Rounds, Settled};
+use crate::server::rounds::{RequestRounds, RoundOutcome};
 use crate::server::tool::ToolEntry;
 
 /// Calls a tool, as often as it asks for input. Its future is small: that of every call is moved to where it has room.
@@ -25,7 +25,7 @@ pub(crate) fn call_tool(
     exchange: &Exchange,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
-        let mut rounds = Rounds::new(method, exchange);
+        let mut rounds = RequestRounds::new(method, exchange);
         if let Some(spending) = rounds.spending() {
             // What cannot be called spends nothing.
             called_tool(exchange)?;
@@ -53,25 +53,25 @@ pub(crate) fn call_tool(
                     if exchange.snapshot().options.validate_output {
                         rarely(|| check_output(exchange, Some(&result))).await?;
                     }
-                    return tool_reply(exchange, result);
+                    return encode_tool_result(exchange, result);
                 }
                 #[cfg(feature = "input")]
                 Ok(ToolResponse::InputRequired(wish)) => Ok(*wish),
                 Err(error) => Err(error),
             };
             match rarely(|| rounds.settle(unsettled)).await? {
-                Settled::Failed(error) => {
+                RoundOutcome::Failed(error) => {
                     return failed_reply(exchange, error);
                 }
-                Settled::Asks(answer) => return Ok(answer),
-                Settled::Again => {}
+                RoundOutcome::Asks(answer) => return Ok(answer),
+                RoundOutcome::Again => {}
             }
         }
     }
 }
 
 /// The tool that is named.
-fn named_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
+fn find_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
     let name = exchange.name().unwrap_or_default();
     match exchange.snapshot().tools.get(name) {
         Some(tool) => Ok(tool),
@@ -81,7 +81,7 @@ fn named_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
 
 /// The tool that may be called, and its arguments.
 fn called_tool(exchange: &Exchange) -> Result<(&ToolEntry, &RawValue), ErrorObject> {
-    let tool = named_tool(exchange)?;
+    let tool = find_tool(exchange)?;
     exchange.context.check_access(tool.access())?;
     let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));
     match arguments.get().starts_with('{') {
@@ -107,12 +107,12 @@ async fn check_output(
 ) -> Result<(), ErrorObject> {
     let text_only = CallToolResult::default();
     let result = result.unwrap_or(&text_only);
-    named_tool(exchange)?.check_output(result).await
+    find_tool(exchange)?.check_output(result).await
 }
 
 /// Never inlined: it needs more room than everything around it.
 #[inline(never)]
-fn tool_reply(exchange: &Exchange, result: Box<CallToolResult>) -> Outcome {
+fn encode_tool_result(exchange: &Exchange, result: Box<CallToolResult>) -> Outcome {
     write_tool_result(exchange, *result)
 }
 
@@ -150,7 +150,7 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
     exchange.context.check_access(prompt.access())?;
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
-    let mut rounds = Rounds::new(method, exchange);
+    let mut rounds = RequestRounds::new(method, exchange);
     if let Some(spending) = rounds.spending() {
         spending.await?;
     }
@@ -164,9 +164,9 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
             Err(error) => Err(error),
         };
         match rounds.settle(unsettled).await? {
-            Settled::Failed(error) => return Err(error.into_error_object()),
-            Settled::Asks(answer) => return Ok(answer),
-            Settled::Again => {}
+            RoundOutcome::Failed(error) => return Err(error.into_error_object()),
+            RoundOutcome::Asks(answer) => return Ok(answer),
+            RoundOutcome::Again => {}
         }
     }
 }
@@ -181,7 +181,7 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_access(resource.access())?;
-    let mut rounds = Rounds::new(method, exchange);
+    let mut rounds = RequestRounds::new(method, exchange);
     if let Some(spending) = rounds.spending() {
         spending.await?;
     }
@@ -193,9 +193,9 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
             Err(error) => Err(error),
         };
         match rounds.settle(unsettled).await? {
-            Settled::Failed(error) => return Err(error.into_error_object()),
-            Settled::Asks(answer) => return Ok(answer),
-            Settled::Again => {}
+            RoundOutcome::Failed(error) => return Err(error.into_error_object()),
+            RoundOutcome::Asks(answer) => return Ok(answer),
+            RoundOutcome::Again => {}
         }
     }
 }

@@ -337,7 +337,7 @@ mod tests {
     #[cfg(all(feature = "testing", feature = "client"))]
     #[tokio::test]
     async fn large_arguments_are_checked_before_they_reach_the_handler() {
-        use crate::{RequestContext, ServedTool, Server};
+        use crate::{RequestContext, Server, ToolHandler};
         use toolwire_types::{RawJson, Tool};
 
         let schema = json!({
@@ -345,7 +345,7 @@ mod tests {
             "properties": {"items": {"type": "array", "items": {"type": "integer"}}},
         });
         let tool = Tool::new("sum", RawJson::from(schema));
-        let sum = ServedTool::raw(tool, |_: RequestContext, arguments: RawJson| async move {
+        let sum = ToolHandler::raw(tool, |_: RequestContext, arguments: RawJson| async move {
             let items = arguments.to_value().unwrap()["items"].take();
             let items = items.as_array().into_iter().flatten();
             items.filter_map(Value::as_i64).sum::<i64>()
@@ -368,16 +368,16 @@ mod tests {
 
     #[test]
     fn a_tool_whose_schema_exceeds_a_limit_is_rejected_when_it_is_registered() {
-        use crate::{RequestContext, ServedTool, Server};
+        use crate::{RequestContext, Server, ToolHandler};
         use toolwire_types::{RawJson, Tool};
 
         let wide: Vec<_> = (0..30_000).collect();
         let schema = json!({"type": "object", "properties": {"a": {"enum": wide}}});
         let tool = |descriptor: Tool| {
-            ServedTool::raw(descriptor, |_: RequestContext, _: RawJson| async { "" })
+            ToolHandler::raw(descriptor, |_: RequestContext, _: RawJson| async { "" })
         };
         let server = Server::new("s", "1");
-        let rejected = |served: ServedTool, parts: &[&str]| {
+        let rejected = |served: ToolHandler, parts: &[&str]| {
             let error = server.add_tool(served).unwrap_err().to_string();
             for part in parts {
                 assert!(error.contains(part), "{error}");

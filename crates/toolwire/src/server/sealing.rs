@@ -23,7 +23,7 @@ pub(crate) const NO_RANDOMNESS: &str = "the system gives no random bytes";
 
 /// What a state belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Purpose<'a> {
+pub(crate) struct StatePurpose<'a> {
     pub(crate) principal: &'a Principal,
     pub(crate) method: &'a str,
     pub(crate) name: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct Purpose<'a> {
 
 /// What a state says.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedState {
     pub(crate) journal: Journal,
     pub(crate) author_state: Option<String>,
     /// For a state that may be used once.
@@ -89,7 +89,7 @@ impl StateSeal {
 
     /// Says at start-up what the keys mean for a service of several nodes.
     #[cfg(feature = "http-server")]
-    pub(crate) fn announce(&self) {
+    pub(crate) fn log_key_source(&self) {
         if self.keys.get().is_none() {
             tracing::info!(
                 "request state is sealed with a random key of this process: a call that asks for input must come back \
@@ -102,7 +102,7 @@ impl StateSeal {
     /// Writes the state of the next round; `None` when there is nothing to remember.
     pub(crate) fn write(
         &self,
-        purpose: &Purpose<'_>,
+        purpose: &StatePurpose<'_>,
         journal: Option<&Journal>,
         author_state: Option<String>,
     ) -> Result<Option<String>, ErrorObject> {
@@ -128,9 +128,13 @@ impl StateSeal {
     }
 
     /// Reads the state that came back.
-    pub(crate) fn open(&self, purpose: &Purpose<'_>, token: &str) -> Result<Opened, ErrorObject> {
+    pub(crate) fn open(
+        &self,
+        purpose: &StatePurpose<'_>,
+        token: &str,
+    ) -> Result<OpenedState, ErrorObject> {
         if !self.seals_author_state && !request_state::is_sealed(token) {
-            return Ok(Opened {
+            return Ok(OpenedState {
                 journal: Journal::default(),
                 author_state: Some(token.to_owned()),
                 to_be_spent: None,
@@ -150,7 +154,7 @@ impl StateSeal {
                 lifetime: expiry.saturating_sub(since_epoch()),
             }
         });
-        Ok(Opened {
+        Ok(OpenedState {
             journal,
             author_state,
             to_be_spent,
@@ -184,7 +188,7 @@ impl StateSeal {
         }
     }
 
-    fn binding<'a>(&'a self, purpose: &Purpose<'a>) -> Binding<'a> {
+    fn binding<'a>(&'a self, purpose: &StatePurpose<'a>) -> Binding<'a> {
         Binding {
             principal: purpose.principal.as_str(),
             method: purpose.method,

@@ -14,12 +14,12 @@ use toolwire_types::{
 };
 
 use crate::engine::exchange::shared;
-use crate::server::Shared;
-use crate::server::by_name::ByName;
-use crate::server::kinds::Kind;
+use crate::server::ServerInner;
+use crate::server::by_name::NameMap;
+use crate::server::kinds::OptionalMethods;
 use crate::server::method::MethodEntry;
 use crate::server::prompt::PromptEntry;
-use crate::server::resource::{FoundResource, ResourceEntry, TemplateEntry};
+use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
 #[cfg(feature = "input")]
 use crate::server::sealing::StateSeal;
 use crate::server::tool::ToolEntry;
@@ -30,27 +30,27 @@ const CLIENT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
     /// Of what.
-    pub(super) server: Weak<Shared>,
+    pub(super) server: Weak<ServerInner>,
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) supported: SupportedVersions,
-    pub(crate) tools: ByName<Arc<ToolEntry>>,
-    pub(crate) prompts: ByName<Arc<PromptEntry>>,
-    pub(crate) resources: ByName<Arc<ResourceEntry>>,
-    pub(crate) templates: ByName<Arc<TemplateEntry>>,
-    pub(crate) methods: ByName<Arc<MethodEntry>>,
+    pub(crate) tools: NameMap<Arc<ToolEntry>>,
+    pub(crate) prompts: NameMap<Arc<PromptEntry>>,
+    pub(crate) resources: NameMap<Arc<ResourceEntry>>,
+    pub(crate) templates: NameMap<Arc<TemplateEntry>>,
+    pub(crate) methods: NameMap<Arc<MethodEntry>>,
     /// What beside tools was ever registered.
-    pub(crate) kinds: Vec<&'static Kind>,
+    pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, RawJson>,
-    pub(crate) options: Options,
-    pub(crate) emptied: Emptied,
-    pub(crate) derived: Derived,
+    pub(crate) options: ServerOptions,
+    pub(crate) emptied: EmptiedLists,
+    pub(crate) derived: DerivedData,
 }
 
 /// Which lists lost an entry. Clients were told of these capabilities and go on asking, so that an emptied list stays an
 /// empty list and does not become an unknown method.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Emptied {
+pub(crate) struct EmptiedLists {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Emptied {
 
 /// The switches of a server.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct ServerOptions {
     pub(crate) logging: bool,
     pub(crate) resource_subscriptions: bool,
     pub(crate) require_initialized: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Options {
 }
 
 impl Snapshot {
-    pub(super) fn new(info: Implementation, server: Weak<Shared>) -> Self {
+    pub(super) fn new(info: Implementation, server: Weak<ServerInner>) -> Self {
         #[cfg(feature = "input")]
         let seal = Arc::new(StateSeal::new(info.name.clone()));
         Self {
@@ -81,14 +81,14 @@ impl Snapshot {
             info,
             instructions: None,
             supported: SupportedVersions::default(),
-            tools: ByName::default(),
-            prompts: ByName::default(),
-            resources: ByName::default(),
-            templates: ByName::default(),
-            methods: ByName::default(),
+            tools: NameMap::default(),
+            prompts: NameMap::default(),
+            resources: NameMap::default(),
+            templates: NameMap::default(),
+            methods: NameMap::default(),
             kinds: Vec::new(),
             extensions: IndexMap::new(),
-            options: Options {
+            options: ServerOptions {
                 logging: false,
                 resource_subscriptions: false,
                 require_initialized: false,
@@ -101,8 +101,8 @@ impl Snapshot {
                 #[cfg(feature = "input")]
                 seal,
             },
-            emptied: Emptied::default(),
-            derived: Derived::default(),
+            emptied: EmptiedLists::default(),
+            derived: DerivedData::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Snapshot {
     }
 
     /// The resource at a URI: a fixed one, else the most specific template that matches.
-    pub(crate) fn find_resource(&self, uri: &str) -> Option<FoundResource> {
+    pub(crate) fn find_resource(&self, uri: &str) -> Option<ResolvedResource> {
         if let Some(entry) = self.resources.get(uri) {
             return Some(entry.found());
         }
@@ -174,7 +174,7 @@ impl Snapshot {
 
 /// Which list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum List {
+pub(crate) enum ListKind {
     Tools,
     Prompts,
     Resources,
@@ -183,28 +183,28 @@ pub(crate) enum List {
 
 /// What follows from the rest of a snapshot and is worked out once; a changed snapshot starts with none of it.
 #[derive(Debug, Default)]
-pub(crate) struct Derived {
+pub(crate) struct DerivedData {
     capabilities: OnceLock<ServerCapabilities>,
     server_info: OnceLock<Option<RawJson>>,
     pages: Mutex<HashMap<PageKey, Bytes>>,
 }
 
 /// A page of a list, as one revision has it, by the index it begins at.
-type PageKey = (List, ProtocolVersion, usize);
+type PageKey = (ListKind, ProtocolVersion, usize);
 
-impl Clone for Derived {
+impl Clone for DerivedData {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Derived {
+impl DerivedData {
     /// The page that begins at `start`, written now if it was not before.
     ///
     /// Only pages that begin on a page boundary are kept, so that forged cursors cannot fill the cache.
     pub(crate) fn page<E>(
         &self,
-        list: List,
+        list: ListKind,
         version: ProtocolVersion,
         start: usize,
         page_size: usize,

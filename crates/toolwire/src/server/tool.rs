@@ -33,17 +33,17 @@ type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> 
 )]
 pub trait IntoTool {
     /// The tool.
-    fn into_tool(self) -> ServedTool;
+    fn into_tool(self) -> ToolHandler;
 }
 
-impl IntoTool for ServedTool {
-    fn into_tool(self) -> ServedTool {
+impl IntoTool for ToolHandler {
+    fn into_tool(self) -> ToolHandler {
         self
     }
 }
 
-impl<F: FnOnce() -> ServedTool> IntoTool for F {
-    fn into_tool(self) -> ServedTool {
+impl<F: FnOnce() -> ToolHandler> IntoTool for F {
+    fn into_tool(self) -> ToolHandler {
         self()
     }
 }
@@ -62,14 +62,14 @@ impl<F: FnOnce() -> ServedTool> IntoTool for F {
 /// let server = Server::new("demo", "1.0.0").tool(add);
 /// ```
 #[derive(Clone)]
-pub struct ServedTool {
+pub struct ToolHandler {
     descriptor: Tool,
     access: Access,
     check_arguments: bool,
     handler: Arc<Handler>,
 }
 
-impl ServedTool {
+impl ToolHandler {
     /// A tool whose arguments decode into a type, whose schema is published.
     pub fn typed<A, M, F, Fut>(name: impl Into<String>, handler: F) -> Self
     where
@@ -263,7 +263,7 @@ impl ServedTool {
     }
 }
 
-impl fmt::Debug for ServedTool {
+impl fmt::Debug for ToolHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServedTool")
             .field("descriptor", &self.descriptor)

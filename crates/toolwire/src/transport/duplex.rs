@@ -35,7 +35,7 @@ use crate::engine::{
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
-use crate::server::hub::Listening;
+use crate::server::hub::ListenerGuard;
 use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
@@ -73,7 +73,7 @@ pub(crate) struct Duplex {
     listens: HashMap<RequestId, ListenStream>,
     /// The house was full when so many had finished, and nothing was seen to finish since.
     stuck_at: Option<u64>,
-    _legacy: Listening,
+    _legacy: ListenerGuard,
 }
 
 impl Duplex {

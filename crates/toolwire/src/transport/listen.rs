@@ -14,7 +14,7 @@ use toolwire_types::{
 use crate::engine::ConnectionState;
 use crate::engine::exchange::encode_outcome;
 use crate::server::Server;
-use crate::server::hub::{ChangeListener, Listening};
+use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::transport::outlet::Outlet;
 
 /// One open `subscriptions/listen`.
@@ -22,7 +22,7 @@ use crate::transport::outlet::Outlet;
 pub(crate) struct ListenStream {
     shared: Arc<Stream>,
     version: ProtocolVersion,
-    _listening: Listening,
+    _listening: ListenerGuard,
 }
 
 #[derive(Debug)]

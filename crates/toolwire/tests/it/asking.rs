@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire::types::{CreateMessageRequestParams, InputRequests, SamplingMessage};
 use toolwire::{
-    CallToolResult, Elicit, Error, RawJson, RequestContext, ServedTool, Server, ToolError,
+    CallToolResult, Elicit, Error, RawJson, RequestContext, Server, ToolError, ToolHandler,
     ToolResponse,
 };
 
@@ -23,7 +23,7 @@ fn sampling() -> CreateMessageRequestParams {
 
 /// One tool for every way to ask.
 fn asking() -> Server {
-    fn ask<Fut>(name: &str, ask: fn(RequestContext) -> Fut) -> ServedTool
+    fn ask<Fut>(name: &str, ask: fn(RequestContext) -> Fut) -> ToolHandler
     where
         Fut: Future<Output = Result<String, Error>> + Send + 'static,
     {
@@ -242,7 +242,7 @@ async fn an_answer_of_the_wrong_shape_fails_the_call_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_answer_is_told_that_nobody_waits_any_more() {
-    let server = asking().with_client_answer_timeout(std::time::Duration::from_secs(2));
+    let server = asking().with_client_response_timeout(std::time::Duration::from_secs(2));
     let mut peer = Peer::connect(&server);
     peer.initialize_with("2025-11-25", everything()).await;
     peer.send(call("sample")).await;

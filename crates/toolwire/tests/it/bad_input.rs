@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::{RequestContext, ServedTool, Server, Tool};
+use toolwire::{RequestContext, Server, Tool, ToolHandler};
 
 use crate::legacy_server::rich_server;
 use crate::peer::{Peer, answer, cancel, legacy, modern, notification};
@@ -395,7 +395,7 @@ fn counting_server() -> (Server, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
     let descriptor = Tool::new("count", json!({"type": "object"}));
-    let tool = ServedTool::raw(descriptor, move |_: RequestContext, _| {
+    let tool = ToolHandler::raw(descriptor, move |_: RequestContext, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         async { "counted" }
     });

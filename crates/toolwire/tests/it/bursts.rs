@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use toolwire::transport::Limits;
-use toolwire::{JsonSchema, RequestContext, ServedTool, Server};
+use toolwire::{JsonSchema, RequestContext, Server, ToolHandler};
 
 use crate::peer::{Peer, call, cancel, complete, plain, server, text};
 use crate::traces::Traces;
@@ -34,8 +34,8 @@ struct Nothing {}
 fn blocking(
     name: &str,
     handler: impl Fn(RequestContext) -> &'static str + Send + Sync + 'static,
-) -> ServedTool {
-    ServedTool::blocking(name, move |ctx: RequestContext, _: Nothing| handler(ctx))
+) -> ToolHandler {
+    ToolHandler::blocking(name, move |ctx: RequestContext, _: Nothing| handler(ctx))
 }
 
 /// Sends all messages at once.

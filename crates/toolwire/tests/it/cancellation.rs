@@ -3,7 +3,7 @@
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
-use toolwire::{JsonSchema, RequestContext, ServedTool, Server};
+use toolwire::{JsonSchema, RequestContext, Server, ToolHandler};
 
 use crate::peer::{
     Peer, call, cancel, complete, modern, notification, plain, server, text, within,
@@ -221,7 +221,7 @@ struct Nothing {}
 #[tokio::test]
 async fn a_blocking_handler_sees_that_it_was_cancelled() {
     let (tell, mut events) = unbounded_channel();
-    let blocking = ServedTool::blocking("block", move |ctx: RequestContext, _: Nothing| {
+    let blocking = ToolHandler::blocking("block", move |ctx: RequestContext, _: Nothing| {
         tell.send(Event::Started).expect("the test listens");
         while !ctx.is_cancelled() {
             std::thread::yield_now();

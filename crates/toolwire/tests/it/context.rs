@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use toolwire::types::RawJson;
-use toolwire::{Notice, NullContext, RequestContext, ServedTool, TokenInfo, TransportContext};
+use toolwire::{Notice, NullContext, RequestContext, TokenInfo, ToolHandler, TransportContext};
 
 use crate::peer::{Peer, complete, legacy, modern, modern_with, plain, server, text};
 
 /// A tool that tells what one look at its context yields.
-fn look(see: fn(&RequestContext) -> Value) -> ServedTool {
+fn look(see: fn(&RequestContext) -> Value) -> ToolHandler {
     plain("look", move |ctx: RequestContext| async move {
         see(&ctx).to_string()
     })
@@ -123,7 +123,7 @@ async fn the_state_of_the_connection() {
     let server = server()
         .with_logging()
         .with_resource_subscriptions()
-        .resource(toolwire::ServedResource::new("a:b", "b", |_, _| async {
+        .resource(toolwire::ResourceHandler::new("a:b", "b", |_, _| async {
             "b"
         }))
         .tool(look(see));

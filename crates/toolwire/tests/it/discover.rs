@@ -163,7 +163,7 @@ async fn methods_that_left_the_protocol_are_unknown() {
     let server = server()
         .with_logging()
         .with_resource_subscriptions()
-        .resource(toolwire::ServedResource::new("a:b", "b", |_, _| async {
+        .resource(toolwire::ResourceHandler::new("a:b", "b", |_, _| async {
             "text"
         }));
     let mut peer = Peer::connect(&server);

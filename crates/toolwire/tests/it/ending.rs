@@ -130,7 +130,7 @@ async fn check_left_although_a_thread_is_held(end: impl FnOnce(&Server, &mut Pee
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_holds_its_thread_does_not_hold_its_connection() {
     check_left_although_a_thread_is_held(|_, peer| peer.hang_up()).await;
-    check_left_although_a_thread_is_held(|server, _| server.shut_down()).await;
+    check_left_although_a_thread_is_held(|server, _| server.shutdown()).await;
 }
 
 /// Sends more requests than answers may wait, hangs up, reads nothing, and expects the server to leave.
@@ -183,7 +183,7 @@ async fn shutting_down_lets_running_requests_finish_and_then_ends() {
     let mut peer = Peer::connect(&server);
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
-    server.shut_down();
+    server.shutdown();
     release.send_replace(true);
     peer.expect(complete(1, text("waited"))).await;
     peer.expect_end().await;
@@ -196,7 +196,7 @@ async fn shutting_down_does_not_wait_for_ever() {
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
     let shut_down = Instant::now();
-    server.shut_down();
+    server.shutdown();
     assert_eq!(events.recv().await, Some("dropped"));
     assert_eq!(shut_down.elapsed().as_secs(), 10);
     peer.hang_up();
@@ -207,7 +207,7 @@ async fn shutting_down_does_not_wait_for_ever() {
 async fn all_connections_of_a_server_end_together() {
     let (server, _events, _release) = waiting();
     let peers: Vec<_> = (0..3).map(|_| Peer::connect(&server)).collect();
-    server.shut_down();
+    server.shutdown();
     for peer in peers {
         peer.expect_end().await;
     }

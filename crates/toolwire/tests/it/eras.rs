@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use toolwire::types::RootsCapability;
-use toolwire::{ClientCapabilities, RequestContext, ServedTool, Server};
+use toolwire::{ClientCapabilities, RequestContext, Server, ToolHandler};
 
 use crate::peer::{
     Peer, answer, complete, legacy, modern, modern_with, notification, plain, server, text,
 };
 
 /// Tells how a request looks from inside.
-fn mirror() -> ServedTool {
+fn mirror() -> ToolHandler {
     plain("mirror", |ctx: RequestContext| async move {
         let roots = ClientCapabilities::new().with_roots(RootsCapability::new());
         format!(
@@ -147,7 +147,7 @@ async fn list_changes_reach_each_era_in_its_way() {
 
 #[tokio::test]
 async fn the_lifecycle_gate_holds_back_legacy_requests_only() {
-    let server = mirrors().with_required_initialized();
+    let server = mirrors().with_strict_initialization();
     let mut peer = Peer::connect(&server);
     modern_view(&mut peer, json!({})).await;
     let params = json!({

@@ -67,7 +67,7 @@ impl Running {
 
     /// Shuts the server down and waits for its end.
     pub(crate) async fn end(self) {
-        self.server.shut_down();
+        self.server.shutdown();
         let outcome = within(self.task).await.expect("it does not panic");
         outcome.expect("it ends well");
     }

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpService};
-use toolwire::{Principal, RequestContext, ServedTool, Server};
+use toolwire::{Principal, RequestContext, Server, ToolHandler};
 
 use crate::legacy_asking::{able, asking_server};
 use crate::old_client::{OldClient, body_of, post, service};
@@ -25,7 +25,7 @@ fn ping(id: i64) -> serde_json::Value {
 }
 
 /// A tool that says that it runs and never ends; whoever listens hears when it was dropped.
-fn endless(name: &str, running: mpsc::UnboundedSender<&'static str>) -> ServedTool {
+fn endless(name: &str, running: mpsc::UnboundedSender<&'static str>) -> ToolHandler {
     struct Dropped(mpsc::UnboundedSender<&'static str>);
     impl Drop for Dropped {
         fn drop(&mut self) {
@@ -243,7 +243,7 @@ async fn shutting_down_finishes_what_runs_and_ends_the_stream() {
     client.initialize(json!({})).await;
     client.send(call(1, "slow")).await;
     within(heard.recv()).await;
-    server.shut_down();
+    server.shutdown();
     open.notify_one();
     client.expect(answer(1, text("done"))).await;
     assert_eq!(client.next_event().await, None);
@@ -421,6 +421,6 @@ async fn over_sockets_a_client_is_served_until_it_leaves() {
     assert_eq!(service.load().streams, 1);
     drop(stream);
     until(|| service.load().streams == 0).await;
-    server.shut_down();
+    server.shutdown();
     within(running).await.unwrap().unwrap();
 }

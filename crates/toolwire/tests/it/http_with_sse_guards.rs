@@ -128,7 +128,7 @@ async fn both_paths_are_closed_when_the_server_shuts_down() {
     let server = server();
     let service = service(server.clone());
     let client = OldClient::connect(&service).await;
-    server.shut_down();
+    server.shutdown();
     check_refusal(client.post(PING).await, 503, "POST").await;
     let get = request("GET", "/sse").body(Full::<Bytes>::default());
     check_refusal(service.respond(get.unwrap()).await, 503, "GET").await;

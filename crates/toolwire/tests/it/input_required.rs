@@ -8,8 +8,8 @@ use toolwire::types::{
     SamplingMessage,
 };
 use toolwire::{
-    CallToolResult, PromptResponse, RequestContext, ResourceResponse, ServedPrompt, ServedResource,
-    ServedTool, Server, ToolError, ToolResponse,
+    CallToolResult, PromptHandler, PromptResponse, RequestContext, ResourceHandler,
+    ResourceResponse, Server, ToolError, ToolHandler, ToolResponse,
 };
 
 use crate::peer::{Peer, answer, complete, modern, modern_with, plain, server, text};
@@ -51,7 +51,7 @@ fn greeters() -> Server {
             Some(name) => CallToolResult::text(format!("{name} {}", ctx.request_state())).into(),
         })
     });
-    let prompt = ServedPrompt::new("greet", |ctx: RequestContext, _| async move {
+    let prompt = PromptHandler::new("greet", |ctx: RequestContext, _| async move {
         let Some(name) = name_of(&ctx)? else {
             return Ok(PromptResponse::input_required(
                 who(),
@@ -63,7 +63,7 @@ fn greeters() -> Server {
             vec![message],
         )))
     });
-    let resource = ServedResource::new("a:b", "b", |ctx: RequestContext, _| async move {
+    let resource = ResourceHandler::new("a:b", "b", |ctx: RequestContext, _| async move {
         let Some(name) = name_of(&ctx)? else {
             return Ok(ResourceResponse::input_required(
                 who(),
@@ -71,7 +71,9 @@ fn greeters() -> Server {
             ));
         };
         let text = format!("{name} {}", ctx.request_state());
-        Ok::<_, ToolError>(ResourceResponse::Contents(toolwire::Contents::Text(text)))
+        Ok::<_, ToolError>(ResourceResponse::Contents(toolwire::ResourceData::Text(
+            text,
+        )))
     });
     server().tool(tool).prompt(prompt).resource(resource)
 }
@@ -240,7 +242,7 @@ async fn answers_are_read_by_their_kind() {
 }
 
 /// Tells what a handler sees of its rounds.
-fn mirror() -> ServedTool {
+fn mirror() -> ToolHandler {
     plain("mirror", |ctx: RequestContext| async move {
         let keys: Vec<_> = ctx.input_responses().iter().map(|(key, _)| key).collect();
         format!(
@@ -288,7 +290,7 @@ struct Steps {
 }
 
 /// Needs three rounds, and counts them in its state.
-fn stepping() -> ServedTool {
+fn stepping() -> ToolHandler {
     plain("step", |ctx: RequestContext| async move {
         let mut steps: Steps = ctx.request_state_as()?;
         if steps.done == 3 {

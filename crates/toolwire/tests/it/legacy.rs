@@ -1,7 +1,7 @@
 //! The four revisions that open with `initialize`: the handshake, and which methods each of them has.
 
 use serde_json::{Value, json};
-use toolwire::{ProtocolVersion, RequestContext, ServedTool, Server};
+use toolwire::{ProtocolVersion, RequestContext, Server, ToolHandler};
 
 use crate::legacy_server::{LEGACY, rich_server};
 use crate::peer::{Peer, answer, legacy, modern, notification};
@@ -177,7 +177,7 @@ async fn a_second_initialize_is_refused_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_second_initialize_does_not_change_what_the_client_can_do() {
-    let can_sample = ServedTool::typed(
+    let can_sample = ToolHandler::typed(
         "can_sample",
         async |ctx: RequestContext, _: serde_json::Map<String, Value>| {
             ctx.client_capabilities().sampling.is_some()
@@ -228,7 +228,7 @@ async fn requests_before_initialize_are_told_what_to_do() {
 
 #[tokio::test]
 async fn a_server_may_insist_on_the_initialized_notification() {
-    let mut peer = Peer::connect(&rich_server().with_required_initialized());
+    let mut peer = Peer::connect(&rich_server().with_strict_initialization());
     peer.result_of(legacy(1, "initialize", opening(&json!("2025-06-18"))))
         .await;
     peer.refusal_of(legacy(2, "tools/list", json!({})), -32600)
@@ -364,11 +364,11 @@ async fn what_is_not_registered_is_not_offered() {
 
 #[tokio::test]
 async fn each_capability_stands_in_front_of_its_methods() {
-    let quiet = ServedTool::typed(
+    let quiet = ToolHandler::typed(
         "quiet",
         async |_: RequestContext, _: serde_json::Map<String, Value>| "quiet",
     );
-    let note = toolwire::ServedResource::new(
+    let note = toolwire::ResourceHandler::new(
         "notes://one",
         "one",
         async |_: RequestContext, _: String| "1",

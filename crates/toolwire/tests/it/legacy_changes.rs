@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 use toolwire::{
-    RequestContext, ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
-    TemplateArguments,
+    PromptHandler, RequestContext, ResourceHandler, ResourceTemplateHandler, Server,
+    TemplateArguments, ToolHandler,
 };
 
 use crate::legacy_server::{LEGACY, rich_server};
 use crate::peer::{Peer, answer, legacy, modern, notification, text};
 
-fn quiet_tool(name: &str) -> ServedTool {
-    ServedTool::typed(
+fn quiet_tool(name: &str) -> ToolHandler {
+    ToolHandler::typed(
         name,
         async |_: RequestContext, _: serde_json::Map<String, Value>| "quiet",
     )
@@ -76,13 +76,13 @@ async fn every_kind_of_registration_announces_its_list() {
     peer.expect_silence().await;
     let changed = |list: &str| format!("notifications/{list}/list_changed");
 
-    let prompt = ServedPrompt::new("p", async |_: RequestContext, _| "p");
+    let prompt = PromptHandler::new("p", async |_: RequestContext, _| "p");
     server.add_prompt(prompt).unwrap();
     assert_eq!(peer.receive().await["method"], changed("prompts"));
-    let resource = ServedResource::new("r://r", "r", async |_: RequestContext, _: String| "r");
+    let resource = ResourceHandler::new("r://r", "r", async |_: RequestContext, _: String| "r");
     server.add_resource(resource).unwrap();
     assert_eq!(peer.receive().await["method"], changed("resources"));
-    let template = ServedResourceTemplate::new(
+    let template = ResourceTemplateHandler::new(
         "r://{x}/t",
         "t",
         async |_: RequestContext, _: String, _: TemplateArguments| "t",
@@ -100,10 +100,10 @@ async fn every_kind_of_registration_announces_its_list() {
 /// Spec 2026-07-28, server/tools: a declared list is answered, and may be empty.
 #[tokio::test]
 async fn a_list_that_lost_its_last_entry_is_empty_and_still_there() {
-    let resource = ServedResource::new("r://r", "r", async |_: RequestContext, _: String| "r");
+    let resource = ResourceHandler::new("r://r", "r", async |_: RequestContext, _: String| "r");
     let server = Server::new("s", "1")
         .tool(quiet_tool("t"))
-        .prompt(ServedPrompt::new("p", async |_: RequestContext, _| "p"))
+        .prompt(PromptHandler::new("p", async |_: RequestContext, _| "p"))
         .resource(resource);
     let declared = server.capabilities();
     assert!(server.remove_tool("t"));
@@ -292,7 +292,7 @@ async fn each_connection_has_its_own_level() {
 
 #[tokio::test]
 async fn a_server_without_logging_says_nothing() {
-    let loud = ServedTool::typed(
+    let loud = ToolHandler::typed(
         "loud",
         async |ctx: RequestContext, _: serde_json::Map<String, Value>| {
             ctx.log(toolwire::LoggingLevel::Emergency, "help");

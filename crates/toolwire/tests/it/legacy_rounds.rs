@@ -10,8 +10,8 @@ use toolwire::types::{
     InputRequest, InputRequests, SamplingMessage,
 };
 use toolwire::{
-    CallToolResult, PromptArguments, PromptResponse, RequestContext, ResourceResponse,
-    ServedPrompt, ServedResource, ServedTool, Server, ToolError, ToolResponse, tool,
+    CallToolResult, PromptArguments, PromptHandler, PromptResponse, RequestContext,
+    ResourceHandler, ResourceResponse, Server, ToolError, ToolHandler, ToolResponse, tool,
 };
 
 use crate::legacy_asking::{able, call, refusal};
@@ -107,11 +107,11 @@ async fn cancelling_between_the_rounds_withdraws_the_question() {
 }
 
 /// A tool that asks one thing for ever, and how often it ran.
-fn insatiable(question: InputRequest) -> (ServedTool, Arc<AtomicU32>) {
+fn insatiable(question: InputRequest) -> (ToolHandler, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
     let descriptor = toolwire::Tool::new("insatiable", json!({"type": "object"}));
-    let tool = ServedTool::raw(descriptor, move |_: RequestContext, _| {
+    let tool = ToolHandler::raw(descriptor, move |_: RequestContext, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         let requests = InputRequests::new().with("more", question.clone());
         async move { ToolResponse::input_required(requests, None) }
@@ -209,7 +209,7 @@ async fn answers_sent_with_a_legacy_request_are_not_read() {
 
 #[tokio::test]
 async fn prompts_and_resources_ask_in_the_same_way() {
-    let prompt = ServedPrompt::new(
+    let prompt = PromptHandler::new(
         "p",
         async |ctx: RequestContext, _: PromptArguments| match ctx.is_resubmit() {
             true => PromptResponse::Complete(toolwire::GetPromptResult::new(vec![])),
@@ -220,11 +220,11 @@ async fn prompts_and_resources_ask_in_the_same_way() {
         },
     );
     let resource =
-        ServedResource::new(
+        ResourceHandler::new(
             "r://r",
             "r",
             async |ctx: RequestContext, _: String| match ctx.is_resubmit() {
-                true => ResourceResponse::Contents(toolwire::Contents::Text("read".to_owned())),
+                true => ResourceResponse::Contents(toolwire::ResourceData::Text("read".to_owned())),
                 false => ResourceResponse::input_required(
                     InputRequests::new().with("r", InputRequest::roots()),
                     None,

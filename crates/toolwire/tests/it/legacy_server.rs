@@ -11,9 +11,9 @@ use toolwire::types::{
     Role,
 };
 use toolwire::{
-    CacheHint, CallToolResult, Completion, CompletionRequest, LoggingLevel, PromptArguments,
-    RawJson, RequestContext, ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool,
-    Server, TemplateArguments, Tool,
+    CacheHint, CallToolResult, CompletionRequest, CompletionValues, LoggingLevel, PromptArguments,
+    PromptHandler, RawJson, RequestContext, ResourceHandler, ResourceTemplateHandler, Server,
+    TemplateArguments, Tool, ToolHandler,
 };
 
 /// The revisions that open with `initialize`, oldest first.
@@ -33,8 +33,8 @@ pub(crate) fn rich_server() -> Server {
         .with_list_cache(CacheHint::public(Duration::from_secs(60)))
         .tool(everything())
         .tool(numbers())
-        .tool(ServedTool::typed("steps", steps))
-        .tool(ServedTool::typed("chatter", chatter))
+        .tool(ToolHandler::typed("steps", steps))
+        .tool(ToolHandler::typed("chatter", chatter))
         .prompt(greet())
         .resource(note())
         .resource_template(notes())
@@ -49,7 +49,7 @@ fn colour() -> Meta {
 }
 
 /// A tool described with every member there is, whose result has every kind of content.
-fn everything() -> ServedTool {
+fn everything() -> ToolHandler {
     let descriptor = json!({
         "name": "everything",
         "title": "Everything",
@@ -90,7 +90,7 @@ fn everything() -> ServedTool {
 }
 
 /// A tool whose data is a list, which only 2026-07-28 can carry as such.
-fn numbers() -> ServedTool {
+fn numbers() -> ToolHandler {
     let descriptor = json!({
         "name": "numbers",
         "inputSchema": {"type": "object"},
@@ -102,10 +102,10 @@ fn numbers() -> ServedTool {
     )
 }
 
-fn tool_with(descriptor: Value, result: Value) -> ServedTool {
+fn tool_with(descriptor: Value, result: Value) -> ToolHandler {
     let descriptor: Tool = serde_json::from_value(descriptor).expect("a tool");
     let result: CallToolResult = serde_json::from_value(result).expect("a result");
-    ServedTool::raw(descriptor, move |_: RequestContext, _: RawJson| {
+    ToolHandler::raw(descriptor, move |_: RequestContext, _: RawJson| {
         let result = result.clone();
         async move { result }
     })
@@ -132,7 +132,7 @@ async fn chatter(ctx: RequestContext, Nothing {}: Nothing) -> &'static str {
     "said"
 }
 
-fn greet() -> ServedPrompt {
+fn greet() -> PromptHandler {
     let result = json!({
         "description": "A greeting",
         "messages": [
@@ -148,7 +148,7 @@ fn greet() -> ServedPrompt {
         ],
     });
     let result: GetPromptResult = serde_json::from_value(result).expect("a result");
-    ServedPrompt::new("greet", move |_: RequestContext, _: PromptArguments| {
+    PromptHandler::new("greet", move |_: RequestContext, _: PromptArguments| {
         let result = result.clone();
         async move { result }
     })
@@ -161,7 +161,7 @@ fn greet() -> ServedPrompt {
         "name",
         async |_: RequestContext, request: CompletionRequest| {
             let last_name = request.arguments.get("last").cloned().unwrap_or_default();
-            Completion::prefix_match(
+            CompletionValues::prefix_match(
                 &request.value,
                 [format!("Ada{last_name}"), "Bob".to_owned()],
             )
@@ -169,14 +169,14 @@ fn greet() -> ServedPrompt {
     )
 }
 
-fn note() -> ServedResource {
+fn note() -> ResourceHandler {
     let result = json!({
         "contents": [
             {"uri": "notes://one", "mimeType": "text/plain", "text": "1", "_meta": {"a": 1}},
         ],
     });
     let result: ReadResourceResult = serde_json::from_value(result).expect("a result");
-    ServedResource::new("notes://one", "one", move |_: RequestContext, _: String| {
+    ResourceHandler::new("notes://one", "one", move |_: RequestContext, _: String| {
         let result = result.clone();
         async move { result }
     })
@@ -194,8 +194,8 @@ fn note() -> ServedResource {
     .with_cache(CacheHint::private(Duration::from_secs(5)))
 }
 
-fn notes() -> ServedResourceTemplate {
-    ServedResourceTemplate::new(
+fn notes() -> ResourceTemplateHandler {
+    ResourceTemplateHandler::new(
         "notes://by-name/{name}",
         "by-name",
         async |_: RequestContext, uri: String, _: TemplateArguments| uri,
@@ -209,11 +209,11 @@ fn notes() -> ServedResourceTemplate {
 }
 
 /// A tool `held` that ends when it gets a permit.
-pub(crate) fn held_tool() -> (ServedTool, Arc<Semaphore>) {
+pub(crate) fn held_tool() -> (ToolHandler, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let waiting = Arc::clone(&permits);
     let descriptor = Tool::new("held", json!({"type": "object"}));
-    let tool = ServedTool::raw(descriptor, move |_: RequestContext, _| {
+    let tool = ToolHandler::raw(descriptor, move |_: RequestContext, _| {
         let waiting = Arc::clone(&waiting);
         async move {
             waiting.acquire().await.expect("nobody closes it").forget();

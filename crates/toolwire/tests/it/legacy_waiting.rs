@@ -70,7 +70,7 @@ async fn a_response_nobody_asked_for_is_ignored_at_any_time() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_a_timeout_and_the_question_is_withdrawn() {
-    let server = asking_server().with_client_answer_timeout(Duration::from_secs(30));
+    let server = asking_server().with_client_response_timeout(Duration::from_secs(30));
     for version in LEGACY {
         let mut peer = waiting_peer(&server, version).await;
         let asked = tokio::time::Instant::now();
@@ -89,7 +89,7 @@ async fn silence_is_a_timeout_and_the_question_is_withdrawn() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_just_in_time_counts() {
-    let server = asking_server().with_client_answer_timeout(Duration::from_secs(30));
+    let server = asking_server().with_client_response_timeout(Duration::from_secs(30));
     let mut peer = waiting_peer(&server, "2025-11-25").await;
     tokio::time::advance(Duration::from_millis(29_990)).await;
     peer.send(answer(1, json!({"roots": []}))).await;

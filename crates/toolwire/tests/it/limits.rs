@@ -7,19 +7,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, mpsc};
 use toolwire::transport::Limits;
-use toolwire::{LoggingLevel, RequestContext, ServedTool, Server, Tool};
+use toolwire::{LoggingLevel, RequestContext, Server, Tool, ToolHandler};
 
 use crate::legacy_server::{held_tool, rich_server};
 use crate::peer::{Peer, answer, cancel, legacy, notification, text, within};
 
 /// A tool that takes any arguments.
-fn tool<F, Fut>(name: &str, handler: F) -> ServedTool
+fn tool<F, Fut>(name: &str, handler: F) -> ToolHandler
 where
     F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = &'static str> + Send + 'static,
 {
     let descriptor = Tool::new(name, json!({"type": "object"}));
-    ServedTool::raw(descriptor, move |ctx: RequestContext, _| handler(ctx))
+    ToolHandler::raw(descriptor, move |ctx: RequestContext, _| handler(ctx))
 }
 
 fn call(id: impl Into<Value>, name: &str) -> Value {
@@ -123,7 +123,7 @@ async fn messages_nest_up_to_127_containers() {
 #[tokio::test]
 async fn deep_arguments_reach_the_handler_and_come_back() {
     let descriptor = Tool::new("mirror", json!({"type": "object"}));
-    let mirror = ServedTool::raw(
+    let mirror = ToolHandler::raw(
         descriptor,
         |_: RequestContext, arguments: toolwire::RawJson| async move {
             arguments.get().len().to_string()
@@ -331,7 +331,9 @@ fn narrow() -> Limits {
 }
 
 /// A tool that does something and then says so, while the client reads nothing.
-fn signalling(work: impl Fn(&RequestContext) + Send + Sync + 'static) -> (ServedTool, Arc<Notify>) {
+fn signalling(
+    work: impl Fn(&RequestContext) + Send + Sync + 'static,
+) -> (ToolHandler, Arc<Notify>) {
     let finished = Arc::new(Notify::new());
     let signal = Arc::clone(&finished);
     let tool = tool("work", move |ctx| {
@@ -521,7 +523,7 @@ async fn a_server_that_ends_does_not_wait_for_a_client_that_does_not_read() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     let taken = flood(&peer, ping).await;
-    server.shut_down();
+    server.shutdown();
     tokio::task::yield_now().await;
     // What was answered before the end can still be read.
     for id in 0..taken.min(256) {

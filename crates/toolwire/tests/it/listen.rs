@@ -1,7 +1,7 @@
 //! `subscriptions/listen`.
 
 use serde_json::{Value, json};
-use toolwire::{ServedPrompt, ServedResource, Server};
+use toolwire::{PromptHandler, ResourceHandler, Server};
 
 use crate::peer::{Peer, answer, cancel, modern, notification, plain, server};
 
@@ -11,8 +11,8 @@ fn rich() -> Server {
     server()
         .with_resource_subscriptions()
         .tool(plain("idle", |_| async { "idle" }))
-        .prompt(ServedPrompt::new("p", |_, _| async { "hi" }))
-        .resource(ServedResource::new("notes://a", "a", |_, _| async { "a" }))
+        .prompt(PromptHandler::new("p", |_, _| async { "hi" }))
+        .resource(ResourceHandler::new("notes://a", "a", |_, _| async { "a" }))
 }
 
 fn listen(id: impl Into<Value>, filter: Value) -> Value {
@@ -110,20 +110,20 @@ async fn adding_and_removing_tells_listeners_by_itself() {
     assert!(!server.remove_tool("late"));
 
     server
-        .add_prompt(ServedPrompt::new("late", |_, _| async { "hi" }))
+        .add_prompt(PromptHandler::new("late", |_, _| async { "hi" }))
         .expect("the name is free");
     peer.expect(changed(1, "prompts")).await;
     assert!(server.remove_prompt("late"));
     peer.expect(changed(1, "prompts")).await;
 
     server
-        .add_resource(ServedResource::new("x:y", "y", |_, _| async { "y" }))
+        .add_resource(ResourceHandler::new("x:y", "y", |_, _| async { "y" }))
         .expect("the URI is free");
     peer.expect(changed(1, "resources")).await;
     assert!(server.remove_resource("x:y"));
     peer.expect(changed(1, "resources")).await;
 
-    let template = toolwire::ServedResourceTemplate::new("x://{id}", "x", |_, _, _| async { "x" });
+    let template = toolwire::ResourceTemplateHandler::new("x://{id}", "x", |_, _, _| async { "x" });
     server
         .add_resource_template(template)
         .expect("the template is free");
@@ -300,7 +300,7 @@ async fn shutting_down_ends_subscriptions_in_good_order() {
     peer.send(listen("s", json!({"toolsListChanged": true})))
         .await;
     peer.receive().await;
-    server.shut_down();
+    server.shutdown();
     peer.expect(cancel("s")).await;
     peer.expect(answer(
         "s",

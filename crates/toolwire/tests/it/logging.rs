@@ -1,7 +1,7 @@
 //! `notifications/message`: only for requests that asked, only what they asked for.
 
 use serde_json::{Value, json};
-use toolwire::{LoggingLevel, RequestContext, ServedTool};
+use toolwire::{LoggingLevel, RequestContext, ToolHandler};
 
 use crate::peer::{
     Peer, answer, call, complete, legacy, modern, notification, plain, server, text,
@@ -19,7 +19,7 @@ const LEVELS: [(LoggingLevel, &str); 8] = [
 ];
 
 /// Logs once at every level.
-fn chatty() -> ServedTool {
+fn chatty() -> ToolHandler {
     plain("chat", |ctx: RequestContext| async move {
         for (level, name) in LEVELS {
             ctx.log(level, name);

@@ -1,7 +1,7 @@
 //! Lists in pages, and lists that change while somebody reads them.
 
 use serde_json::{Value, json};
-use toolwire::{ServedPrompt, ServedResource, ServedResourceTemplate, Server};
+use toolwire::{PromptHandler, ResourceHandler, ResourceTemplateHandler, Server};
 
 use crate::peer::{Peer, call, complete, modern, plain, server, text};
 
@@ -95,13 +95,13 @@ async fn every_list_has_pages() {
     for name in ["a", "b"] {
         server = server
             .tool(plain(name, |_| async { "idle" }))
-            .prompt(ServedPrompt::new(name, |_, _| async { "hi" }))
-            .resource(ServedResource::new(
+            .prompt(PromptHandler::new(name, |_, _| async { "hi" }))
+            .resource(ResourceHandler::new(
                 format!("x:{name}"),
                 name,
                 |_, _| async { "text" },
             ))
-            .resource_template(ServedResourceTemplate::new(
+            .resource_template(ResourceTemplateHandler::new(
                 format!("{name}://{{id}}"),
                 name,
                 |_, _, _| async { "text" },

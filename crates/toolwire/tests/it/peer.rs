@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolwire::transport::{InProcess, Limits};
-use toolwire::{IntoToolResponse, RequestContext, ServedTool, Server, Tool};
+use toolwire::{IntoToolResponse, RequestContext, Server, Tool, ToolHandler};
 
 /// Longer than anything a passing test waits for.
 const SAFETY_NET: Duration = Duration::from_secs(60);
@@ -174,14 +174,14 @@ pub(crate) fn server() -> Server {
 }
 
 /// A tool that takes any arguments and looks at none.
-pub(crate) fn plain<M, F, Fut>(name: &str, handler: F) -> ServedTool
+pub(crate) fn plain<M, F, Fut>(name: &str, handler: F) -> ToolHandler
 where
     F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
     Fut: Future + Send + 'static,
     Fut::Output: IntoToolResponse<M>,
 {
     let descriptor = Tool::new(name, json!({"type": "object"}));
-    ServedTool::raw(descriptor, move |ctx, _| handler(ctx))
+    ToolHandler::raw(descriptor, move |ctx, _| handler(ctx))
 }
 
 /// Bounds a wait that should be short.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolwire::{RequestContext, ServedTool, ToolError};
+use toolwire::{RequestContext, ToolError, ToolHandler};
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ fn progress(token: Value, mut members: Value) -> Value {
     notification("notifications/progress", members)
 }
 
-fn counting() -> ServedTool {
+fn counting() -> ToolHandler {
     plain("count", |ctx: RequestContext| async move {
         ctx.report_steps(1, 2, Some("half"));
         ctx.report_steps(2, 2, None);
@@ -173,14 +173,15 @@ async fn messages_reach_revisions_that_know_them() {
 
 #[tokio::test]
 async fn prompts_and_resources_report_progress_too() {
-    let prompt = toolwire::ServedPrompt::new("p", |ctx: RequestContext, _| async move {
+    let prompt = toolwire::PromptHandler::new("p", |ctx: RequestContext, _| async move {
         ctx.report_progress(1.0, None, None);
         "hi"
     });
-    let resource = toolwire::ServedResource::new("a:b", "b", |ctx: RequestContext, _| async move {
-        ctx.report_progress(1.0, None, None);
-        "hi"
-    });
+    let resource =
+        toolwire::ResourceHandler::new("a:b", "b", |ctx: RequestContext, _| async move {
+            ctx.report_progress(1.0, None, None);
+            "hi"
+        });
     let mut peer = Peer::connect(&server().prompt(prompt).resource(resource));
     for (method, mut params) in [
         ("prompts/get", json!({"name": "p"})),

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use toolwire::types::PromptArgument;
 use toolwire::{
-    Completion, CompletionRequest, GetPromptResult, PromptArguments, PromptMessage, ServedPrompt,
-    ServedResource, ServedResourceTemplate, Server,
+    CompletionRequest, CompletionValues, GetPromptResult, PromptArguments, PromptHandler,
+    PromptMessage, ResourceHandler, ResourceTemplateHandler, Server,
 };
 
 use crate::peer::{Peer, complete, legacy, modern, server};
@@ -12,7 +12,7 @@ use crate::peer::{Peer, complete, legacy, modern, server};
 const PEOPLE: [&str; 4] = ["Ada", "Alan", "Barbara", "adele"];
 
 fn prompts() -> Server {
-    let greet = ServedPrompt::new("greet", |_, mut arguments: PromptArguments| async move {
+    let greet = PromptHandler::new("greet", |_, mut arguments: PromptArguments| async move {
         let name: String = arguments.required("name")?;
         let times: Option<u8> = arguments.optional("times")?;
         let greeting = format!("Greet {name} {} times.", times.unwrap_or(1));
@@ -28,9 +28,9 @@ fn prompts() -> Server {
     .with_argument(PromptArgument::required("name").with_description("whom"))
     .with_argument(PromptArgument::new("times"))
     .with_completion("name", |_, request: CompletionRequest| async move {
-        Completion::prefix_match(&request.value, PEOPLE)
+        CompletionValues::prefix_match(&request.value, PEOPLE)
     });
-    let many = ServedPrompt::new("many", |_, _| async { "many" })
+    let many = PromptHandler::new("many", |_, _| async { "many" })
         .with_argument(PromptArgument::new("count"))
         .with_argument(PromptArgument::new("bound"))
         .with_completion("count", |_, request: CompletionRequest| async move {
@@ -39,9 +39,9 @@ fn prompts() -> Server {
         })
         .with_completion("bound", |_, request: CompletionRequest| async move {
             let count = request.arguments.get("count").cloned();
-            Completion::new(count.into_iter().collect())
+            CompletionValues::new(count.into_iter().collect())
                 .with_total(7)
-                .with_more()
+                .with_has_more()
         });
     server().prompt(greet).prompt(many)
 }
@@ -157,11 +157,11 @@ async fn completers_see_the_other_arguments() {
 #[tokio::test]
 async fn template_variables_are_completed() {
     let people =
-        ServedResourceTemplate::new("people://{name}", "person", |_, _, _| async { "a person" })
+        ResourceTemplateHandler::new("people://{name}", "person", |_, _, _| async { "a person" })
             .with_completion("name", |_, request: CompletionRequest| async move {
-                Completion::prefix_match(&request.value, PEOPLE)
+                CompletionValues::prefix_match(&request.value, PEOPLE)
             });
-    let fixed = ServedResource::new("people://all", "all", |_, _| async { "everybody" });
+    let fixed = ResourceHandler::new("people://all", "all", |_, _| async { "everybody" });
     let mut peer = Peer::connect(&server().resource_template(people).resource(fixed));
     let request = |uri: &str| {
         let argument = json!({"name": "name", "value": "b"});
@@ -195,7 +195,7 @@ async fn completions_of_nothing_are_refused() {
 #[tokio::test]
 async fn a_server_without_completers_does_not_offer_completion() {
     let bare = server().prompt(
-        ServedPrompt::new("p", |_, _| async { "hi" }).with_argument(PromptArgument::new("a")),
+        PromptHandler::new("p", |_, _| async { "hi" }).with_argument(PromptArgument::new("a")),
     );
     let mut peer = Peer::connect(&bare);
     let argument = json!({"name": "a", "value": ""});

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use toolwire::proto::request_state::{KeyRing, StateKey};
 use toolwire::types::InputRequests;
-use toolwire::{CallToolResult, RequestContext, ServedTool, Server, ToolResponse};
+use toolwire::{CallToolResult, RequestContext, Server, ToolHandler, ToolResponse};
 
 use crate::peer::{Peer, complete, modern, plain, server, text};
 
 /// Hands out a state, and tells what comes back.
-fn keeper(name: &str) -> ServedTool {
+fn keeper(name: &str) -> ToolHandler {
     plain(name, |ctx: RequestContext| async move {
         if ctx.has_request_state() {
             return CallToolResult::text(ctx.request_state()).into();

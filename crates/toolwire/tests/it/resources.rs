@@ -7,7 +7,7 @@ use toolwire::types::{
     CacheScope, InputRequests, InputRequiredResult, Meta, ReadResourceResult, TextResourceContents,
 };
 use toolwire::{
-    CacheHint, ResourceResponse, ServedPrompt, ServedResource, ServedResourceTemplate, Server,
+    CacheHint, PromptHandler, ResourceHandler, ResourceResponse, ResourceTemplateHandler, Server,
     TemplateArguments, ToolError,
 };
 
@@ -16,16 +16,16 @@ use crate::peer::{Peer, answer, complete, legacy, modern, plain, server};
 fn notes() -> Server {
     server()
         .resource(
-            ServedResource::new("notes://readme", "readme", |_, _| async { "Read me." })
+            ResourceHandler::new("notes://readme", "readme", |_, _| async { "Read me." })
                 .with_mime_type("text/plain")
                 .with_size(8),
         )
         .resource(
-            ServedResource::new("notes://logo", "logo", |_, _| async { vec![0_u8, 1, 255] })
+            ResourceHandler::new("notes://logo", "logo", |_, _| async { vec![0_u8, 1, 255] })
                 .with_mime_type("image/png"),
         )
         .resource_template(
-            ServedResourceTemplate::new(
+            ResourceTemplateHandler::new(
                 "notes://by-id/{id}",
                 "note",
                 |_, uri: String, mut variables: TemplateArguments| async move {
@@ -141,7 +141,7 @@ async fn a_reader_that_fails_is_an_internal_error() {
 
 #[tokio::test]
 async fn authors_may_write_the_whole_result() {
-    let whole = ServedResource::new("a:b", "b", |_, _| async {
+    let whole = ResourceHandler::new("a:b", "b", |_, _| async {
         let mut result = ReadResourceResult::new(vec![
             TextResourceContents::new("a:b", "one").into(),
             TextResourceContents::new("a:b/2", "two").into(),
@@ -168,12 +168,12 @@ async fn authors_may_write_the_whole_result() {
 #[tokio::test]
 async fn the_more_specific_template_is_read() {
     let template = |uri: &str, name: &'static str| {
-        ServedResourceTemplate::new(uri, name, move |_, _, _| async move { name })
+        ResourceTemplateHandler::new(uri, name, move |_, _, _| async move { name })
     };
     let server = server()
         .resource_template(template("x://{a}", "any"))
         .resource_template(template("x://fixed-{a}", "fixed"))
-        .resource(ServedResource::new("x://fixed-1", "one", |_, _| async {
+        .resource(ResourceHandler::new("x://fixed-1", "one", |_, _| async {
             "exact"
         }));
     let mut peer = Peer::connect(&server);
@@ -193,9 +193,9 @@ fn cacheable() -> Server {
     notes()
         .with_list_cache(hint)
         .tool(plain("idle", |_| async { "idle" }))
-        .prompt(ServedPrompt::new("p", |_, _| async { "hi" }))
+        .prompt(PromptHandler::new("p", |_, _| async { "hi" }))
         .resource(
-            ServedResource::new("a:kept", "kept", |_, _| async { "kept" })
+            ResourceHandler::new("a:kept", "kept", |_, _| async { "kept" })
                 .with_cache(CacheHint::private(Duration::from_millis(1500))),
         )
 }
@@ -246,7 +246,7 @@ async fn other_results_and_older_revisions_carry_no_hints() {
 
 #[tokio::test]
 async fn a_read_that_asks_for_input_carries_no_hints() {
-    let asks = ServedResource::new("a:b", "b", |_, _| async {
+    let asks = ResourceHandler::new("a:b", "b", |_, _| async {
         let mut wish = InputRequiredResult::new();
         wish.request_state = Some("s".to_owned());
         ResourceResponse::InputRequired(wish)
@@ -264,7 +264,7 @@ async fn a_read_that_asks_for_input_carries_no_hints() {
 
 #[tokio::test]
 async fn a_wish_for_nothing_is_the_author_s_mistake() {
-    let asks = ServedResource::new("a:b", "b", |_, _| async {
+    let asks = ResourceHandler::new("a:b", "b", |_, _| async {
         ResourceResponse::input_required(InputRequests::new(), None)
     });
     let mut peer = Peer::connect(&server().resource(asks));

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::types::{ElicitationCapability, RootsCapability, SamplingCapability};
 use toolwire::{
-    CallToolResult, ClientCapabilities, JsonSchema, RawJson, RequestContext, ServedTool, Server,
-    Tool, ToolError,
+    CallToolResult, ClientCapabilities, JsonSchema, RawJson, RequestContext, Server, Tool,
+    ToolError, ToolHandler,
 };
 
 use std::sync::Arc;
@@ -27,8 +27,8 @@ struct Sum {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-fn add() -> ServedTool {
-    ServedTool::typed("add", |_: RequestContext, numbers: Numbers| async move {
+fn add() -> ToolHandler {
+    ToolHandler::typed("add", |_: RequestContext, numbers: Numbers| async move {
         Sum {
             sum: numbers.a + numbers.b,
         }
@@ -106,7 +106,7 @@ async fn calls_of_nothing_are_refused() {
 
 #[tokio::test]
 async fn arguments_may_be_left_out() {
-    let echo = ServedTool::raw(
+    let echo = ToolHandler::raw(
         Tool::new("echo", json!({"type": "object"})),
         |_, arguments: RawJson| async move { arguments.get().to_owned() },
     );
@@ -123,7 +123,7 @@ async fn arguments_may_be_left_out() {
 
 #[tokio::test]
 async fn arguments_that_break_the_schema_are_a_tool_error_that_names_the_place() {
-    let bounded = ServedTool::raw(
+    let bounded = ToolHandler::raw(
         Tool::new(
             "bounded",
             json!({
@@ -166,7 +166,7 @@ async fn arguments_that_break_the_schema_are_a_tool_error_that_names_the_place()
 
 #[tokio::test]
 async fn a_gateway_may_pass_arguments_on_unchecked() {
-    let open = ServedTool::raw(
+    let open = ToolHandler::raw(
         Tool::new("open", json!({"type": "object", "required": ["x"]})),
         |_, arguments: RawJson| async move { arguments.get().to_owned() },
     )
@@ -195,7 +195,7 @@ async fn a_panic_costs_its_own_request_and_nothing_else() {
         }
         "unreachable"
     });
-    let blocking = ServedTool::blocking("blocking", |_: RequestContext, _: Nothing| -> String {
+    let blocking = ToolHandler::blocking("blocking", |_: RequestContext, _: Nothing| -> String {
         panic!("a secret path")
     });
     let mut peer = Peer::connect(&server().tool(patient).tool(panicking).tool(blocking));
@@ -213,7 +213,7 @@ async fn a_panic_costs_its_own_request_and_nothing_else() {
 
 #[tokio::test]
 async fn a_panic_before_the_first_await_is_caught_too() {
-    let eager = ServedTool::raw(
+    let eager = ToolHandler::raw(
         Tool::new("eager", json!({"type": "object"})),
         |_, _| -> std::future::Ready<String> { panic!("at once") },
     );
@@ -281,7 +281,7 @@ async fn a_required_capability_is_looked_up_in_the_handshake_on_legacy_connectio
     peer.result_of(request()).await;
 }
 
-fn promises_a_number(result: fn() -> CallToolResult) -> ServedTool {
+fn promises_a_number(result: fn() -> CallToolResult) -> ToolHandler {
     plain("promise", move |_| async move { result() }).with_output_schema(json!({
         "type": "object",
         "properties": {"n": {"type": "integer"}},

@@ -2,32 +2,32 @@
 
 use toolwire_types::{ErrorObject, RawJson};
 
-use super::{Asked, Question};
+use super::{Ask, PendingAsk};
 use crate::error::Error;
 
 /// Several questions: a tuple of up to eight, or a `Vec` of alike ones.
 ///
 /// Only toolwire implements this.
-pub trait Questions: sealed::Several {
+pub trait AskAll: sealed::AskMany {
     /// The answers, in the same order.
-    type Answers;
+    type Outputs;
 
     /// Reads the answers.
     ///
     /// # Errors
     /// When one of them is not what is wanted.
     #[doc(hidden)]
-    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Answers, Error>;
+    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error>;
 }
 
 pub(crate) mod sealed {
-    use super::super::Asked;
+    use super::super::PendingAsk;
     use crate::error::Error;
 
     #[expect(private_interfaces, reason = "nobody outside can name this trait")]
-    pub trait Several {
+    pub trait AskMany {
         /// What the client is asked.
-        fn asked(&self) -> Result<Vec<Asked>, Error>;
+        fn asked(&self) -> Result<Vec<PendingAsk>, Error>;
     }
 }
 
@@ -69,16 +69,16 @@ tuples! {
 }
 
 #[expect(private_interfaces, reason = "nobody outside can name this trait")]
-impl<Q: Question> sealed::Several for Vec<Q> {
-    fn asked(&self) -> Result<Vec<Asked>, Error> {
-        self.iter().map(Asked::new).collect()
+impl<Q: Ask> sealed::AskMany for Vec<Q> {
+    fn asked(&self) -> Result<Vec<PendingAsk>, Error> {
+        self.iter().map(PendingAsk::new).collect()
     }
 }
 
-impl<Q: Question> Questions for Vec<Q> {
-    type Answers = Vec<Q::Answer>;
+impl<Q: Ask> AskAll for Vec<Q> {
+    type Outputs = Vec<Q::Output>;
 
-    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Answers, Error> {
+    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error> {
         let read = |question: &Q| question.read(next(answers)?);
         self.iter().map(read).collect()
     }

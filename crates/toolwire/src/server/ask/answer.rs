@@ -8,7 +8,7 @@ use crate::server::elicit::Elicit;
 /// What the user did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "these are all the user can do")]
-pub enum Answer<T> {
+pub enum ElicitOutcome<T> {
     /// Agreed, with this.
     Accepted(T),
     /// Said no.
@@ -17,7 +17,7 @@ pub enum Answer<T> {
     Cancelled,
 }
 
-impl<T> Answer<T> {
+impl<T> ElicitOutcome<T> {
     /// What the user agreed to, if so.
     pub fn accepted(self) -> Option<T> {
         match self {
@@ -33,11 +33,11 @@ impl<T> Answer<T> {
     }
 
     /// Changes what was agreed to.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> ElicitOutcome<U> {
         match self {
-            Self::Accepted(value) => Answer::Accepted(change(value)),
-            Self::Declined => Answer::Declined,
-            Self::Cancelled => Answer::Cancelled,
+            Self::Accepted(value) => ElicitOutcome::Accepted(change(value)),
+            Self::Declined => ElicitOutcome::Declined,
+            Self::Cancelled => ElicitOutcome::Cancelled,
         }
     }
 
@@ -52,11 +52,11 @@ impl<T> Answer<T> {
 }
 
 /// Sorts a result by what the user did.
-pub(super) fn sort(result: ElicitResult) -> Answer<ElicitResult> {
+pub(super) fn sort(result: ElicitResult) -> ElicitOutcome<ElicitResult> {
     match result.action {
-        ElicitAction::Accept => Answer::Accepted(result),
-        ElicitAction::Decline => Answer::Declined,
-        ElicitAction::Cancel => Answer::Cancelled,
+        ElicitAction::Accept => ElicitOutcome::Accepted(result),
+        ElicitAction::Decline => ElicitOutcome::Declined,
+        ElicitAction::Cancel => ElicitOutcome::Cancelled,
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn sort(result: ElicitResult) -> Answer<ElicitResult> {
     message = "`{Self}` cannot be asked for",
     note = "ask for a type that derives `Elicit` (and `serde::Deserialize`), or for `Answer<T>` of such a type"
 )]
-pub trait FormAnswer: Sized + Send {
+pub trait FormOutput: Sized + Send {
     /// The form.
     fn form() -> ElicitSchema;
 
@@ -77,24 +77,24 @@ pub trait FormAnswer: Sized + Send {
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error>;
 }
 
-impl<T: Elicit + Send> FormAnswer for T {
+impl<T: Elicit + Send> FormOutput for T {
     fn form() -> ElicitSchema {
         T::elicit_schema()
     }
 
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error> {
-        Answer::from_result(key, result)?.or_error(key)
+        ElicitOutcome::from_result(key, result)?.or_error(key)
     }
 }
 
-impl<T: Elicit + Send> FormAnswer for Answer<T> {
+impl<T: Elicit + Send> FormOutput for ElicitOutcome<T> {
     fn form() -> ElicitSchema {
         T::elicit_schema()
     }
 
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error> {
         match sort(result) {
-            Answer::Accepted(mut result) => {
+            ElicitOutcome::Accepted(mut result) => {
                 // A form all of whose fields were left empty may come without content.
                 result.content.get_or_insert_default();
                 match result.content_as() {
@@ -106,8 +106,8 @@ impl<T: Elicit + Send> FormAnswer for Answer<T> {
                     .into()),
                 }
             }
-            Answer::Declined => Ok(Self::Declined),
-            Answer::Cancelled => Ok(Self::Cancelled),
+            ElicitOutcome::Declined => Ok(Self::Declined),
+            ElicitOutcome::Cancelled => Ok(Self::Cancelled),
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn only_what_was_accepted_has_a_value() {
-        let check = |answer: Answer<u8>, value: Option<u8>, error: Option<ElicitAction>| {
+        let check = |answer: ElicitOutcome<u8>, value: Option<u8>, error: Option<ElicitAction>| {
             assert_eq!(answer.is_accepted(), value.is_some());
             assert_eq!(answer.map(u16::from).accepted(), value.map(u16::from));
             assert_eq!(answer.accepted(), value);
@@ -126,8 +126,8 @@ mod tests {
             let because = outcome.err().and_then(|error| error.not_accepted_because());
             assert_eq!(because, error);
         };
-        check(Answer::Accepted(7), Some(7), None);
-        check(Answer::Declined, None, Some(ElicitAction::Decline));
-        check(Answer::Cancelled, None, Some(ElicitAction::Cancel));
+        check(ElicitOutcome::Accepted(7), Some(7), None);
+        check(ElicitOutcome::Declined, None, Some(ElicitAction::Decline));
+        check(ElicitOutcome::Cancelled, None, Some(ElicitAction::Cancel));
     }
 }

@@ -84,11 +84,11 @@ impl RequestContext {
                 ))
             })
         };
-        let under_way = match UnderWay::begin(round, &key)
+        let under_way = match RunningEffect::begin(round, &key)
             .map_err(|invalid| Error::from(ErrorObject::from(invalid)))?
         {
-            Begun::UnderWay(under_way) => under_way,
-            Begun::Done(value) => return read(value),
+            EffectStart::UnderWay(under_way) => under_way,
+            EffectStart::Done(value) => return read(value),
         };
         let (result, asks) = watched(work).await;
         if asks {
@@ -104,34 +104,34 @@ impl RequestContext {
 }
 
 /// What became of the wish to do something.
-enum Begun<'a> {
-    UnderWay(UnderWay<'a>),
+enum EffectStart<'a> {
+    UnderWay(RunningEffect<'a>),
     /// It is done, with this result.
     Done(RawJson),
 }
 
 /// An effect that takes place; dropped, it does not any more.
-struct UnderWay<'a> {
+struct RunningEffect<'a> {
     round: &'a Round,
     key: &'a str,
 }
 
-impl<'a> UnderWay<'a> {
+impl<'a> RunningEffect<'a> {
     /// Looks and begins in one step: two tasks of a handler may want the same at the same time.
-    fn begin(round: &'a Round, key: &'a str) -> Result<Begun<'a>, InvalidKey> {
+    fn begin(round: &'a Round, key: &'a str) -> Result<EffectStart<'a>, InvalidKey> {
         round.in_journal(|journal| {
             match journal.look_up(key, Mark::EFFECT, round.input_responses())? {
-                Found::Remembered(value) => Ok(Begun::Done(value)),
+                Found::Remembered(value) => Ok(EffectStart::Done(value)),
                 Found::Arrived(_) | Found::Nothing => {
                     journal.begin(key)?;
-                    Ok(Begun::UnderWay(Self { round, key }))
+                    Ok(EffectStart::UnderWay(Self { round, key }))
                 }
             }
         })
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for RunningEffect<'_> {
     fn drop(&mut self) {
         self.round.in_journal(|journal| journal.end(self.key));
     }
@@ -151,13 +151,13 @@ async fn watched<T>(work: impl Future<Output = T>) -> (T, bool) {
     let (result, asks) = ASKS.scope(Cell::new(false), watching).await;
     if asks {
         // The work around this work has no result either.
-        note_question();
+        record_ask();
     }
     (result, asks)
 }
 
 /// Notes that the work under way had to ask.
-pub(super) fn note_question() {
+pub(super) fn record_ask() {
     // Outside of any work nobody has to know.
     let _ = ASKS.try_with(|asks| asks.set(true));
 }

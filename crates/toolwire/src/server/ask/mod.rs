@@ -18,11 +18,11 @@ use toolwire_types::{
     RawJson, Root,
 };
 
-pub use all::Questions;
-pub use answer::{Answer, FormAnswer};
+pub use all::AskAll;
+pub use answer::{ElicitOutcome, FormOutput};
 pub(crate) use questions::check_url;
 pub use questions::{
-    DynamicForm, Form, Model, Question, Roots, Url, form, form_of, model, roots, url,
+    Ask, AskDynamicForm, AskForm, AskModel, AskRoots, AskUrl, dynamic_form, form, model, roots, url,
 };
 
 use crate::error::Error;
@@ -32,14 +32,14 @@ pub use crate::server::elicit::{ElicitChoice, FieldKind};
 
 /// A question on its way to the client.
 #[derive(Debug)]
-struct Asked {
+struct PendingAsk {
     key: String,
     mark: Mark,
     request: InputRequest,
 }
 
-impl Asked {
-    fn new(question: &impl Question) -> Result<Self, Error> {
+impl PendingAsk {
+    fn new(question: &impl Ask) -> Result<Self, Error> {
         let request = question.request()?;
         Ok(Self {
             key: question.key().to_owned(),
@@ -92,12 +92,12 @@ impl RequestContext {
     /// [`is_input_required`](Error::is_input_required) when the client has to be asked first: return it. When the client
     /// cannot be asked (−32021), sends an answer that breaks the rules of the form (−32602, or −32603 for a legacy client,
     /// whose request was fine), or the user did not accept; when the key is used for two questions; and where a legacy client cannot be reached or does not answer.
-    pub async fn ask<A: FormAnswer>(
+    pub async fn ask<A: FormOutput>(
         &self,
         key: impl Into<String>,
         message: impl Into<String>,
     ) -> Result<A, Error> {
-        self.put(form(key, message)).await
+        self.ask_with(form(key, message)).await
     }
 
     /// Sends the user to a URL, in every revision that has this (2025-11-25 and later).
@@ -113,8 +113,8 @@ impl RequestContext {
         key: impl Into<String>,
         message: impl Into<String>,
         address: impl Into<String>,
-    ) -> Result<Answer<()>, Error> {
-        self.put(url(key, message, address)).await
+    ) -> Result<ElicitOutcome<()>, Error> {
+        self.ask_with(url(key, message, address)).await
     }
 
     /// Asks the client's model for a message, in every revision.
@@ -128,7 +128,7 @@ impl RequestContext {
         key: impl Into<String>,
         request: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, Error> {
-        self.put(model(key, request)).await
+        self.ask_with(model(key, request)).await
     }
 
     /// Asks the client for its roots, in every revision.
@@ -138,14 +138,14 @@ impl RequestContext {
     /// # Errors
     /// As [`ask`](Self::ask).
     pub async fn ask_roots(&self, key: impl Into<String>) -> Result<Vec<Root>, Error> {
-        self.put(roots(key)).await
+        self.ask_with(roots(key)).await
     }
 
     /// Asks one question, given as a value of [`toolwire::ask`](crate::ask).
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub async fn put<Q: Question>(&self, question: Q) -> Result<Q::Answer, Error> {
+    pub async fn ask_with<Q: Ask>(&self, question: Q) -> Result<Q::Output, Error> {
         let (answer,) = self.ask_all((question,)).await?;
         Ok(answer)
     }
@@ -173,11 +173,11 @@ impl RequestContext {
     ///
     /// # Errors
     /// As [`ask`](Self::ask), of the first question that has one.
-    pub async fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, Error> {
+    pub async fn ask_all<Q: AskAll>(&self, questions: Q) -> Result<Q::Outputs, Error> {
         let asked = questions.asked()?;
         let mut answers = Vec::with_capacity(asked.len());
         for question in &asked {
-            answers.push(self.recall(question)?);
+            answers.push(self.known_response(question)?);
         }
         let unanswered = || {
             let pairs = asked.iter().zip(&answers);
@@ -186,7 +186,7 @@ impl RequestContext {
         if self.is_stateless() {
             if let Some(first) = unanswered().next() {
                 let first = Error::input_required(&first.key);
-                self.want(unanswered())?;
+                self.request_input(unanswered())?;
                 return Err(first);
             }
         } else {
@@ -197,7 +197,7 @@ impl RequestContext {
             for (question, answer) in asked.iter().zip(&mut answers) {
                 if answer.is_none() {
                     // The same question may stand here twice.
-                    *answer = self.recall(question)?;
+                    *answer = self.known_response(question)?;
                 }
                 if answer.is_none() {
                     let arrived = self
@@ -216,17 +216,17 @@ impl RequestContext {
     ///
     /// A 2026-07-28 client comes back by itself, others are kept waiting; both give up after some rounds.
     #[must_use = "the handler goes on unless it returns this"]
-    pub fn not_yet(&self) -> Error {
+    pub fn retry_later(&self) -> Error {
         if !self.scope().may_ask_input {
             return cannot_ask_here();
         }
         self.scope().round.in_journal(|journal| journal.wait());
-        effects::note_question();
+        effects::record_ask();
         Error::input_required("not_yet")
     }
 
     /// The answer to a question, when it is known: from this run, from an earlier round, or just arrived.
-    fn recall(&self, question: &Asked) -> Result<Option<RawJson>, Error> {
+    fn known_response(&self, question: &PendingAsk) -> Result<Option<RawJson>, Error> {
         let round = &self.scope().round;
         let found = round.in_journal(|journal| {
             journal.look_up(&question.key, question.mark, round.input_responses())
@@ -243,13 +243,16 @@ impl RequestContext {
         }
     }
 
-    fn keep(&self, question: &Asked, answer: RawJson) {
+    fn keep(&self, question: &PendingAsk, answer: RawJson) {
         let round = &self.scope().round;
         round.in_journal(|journal| journal.remember(&question.key, question.mark, answer));
     }
 
     /// Notes what the client is to be asked when the handler ends.
-    fn want<'a>(&self, questions: impl Iterator<Item = &'a Asked> + Clone) -> Result<(), Error> {
+    fn request_input<'a>(
+        &self,
+        questions: impl Iterator<Item = &'a PendingAsk> + Clone,
+    ) -> Result<(), Error> {
         if !self.scope().may_ask_input {
             return Err(cannot_ask_here());
         }
@@ -262,7 +265,7 @@ impl RequestContext {
                 journal.want(key, request);
             }
         });
-        effects::note_question();
+        effects::record_ask();
         Ok(())
     }
 }

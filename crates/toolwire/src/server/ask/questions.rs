@@ -13,13 +13,13 @@ use toolwire_types::{
     Root,
 };
 
-use super::answer::{self, Answer, FormAnswer};
+use super::answer::{self, ElicitOutcome, FormOutput};
 use crate::error::Error;
 
 /// A question to the client: [`form`], [`form_of`], [`url`], [`model`] or [`roots`].
-pub trait Question {
+pub trait Ask {
     /// What the answer is read as.
-    type Answer;
+    type Output;
 
     /// The name under which the answer is known within one request.
     fn key(&self) -> &str;
@@ -34,13 +34,13 @@ pub trait Question {
     ///
     /// # Errors
     /// When it is not what is wanted.
-    fn read(&self, answer: RawJson) -> Result<Self::Answer, Error>;
+    fn read(&self, answer: RawJson) -> Result<Self::Output, Error>;
 }
 
 /// Asks the user to fill in a form; see [`RequestContext::ask`](crate::RequestContext::ask).
 #[must_use]
-pub fn form<A: FormAnswer>(key: impl Into<String>, message: impl Into<String>) -> Form<A> {
-    Form {
+pub fn form<A: FormOutput>(key: impl Into<String>, message: impl Into<String>) -> AskForm<A> {
+    AskForm {
         key: key.into(),
         message: message.into(),
         answer: PhantomData,
@@ -49,12 +49,12 @@ pub fn form<A: FormAnswer>(key: impl Into<String>, message: impl Into<String>) -
 
 /// Asks the user to fill in a form that is known only when the program runs.
 #[must_use]
-pub fn form_of(
+pub fn dynamic_form(
     key: impl Into<String>,
     message: impl Into<String>,
     schema: ElicitSchema,
-) -> DynamicForm {
-    DynamicForm {
+) -> AskDynamicForm {
+    AskDynamicForm {
         key: key.into(),
         message: message.into(),
         schema,
@@ -63,8 +63,12 @@ pub fn form_of(
 
 /// Sends the user to a URL; see [`RequestContext::ask_url`](crate::RequestContext::ask_url).
 #[must_use]
-pub fn url(key: impl Into<String>, message: impl Into<String>, address: impl Into<String>) -> Url {
-    Url {
+pub fn url(
+    key: impl Into<String>,
+    message: impl Into<String>,
+    address: impl Into<String>,
+) -> AskUrl {
+    AskUrl {
         key: key.into(),
         request: ElicitRequestURLParams::new(message, address),
     }
@@ -72,8 +76,8 @@ pub fn url(key: impl Into<String>, message: impl Into<String>, address: impl Int
 
 /// Asks the client's model; see [`RequestContext::ask_model`](crate::RequestContext::ask_model).
 #[must_use]
-pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> Model {
-    Model {
+pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> AskModel {
+    AskModel {
         key: key.into(),
         request,
     }
@@ -81,20 +85,20 @@ pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> Mod
 
 /// Asks for the client's roots; see [`RequestContext::ask_roots`](crate::RequestContext::ask_roots).
 #[must_use]
-pub fn roots(key: impl Into<String>) -> Roots {
-    Roots { key: key.into() }
+pub fn roots(key: impl Into<String>) -> AskRoots {
+    AskRoots { key: key.into() }
 }
 
 /// A form; see [`form`].
 #[derive(Debug)]
-pub struct Form<A> {
+pub struct AskForm<A> {
     key: String,
     message: String,
     answer: PhantomData<fn() -> A>,
 }
 
-impl<A: FormAnswer> Question for Form<A> {
-    type Answer = A;
+impl<A: FormOutput> Ask for AskForm<A> {
+    type Output = A;
 
     fn key(&self) -> &str {
         &self.key
@@ -111,14 +115,14 @@ impl<A: FormAnswer> Question for Form<A> {
 
 /// A form that is known only when the program runs; see [`form_of`].
 #[derive(Debug)]
-pub struct DynamicForm {
+pub struct AskDynamicForm {
     key: String,
     message: String,
     schema: ElicitSchema,
 }
 
-impl Question for DynamicForm {
-    type Answer = Answer<IndexMap<String, Value>>;
+impl Ask for AskDynamicForm {
+    type Output = ElicitOutcome<IndexMap<String, Value>>;
 
     fn key(&self) -> &str {
         &self.key
@@ -128,7 +132,7 @@ impl Question for DynamicForm {
         Ok(ElicitRequestFormParams::new(&*self.message, &self.schema).into())
     }
 
-    fn read(&self, answer: RawJson) -> Result<Self::Answer, Error> {
+    fn read(&self, answer: RawJson) -> Result<Self::Output, Error> {
         let result = answer::sort(decode(&self.key, &answer)?);
         Ok(result.map(|result| result.content.unwrap_or_default()))
     }
@@ -136,12 +140,12 @@ impl Question for DynamicForm {
 
 /// A URL; see [`url`].
 #[derive(Debug)]
-pub struct Url {
+pub struct AskUrl {
     key: String,
     request: ElicitRequestURLParams,
 }
 
-impl Url {
+impl AskUrl {
     /// Sets the id by which
     /// [`RequestContext::elicitation_complete`](crate::RequestContext::elicitation_complete) names this (2025-11-25
     /// only). Otherwise it is random.
@@ -152,8 +156,8 @@ impl Url {
     }
 }
 
-impl Question for Url {
-    type Answer = Answer<()>;
+impl Ask for AskUrl {
+    type Output = ElicitOutcome<()>;
 
     fn key(&self) -> &str {
         &self.key
@@ -164,20 +168,20 @@ impl Question for Url {
         Ok(self.request.clone().into())
     }
 
-    fn read(&self, answer: RawJson) -> Result<Answer<()>, Error> {
+    fn read(&self, answer: RawJson) -> Result<ElicitOutcome<()>, Error> {
         Ok(answer::sort(decode(&self.key, &answer)?).map(drop))
     }
 }
 
 /// A request to a model; see [`model`].
 #[derive(Debug)]
-pub struct Model {
+pub struct AskModel {
     key: String,
     request: CreateMessageRequestParams,
 }
 
-impl Question for Model {
-    type Answer = CreateMessageResult;
+impl Ask for AskModel {
+    type Output = CreateMessageResult;
 
     fn key(&self) -> &str {
         &self.key
@@ -197,12 +201,12 @@ impl Question for Model {
 
 /// A request for roots; see [`roots`].
 #[derive(Debug)]
-pub struct Roots {
+pub struct AskRoots {
     key: String,
 }
 
-impl Question for Roots {
-    type Answer = Vec<Root>;
+impl Ask for AskRoots {
+    type Output = Vec<Root>;
 
     fn key(&self) -> &str {
         &self.key

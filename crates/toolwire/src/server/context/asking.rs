@@ -56,7 +56,7 @@ impl RequestContext {
         &self,
         request: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, Error> {
-        self.ask_now(request.into()).await
+        self.request_checked(request.into()).await
     }
 
     /// [`sample`](Self::sample) with raw parameters and a raw answer, behind the same gates.
@@ -68,7 +68,7 @@ impl RequestContext {
             .into()
             .parse()
             .map_err(|error| Error::decode("parameters of `sampling/createMessage`", error))?;
-        self.ask_now(params.into()).await
+        self.request_checked(params.into()).await
     }
 
     /// Asks the user to fill in a form. The schema is a flat JSON Schema object.
@@ -87,7 +87,7 @@ impl RequestContext {
             )
             .into());
         }
-        self.ask_now(ElicitRequestFormParams::new(message, schema).into())
+        self.request_checked(ElicitRequestFormParams::new(message, schema).into())
             .await
     }
 
@@ -120,7 +120,7 @@ impl RequestContext {
         if elicitation_id.is_empty() {
             return Err(ErrorObject::invalid_params("`elicitationId` must not be empty").into());
         }
-        self.ask_now(
+        self.request_checked(
             ElicitRequestURLParams::new(message, url)
                 .with_elicitation_id(elicitation_id)
                 .into(),
@@ -140,11 +140,14 @@ impl RequestContext {
     /// # Errors
     /// On a stateless request, when the client has no roots, and whatever the client answers.
     pub async fn list_roots(&self) -> Result<ListRootsResult, Error> {
-        self.ask_now(InputRequest::roots()).await
+        self.request_checked(InputRequest::roots()).await
     }
 
     /// The gates in front of every question, then the question, then the typed answer.
-    async fn ask_now<T: DeserializeOwned>(&self, request: InputRequest) -> Result<T, Error> {
+    async fn request_checked<T: DeserializeOwned>(
+        &self,
+        request: InputRequest,
+    ) -> Result<T, Error> {
         let method = request.method();
         self.scope.refuse_if_stateless(method)?;
         let answer = self.send_to_client(method, &request).await?;
@@ -229,7 +232,7 @@ mod tests {
     use toolwire_types::Tool;
 
     use super::*;
-    use crate::server::{ServedTool, Server};
+    use crate::server::{Server, ToolHandler};
     use crate::transport::InProcess;
 
     #[tokio::test]
@@ -247,7 +250,7 @@ mod tests {
             "nobody was asked"
         };
         let tool = Tool::new("ask", serde_json::json!({"type": "object"}));
-        let server = Server::new("test", "1").tool(ServedTool::raw(tool, ask));
+        let server = Server::new("test", "1").tool(ToolHandler::raw(tool, ask));
         let mut client = InProcess::connect(&server);
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}}}"#;
         client.send(call).await.unwrap();

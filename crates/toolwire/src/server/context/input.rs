@@ -6,7 +6,7 @@ use toolwire_types::{ElicitRequestFormParams, ErrorObject, InputResponses, RawJs
 
 use super::RequestContext;
 use crate::error::Error;
-use crate::server::ask::FormAnswer;
+use crate::server::ask::FormOutput;
 
 impl RequestContext {
     /// The answers the client attached, by the keys the previous round asked for. Empty on the first call.
@@ -67,7 +67,7 @@ impl RequestContext {
     ///
     /// # Errors
     /// −32602 when the answer breaks the rules of the form; and, unless `A` is an `Answer`, when the user did not accept.
-    pub fn input_form<A: FormAnswer>(&self, key: &str) -> Result<Option<A>, Error> {
+    pub fn input_form<A: FormOutput>(&self, key: &str) -> Result<Option<A>, Error> {
         let Some(answer) = self.input_responses().get(key) else {
             return Ok(None);
         };

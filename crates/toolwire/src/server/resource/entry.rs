@@ -13,7 +13,7 @@ use toolwire_types::{
 };
 
 use super::arguments::TemplateArguments;
-use super::response::{Contents, IntoResourceResponse, ResourceResponse};
+use super::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::Access;
@@ -26,13 +26,13 @@ type Reader =
 
 /// What resources and templates have in common.
 #[derive(Clone)]
-pub(super) struct Serving {
+pub(super) struct ResourceCommon {
     reader: Arc<Reader>,
     pub(super) access: Access,
     pub(super) cache: Option<CacheHint>,
 }
 
-impl Serving {
+impl ResourceCommon {
     pub(super) fn new<M, F, Fut>(reader: F) -> Self
     where
         F: Fn(RequestContext, String, TemplateArguments) -> Fut + Send + Sync + 'static,
@@ -57,7 +57,7 @@ impl Serving {
 /// A registered resource.
 pub(crate) struct ResourceEntry {
     pub(crate) descriptor: Resource,
-    pub(super) serving: Serving,
+    pub(super) serving: ResourceCommon,
 }
 
 /// A registered template.
@@ -65,7 +65,7 @@ pub(crate) struct TemplateEntry {
     pub(crate) template: UriTemplate,
     pub(crate) descriptor: ResourceTemplate,
     pub(crate) completers: Completers,
-    pub(super) serving: Serving,
+    pub(super) serving: ResourceCommon,
 }
 
 impl fmt::Debug for ResourceEntry {
@@ -86,11 +86,11 @@ impl fmt::Debug for TemplateEntry {
 
 /// A resource that was found for a URI, ready to be read.
 #[derive(Clone)]
-pub(crate) struct FoundResource {
+pub(crate) struct ResolvedResource {
     uri: String,
     mime_type: Option<String>,
     values: TemplateArguments,
-    pub(super) serving: Serving,
+    pub(super) serving: ResourceCommon,
 }
 
 impl ResourceEntry {
@@ -98,8 +98,8 @@ impl ResourceEntry {
         &self.serving.access
     }
 
-    pub(crate) fn found(&self) -> FoundResource {
-        FoundResource {
+    pub(crate) fn found(&self) -> ResolvedResource {
+        ResolvedResource {
             uri: self.descriptor.uri.clone(),
             mime_type: self.descriptor.mime_type.clone(),
             values: TemplateArguments::default(),
@@ -114,9 +114,9 @@ impl TemplateEntry {
     }
 
     /// The resource at a URI, when the template matches it.
-    pub(crate) fn found(&self, uri: &str) -> Option<FoundResource> {
+    pub(crate) fn found(&self, uri: &str) -> Option<ResolvedResource> {
         let values = self.template.matches(uri)?;
-        Some(FoundResource {
+        Some(ResolvedResource {
             uri: uri.to_owned(),
             mime_type: self.descriptor.mime_type.clone(),
             values: TemplateArguments::new(values),
@@ -133,7 +133,7 @@ pub(crate) enum ReadOutcome {
     InputRequired(toolwire_types::InputRequiredResult),
 }
 
-impl FoundResource {
+impl ResolvedResource {
     pub(crate) fn access(&self) -> &Access {
         &self.serving.access
     }
@@ -145,12 +145,12 @@ impl FoundResource {
             #[cfg(feature = "input")]
             ResourceResponse::InputRequired(wish) => return Ok(ReadOutcome::InputRequired(wish)),
             ResourceResponse::Complete(result) => result,
-            ResourceResponse::Contents(Contents::Text(text)) => {
+            ResourceResponse::Contents(ResourceData::Text(text)) => {
                 let mut contents = TextResourceContents::new(self.uri, text);
                 contents.mime_type = self.mime_type;
                 ReadResourceResult::new(vec![contents.into()])
             }
-            ResourceResponse::Contents(Contents::Bytes(bytes)) => {
+            ResourceResponse::Contents(ResourceData::Bytes(bytes)) => {
                 let mut contents = BlobResourceContents::new(self.uri, STANDARD.encode(bytes));
                 contents.mime_type = self.mime_type;
                 ReadResourceResult::new(vec![contents.into()])

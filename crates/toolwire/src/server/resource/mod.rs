@@ -14,14 +14,14 @@ use toolwire_types::{Annotations, Resource, ResourceTemplate};
 
 use crate::server::RequestContext;
 use crate::server::access::access_options;
-use crate::server::completion::{Completers, Completion, CompletionRequest};
+use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
 use crate::server::described::descriptor_options;
 use crate::server::registration::RegistrationError;
 
 pub use arguments::TemplateArguments;
-use entry::Serving;
-pub(crate) use entry::{FoundResource, ReadOutcome, ResourceEntry, TemplateEntry};
-pub use response::{Contents, IntoResourceResponse, ResourceResponse};
+use entry::ResourceCommon;
+pub(crate) use entry::{ReadOutcome, ResolvedResource, ResourceEntry, TemplateEntry};
+pub use response::{IntoResourceResponse, ResourceData, ResourceResponse};
 pub(crate) use subscribing::subscribe;
 
 /// Something that can be registered as a resource; `#[resource]` implements it.
@@ -31,17 +31,17 @@ pub(crate) use subscribing::subscribe;
 )]
 pub trait IntoResource {
     /// The resource.
-    fn into_resource(self) -> ServedResource;
+    fn into_resource(self) -> ResourceHandler;
 }
 
-impl IntoResource for ServedResource {
-    fn into_resource(self) -> ServedResource {
+impl IntoResource for ResourceHandler {
+    fn into_resource(self) -> ResourceHandler {
         self
     }
 }
 
-impl<F: FnOnce() -> ServedResource> IntoResource for F {
-    fn into_resource(self) -> ServedResource {
+impl<F: FnOnce() -> ResourceHandler> IntoResource for F {
+    fn into_resource(self) -> ResourceHandler {
         self()
     }
 }
@@ -53,34 +53,34 @@ impl<F: FnOnce() -> ServedResource> IntoResource for F {
 )]
 pub trait IntoResourceTemplate {
     /// The template.
-    fn into_resource_template(self) -> ServedResourceTemplate;
+    fn into_resource_template(self) -> ResourceTemplateHandler;
 }
 
-impl IntoResourceTemplate for ServedResourceTemplate {
-    fn into_resource_template(self) -> ServedResourceTemplate {
+impl IntoResourceTemplate for ResourceTemplateHandler {
+    fn into_resource_template(self) -> ResourceTemplateHandler {
         self
     }
 }
 
-impl<F: FnOnce() -> ServedResourceTemplate> IntoResourceTemplate for F {
-    fn into_resource_template(self) -> ServedResourceTemplate {
+impl<F: FnOnce() -> ResourceTemplateHandler> IntoResourceTemplate for F {
+    fn into_resource_template(self) -> ResourceTemplateHandler {
         self()
     }
 }
 
 /// A resource with a fixed URI, and its reader.
 #[derive(Clone)]
-pub struct ServedResource {
+pub struct ResourceHandler {
     descriptor: Resource,
-    serving: Serving,
+    serving: ResourceCommon,
 }
 
 /// A family of resources described by a URI template, and their reader.
 #[derive(Clone)]
-pub struct ServedResourceTemplate {
+pub struct ResourceTemplateHandler {
     descriptor: ResourceTemplate,
     completers: Completers,
-    serving: Serving,
+    serving: ResourceCommon,
 }
 
 /// The `with_*` methods that both kinds of resource have.
@@ -113,7 +113,7 @@ macro_rules! resource_options {
     };
 }
 
-impl ServedResource {
+impl ResourceHandler {
     /// A resource at a fixed URI. The reader gets the URI it was asked for.
     pub fn new<M, F, Fut>(uri: impl Into<String>, name: impl Into<String>, reader: F) -> Self
     where
@@ -123,7 +123,7 @@ impl ServedResource {
     {
         Self {
             descriptor: Resource::new(uri, name),
-            serving: Serving::new(move |ctx, uri, _: TemplateArguments| reader(ctx, uri)),
+            serving: ResourceCommon::new(move |ctx, uri, _: TemplateArguments| reader(ctx, uri)),
         }
     }
 
@@ -158,7 +158,7 @@ impl ServedResource {
     }
 }
 
-impl ServedResourceTemplate {
+impl ResourceTemplateHandler {
     /// Resources at every URI that matches an RFC 6570 template. The reader gets the URI and the variables in it.
     pub fn new<M, F, Fut>(template: impl Into<String>, name: impl Into<String>, reader: F) -> Self
     where
@@ -169,7 +169,7 @@ impl ServedResourceTemplate {
         Self {
             descriptor: ResourceTemplate::new(template, name),
             completers: Completers::default(),
-            serving: Serving::new(reader),
+            serving: ResourceCommon::new(reader),
         }
     }
 
@@ -181,7 +181,7 @@ impl ServedResourceTemplate {
     where
         F: Fn(RequestContext, CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future + Send + 'static,
-        Fut::Output: Into<Completion>,
+        Fut::Output: Into<CompletionValues>,
     {
         self.completers.add(variable.into(), completer);
         self
@@ -224,7 +224,7 @@ impl ServedResourceTemplate {
     }
 }
 
-impl fmt::Debug for ServedResource {
+impl fmt::Debug for ResourceHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServedResource")
             .field("descriptor", &self.descriptor)
@@ -232,7 +232,7 @@ impl fmt::Debug for ServedResource {
     }
 }
 
-impl fmt::Debug for ServedResourceTemplate {
+impl fmt::Debug for ResourceTemplateHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServedResourceTemplate")
             .field("descriptor", &self.descriptor)

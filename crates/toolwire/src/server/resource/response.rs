@@ -8,7 +8,7 @@ use {
 };
 
 use crate::server::failure::{IntoToolError, ToolError};
-use crate::server::response::via;
+use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};
 
@@ -17,7 +17,7 @@ use crate::server::response::{input_required, state_text};
 #[non_exhaustive]
 pub enum ResourceResponse {
     /// What the resource holds.
-    Contents(Contents),
+    Contents(ResourceData),
     /// A whole result, written by the author.
     Complete(ReadResourceResult),
     /// The client must gather input and read again.
@@ -28,7 +28,7 @@ pub enum ResourceResponse {
 /// What a resource holds; the URI and MIME type of its descriptor are filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Contents {
+pub enum ResourceData {
     /// Text.
     Text(String),
     /// Bytes, sent as base64.
@@ -69,49 +69,49 @@ pub trait IntoResourceResponse<M> {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError>;
 }
 
-impl IntoResourceResponse<via::Protocol> for ResourceResponse {
+impl IntoResourceResponse<conversion::FromProtocol> for ResourceResponse {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
         Ok(self)
     }
 }
 
-impl IntoResourceResponse<via::Protocol> for ReadResourceResult {
+impl IntoResourceResponse<conversion::FromProtocol> for ReadResourceResult {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
         Ok(ResourceResponse::Complete(self))
     }
 }
 
-impl IntoResourceResponse<via::Protocol> for ResourceContents {
+impl IntoResourceResponse<conversion::FromProtocol> for ResourceContents {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
         vec![self].into_resource_response()
     }
 }
 
-impl IntoResourceResponse<via::Protocol> for Vec<ResourceContents> {
+impl IntoResourceResponse<conversion::FromProtocol> for Vec<ResourceContents> {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
         Ok(ResourceResponse::Complete(ReadResourceResult::new(self)))
     }
 }
 
-impl IntoResourceResponse<via::Protocol> for String {
+impl IntoResourceResponse<conversion::FromProtocol> for String {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
-        Ok(ResourceResponse::Contents(Contents::Text(self)))
+        Ok(ResourceResponse::Contents(ResourceData::Text(self)))
     }
 }
 
-impl IntoResourceResponse<via::Protocol> for &str {
+impl IntoResourceResponse<conversion::FromProtocol> for &str {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
         self.to_owned().into_resource_response()
     }
 }
 
-impl IntoResourceResponse<via::Protocol> for Vec<u8> {
+impl IntoResourceResponse<conversion::FromProtocol> for Vec<u8> {
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError> {
-        Ok(ResourceResponse::Contents(Contents::Bytes(self)))
+        Ok(ResourceResponse::Contents(ResourceData::Bytes(self)))
     }
 }
 
-impl<T, E, M> IntoResourceResponse<via::Fallible<M>> for Result<T, E>
+impl<T, E, M> IntoResourceResponse<conversion::FromResult<M>> for Result<T, E>
 where
     T: IntoResourceResponse<M>,
     E: IntoToolError,

@@ -120,7 +120,7 @@ impl Reader {
     /// Waits for more to read. False when the client has hung up or stopped reading, or the server shuts down.
     async fn next_chunk(&mut self) -> bool {
         let broken = self.connection.out().broken().clone();
-        let shutdown = self.connection.server.shutdown().clone();
+        let shutdown = self.connection.server.shutdown_signal().clone();
         loop {
             tokio::select! {
                 chunk = self.input.recv() => match chunk {

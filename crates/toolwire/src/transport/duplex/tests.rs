@@ -9,7 +9,7 @@ use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 use super::*;
 use crate::transport::memory::InProcess;
-use crate::{JsonSchema, RequestContext, ServedTool};
+use crate::{JsonSchema, RequestContext, ToolHandler};
 
 async fn listen(client: &mut InProcess, id: usize) -> String {
     let request = serde_json::json!({
@@ -59,7 +59,7 @@ impl Stage {
         let (tell, started) = mpsc::unbounded_channel();
         let (release, released) = std::sync::mpsc::channel();
         let released = Arc::new(Mutex::new(released));
-        let blocks = ServedTool::typed("blocks", move |_: RequestContext, _: Nothing| {
+        let blocks = ToolHandler::typed("blocks", move |_: RequestContext, _: Nothing| {
             let (tell, released) = (tell.clone(), Arc::clone(&released));
             async move {
                 tell.send(()).expect("the test listens");
@@ -68,7 +68,7 @@ impl Stage {
                 "released"
             }
         });
-        let quick = ServedTool::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
+        let quick = ToolHandler::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
         let limits = Limits {
             drain: WAIT * 2,
             ..Limits::default()

@@ -56,7 +56,7 @@ impl Duplex {
             tokio::select! {
                 biased;
                 () = self.out().has_room() => {}
-                () = self.server.shutdown().cancelled() => return Err(Abandoned),
+                () = self.server.shutdown_signal().cancelled() => return Err(Abandoned),
                 () = tokio::time::sleep(self.limits.drain) => {
                     if input.is_closed() {
                         tracing::warn!("the client hung up and left its answers unread");

@@ -94,7 +94,7 @@ impl Endpoint {
         let path = Path::of(parts.uri.path(), options).ok_or_else(|| {
             answer::refuse(StatusCode::NOT_FOUND, "there is nothing at this path")
         })?;
-        if self.server.shutdown().is_cancelled() {
+        if self.server.shutdown_signal().is_cancelled() {
             return Err(answer::unavailable("the server is shutting down"));
         }
         let refuse = |methods| {

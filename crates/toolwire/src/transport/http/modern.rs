@@ -96,7 +96,7 @@ fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
     let queue = Arc::new(endpoint.queue());
     let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
     let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
-    let shutdown = endpoint.server.shutdown().clone();
+    let shutdown = endpoint.server.shutdown_signal().clone();
     let token_end = token_end::of(post.auth.as_deref());
     let source = ListenEvents {
         queue,

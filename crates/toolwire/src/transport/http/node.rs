@@ -9,7 +9,7 @@ use toolwire_proto::subscriptions::Change;
 use toolwire_types::ResponseId;
 
 use crate::engine::BoxFuture;
-use crate::server::hub::Neighbours;
+use crate::server::hub::ChangeForwarder;
 use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
 use crate::transport::http::endpoint::{Endpoint, random_name};
 
@@ -34,7 +34,7 @@ struct OutgoingChanges {
     ready: Notify,
 }
 
-impl Neighbours for OutgoingChanges {
+impl ChangeForwarder for OutgoingChanges {
     fn tell(&self, change: &Change) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < MAX_WAITING_CHANGES {
@@ -80,7 +80,7 @@ pub(super) fn join(node: &Node, endpoint: &Arc<Endpoint>, bus: &Arc<dyn Bus>) {
         Arc::clone(bus),
         Arc::downgrade(&outgoing),
     );
-    endpoint.server.hub().set_neighbours(outgoing);
+    endpoint.server.hub().set_forwarder(outgoing);
     let hear: BoxFuture<'_, ()> = Box::pin(hear(Arc::downgrade(endpoint), Arc::clone(bus)));
     let tell: BoxFuture<'_, ()> = Box::pin(tell);
     tokio::spawn(hear);
@@ -153,7 +153,7 @@ async fn hear_until_lost(endpoint: &Weak<Endpoint>, mut subscription: Box<dyn Bu
 impl Endpoint {
     fn on_news(&self, news: News) {
         match news {
-            News::Change(change) => drop(self.server.hub().publish_here(&change)),
+            News::Change(change) => drop(self.server.hub().publish_local(&change)),
             News::Session {
                 session,
                 signal: SessionSignal::Message { message, token },

@@ -57,7 +57,7 @@ where
             .flatten()
             .unwrap_or_else(|| answer::method_not_allowed(route.method)));
     }
-    if endpoint.server.shutdown().is_cancelled() {
+    if endpoint.server.shutdown_signal().is_cancelled() {
         return Err(answer::unavailable("the server is shutting down"));
     }
     let _slot = endpoint.request_slot(0)?;

@@ -73,7 +73,7 @@ impl HttpService {
     #[must_use]
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
-        server.snapshot().options.seal.announce();
+        server.snapshot().options.seal.log_key_source();
         spare_memory::keep_some();
         let endpoint = Arc::new(Endpoint::new(server, options));
         if Handle::try_current().is_ok() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwire::types::{CreateMessageRequestParams, SamplingMessage, Tool, ToolChoiceMode};
-use toolwire::{Error, RequestContext, ServedTool, Server, ask};
+use toolwire::{Error, RequestContext, Server, ToolHandler, ask};
 
 use super::by_hand::{ByHand, able};
 use super::{Diary, Name};
@@ -43,7 +43,7 @@ async fn ask_for(ctx: &RequestContext, what: &str) -> Result<(), Error> {
 const EVERYTHING: [&str; 7] = ["form", "url", "model", "tools", "choice", "roots", "all"];
 
 fn server(diary: &Diary) -> Server {
-    let asker = |what: &'static str| -> ServedTool {
+    let asker = |what: &'static str| -> ToolHandler {
         let diary = diary.clone();
         plain(what, move |ctx: RequestContext| {
             let diary = diary.clone();

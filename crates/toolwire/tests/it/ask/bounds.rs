@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwire::proto::request_state::DEFAULT_MAX_PAYLOAD;
-use toolwire::{Error, KeyRing, RequestContext, ServedTool, Server, StateKey};
+use toolwire::{Error, KeyRing, RequestContext, Server, StateKey, ToolHandler};
 
 use super::by_hand::ByHand;
 use super::{Diary, LEGACY, Name, accept, client, shown};
@@ -12,7 +12,7 @@ fn keys() -> KeyRing {
     KeyRing::new(StateKey::new([7; 32]))
 }
 
-fn deploy(tool: ServedTool) -> Server {
+fn deploy(tool: ToolHandler) -> Server {
     Server::new("service", "1")
         .with_request_state_keys(keys())
         .tool(tool)
@@ -23,7 +23,7 @@ fn named() -> Value {
 }
 
 /// Remembers this many bytes, and asks.
-fn hoarder(bytes: usize) -> ServedTool {
+fn hoarder(bytes: usize) -> ToolHandler {
     plain("work", move |ctx: RequestContext| async move {
         let hoard = ctx.once("hoard", async { "x".repeat(bytes) }).await?;
         let name: Name = ctx.ask("name", "Who?").await?;
@@ -78,7 +78,7 @@ async fn what_is_remembered_is_bounded() {
 }
 
 /// Asks this many questions, one after the other.
-fn insatiable(questions: usize) -> ServedTool {
+fn insatiable(questions: usize) -> ToolHandler {
     plain("work", move |ctx: RequestContext| async move {
         for number in 0..questions {
             let text = format!("Who is {number}?");

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolwire::store::MemoryNonceStore;
 use toolwire::{
-    Error, ErrorObject, KeyRing, RequestContext, ServedTool, Server, StateKey, ToolError,
+    Error, ErrorObject, KeyRing, RequestContext, Server, StateKey, ToolError, ToolHandler,
 };
 
 use super::by_hand::ByHand;
 use super::{BOTH, Confirm, Diary, Name, accept, client, shown};
 use crate::peer::plain;
 
-fn deploy(tool: ServedTool) -> Server {
+fn deploy(tool: ToolHandler) -> Server {
     Server::new("service", "1")
         .with_request_state_keys(KeyRing::new(StateKey::new([7; 32])))
         .tool(tool)
@@ -34,7 +34,7 @@ struct Order {
 }
 
 /// Orders between two questions.
-fn shop(diary: &Diary) -> ServedTool {
+fn shop(diary: &Diary) -> ToolHandler {
     let diary = diary.clone();
     plain("work", move |ctx: RequestContext| {
         let diary = diary.clone();
@@ -143,7 +143,7 @@ async fn an_effect_that_fails_is_tried_again_by_the_next_run() {
                     }
                 };
                 let Ok(text) = ctx.try_once("try", attempt).await else {
-                    return Err(ctx.not_yet());
+                    return Err(ctx.retry_later());
                 };
                 let sure: Confirm = ctx.ask("sure", "Sure?").await?;
                 Ok(format!("{text} {}", sure.sure))

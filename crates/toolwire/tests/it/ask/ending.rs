@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::{Error, RequestContext, ServedTool, Server};
+use toolwire::{Error, RequestContext, Server, ToolHandler};
 
 use super::{Diary, Name, accept};
 use crate::peer::{Peer, answer, cancel, legacy, plain, text};
 
-fn asker(diary: &Diary) -> ServedTool {
+fn asker(diary: &Diary) -> ToolHandler {
     let diary = diary.clone();
     plain("ask", move |ctx: RequestContext| {
         let diary = diary.clone();
@@ -64,7 +64,7 @@ async fn a_client_that_does_not_answer_is_waited_for_as_long_as_the_server_says(
     let diary = Diary::default();
     let server = Server::new("test", "1")
         .tool(asker(&diary))
-        .with_client_answer_timeout(Duration::from_secs(5));
+        .with_client_response_timeout(Duration::from_secs(5));
     let (mut peer, question) = asked(&server).await;
     let message = peer.receive().await;
     assert!(withdrawn(&question)(&message), "{message}");
@@ -104,7 +104,7 @@ async fn a_call_that_is_cancelled_while_it_waits_does_not_run_again() {
     let notes = diary.clone();
     let tool = plain("late", move |ctx: RequestContext| {
         notes.note("run");
-        async move { Err::<String, Error>(ctx.not_yet()) }
+        async move { Err::<String, Error>(ctx.retry_later()) }
     });
     let server = Server::new("test", "1").tool(tool);
     let mut peer = Peer::connect(&server);

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolwire::ask::{self, Answer};
+use toolwire::ask::{self, ElicitOutcome};
 use toolwire::types::{BooleanSchema, ElicitSchema};
-use toolwire::{Elicit, Error, RequestContext, ServedTool, Server};
+use toolwire::{Elicit, Error, RequestContext, Server, ToolHandler};
 
 use super::by_hand::{ByHand, able};
 use super::{Diary, accept};
@@ -52,7 +52,7 @@ struct Loose {
 }
 
 /// Notes what the author sees.
-fn asking<A: ask::FormAnswer + std::fmt::Debug + 'static>(diary: &Diary) -> ServedTool {
+fn asking<A: ask::FormOutput + std::fmt::Debug + 'static>(diary: &Diary) -> ToolHandler {
     let diary = diary.clone();
     plain("work", move |ctx: RequestContext| {
         let diary = diary.clone();
@@ -94,7 +94,7 @@ async fn outcome(server: &Server, version: &str, reply: &Value) -> Value {
     }
 }
 
-async fn reads<A: ask::FormAnswer + std::fmt::Debug + 'static>(
+async fn reads<A: ask::FormOutput + std::fmt::Debug + 'static>(
     versions: &[&str],
     reply: Value,
     expected: &str,
@@ -145,10 +145,10 @@ async fn a_choice_of_several_is_a_choice_of_one_in_2025_06_18() {
 async fn what_the_user_did_is_a_value_for_those_who_want_it() {
     let declined = || json!({"action": "decline"});
     let cancelled = || json!({"action": "cancel"});
-    reads::<Answer<Loose>>(&ALL, declined(), "Declined").await;
-    reads::<Answer<Loose>>(&ALL, cancelled(), "Cancelled").await;
+    reads::<ElicitOutcome<Loose>>(&ALL, declined(), "Declined").await;
+    reads::<ElicitOutcome<Loose>>(&ALL, cancelled(), "Cancelled").await;
     let accepted = "Accepted(Loose { gift: None, count: 3 })";
-    reads::<Answer<Loose>>(&ALL, accept(json!({})), accepted).await;
+    reads::<ElicitOutcome<Loose>>(&ALL, accept(json!({})), accepted).await;
     reads::<Loose>(&ALL, declined(), "the user declined \"form\"").await;
     reads::<Loose>(&ALL, cancelled(), "the user cancelled \"form\"").await;
     // What was filled in and not sent counts for nothing.
@@ -159,7 +159,7 @@ async fn what_the_user_did_is_a_value_for_those_who_want_it() {
         json!({"x": []}),
     ] {
         let declined = json!({"action": "decline", "content": content});
-        reads::<Answer<Loose>>(&ALL, declined, "Declined").await;
+        reads::<ElicitOutcome<Loose>>(&ALL, declined, "Declined").await;
     }
     // Only a clear yes is a yes.
     for unclear in [
@@ -167,14 +167,14 @@ async fn what_the_user_did_is_a_value_for_those_who_want_it() {
         json!({"action": true}),
         json!({}),
     ] {
-        reads::<Answer<Loose>>(&ALL, unclear, "Cancelled").await;
+        reads::<ElicitOutcome<Loose>>(&ALL, unclear, "Cancelled").await;
     }
 }
 
 #[tokio::test]
 async fn the_author_never_sees_an_answer_that_breaks_the_form() {
     let diary = Diary::default();
-    let server = Server::new("test", "1").tool(asking::<Answer<Order>>(&diary));
+    let server = Server::new("test", "1").tool(asking::<ElicitOutcome<Order>>(&diary));
     let with = |name: &str, value: Value| {
         let mut content = json!({"count": 1, "extras": []});
         content[name] = value;
@@ -235,7 +235,9 @@ async fn a_client_may_correct_its_answer() {
 async fn a_form_may_be_made_when_the_program_runs() {
     let tool = plain("work", |ctx: RequestContext| async move {
         let schema = ElicitSchema::new().with_required("sure", BooleanSchema::new());
-        let answer = ctx.put(ask::form_of("form", "Sure?", schema)).await?;
+        let answer = ctx
+            .ask_with(ask::dynamic_form("form", "Sure?", schema))
+            .await?;
         let sure = answer
             .accepted()
             .and_then(|mut form| form.shift_remove("sure"));

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolwire::ask::Answer;
+use toolwire::ask::ElicitOutcome;
 use toolwire::types::{ElicitRequestFormParams, InputRequests};
 use toolwire::{CallToolResult, Elicit, Error, RequestContext, Server, ToolResponse};
 
@@ -30,7 +30,7 @@ fn booking() -> Server {
         Ok(CallToolResult::text(format!("{seats} {place:?}")).into())
     });
     let weigh = plain("weigh", move |ctx: RequestContext| async move {
-        let Some(answer) = ctx.input_form::<Answer<Seats>>("seats")? else {
+        let Some(answer) = ctx.input_form::<ElicitOutcome<Seats>>("seats")? else {
             return Ok::<_, Error>(question());
         };
         let seats = answer.map(|form| form.seats);

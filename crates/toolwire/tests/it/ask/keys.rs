@@ -1,12 +1,12 @@
 //! What a question and an effect are called.
 
 use serde_json::json;
-use toolwire::{Error, RequestContext, ServedTool, Server, ask};
+use toolwire::{Error, RequestContext, Server, ToolHandler, ask};
 
 use super::{BOTH, Diary, Name, accept, client, shown};
 use crate::peer::plain;
 
-fn serving(tool: ServedTool) -> Server {
+fn serving(tool: ToolHandler) -> Server {
     Server::new("test", "1").tool(tool)
 }
 
@@ -14,7 +14,7 @@ fn serving(tool: ServedTool) -> Server {
 async fn a_key_stands_for_one_thing() {
     let clear = "stands for two different things";
     for version in BOTH {
-        let check = async |tool: ServedTool, expected: &str| {
+        let check = async |tool: ToolHandler, expected: &str| {
             let asked = Diary::default();
             let answers = [("", accept(json!({"name": "Ada"})))];
             let client = client(&serving(tool), version, &answers, &asked).await;

@@ -1,14 +1,14 @@
 //! A model that uses tools of the server while a handler waits for its answer.
 
 use serde_json::{Value, json};
-use toolwire::ask::Answer;
+use toolwire::ask::ElicitOutcome;
 use toolwire::types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitResult, SamplingContent,
     SamplingMessage, Tool, ToolUseContent,
 };
 use toolwire::{
-    ClientBuilder, Error, ErrorObject, ProtocolVersion, RequestContext, ServedTool, Server,
-    ToolError,
+    ClientBuilder, Error, ErrorObject, ProtocolVersion, RequestContext, Server, ToolError,
+    ToolHandler,
 };
 
 use super::{BOTH, Diary, Name, shown};
@@ -53,7 +53,7 @@ fn question() -> CreateMessageRequestParams {
 }
 
 /// Lets the model use three tools; a question follows, so that a modern handler runs again after all of it.
-fn helped(turns: u32, diary: &Diary) -> ServedTool {
+fn helped(turns: u32, diary: &Diary) -> ToolHandler {
     let diary = diary.clone();
     plain("work", move |ctx: RequestContext| {
         let diary = diary.clone();
@@ -65,7 +65,7 @@ fn helped(turns: u32, diary: &Diary) -> ServedTool {
             let message = ctx
                 .ask_model_with_tools("sum", question(), turns, use_tool)
                 .await?;
-            let _: Answer<Name> = ctx.ask("last", "Anything else?").await?;
+            let _: ElicitOutcome<Name> = ctx.ask("last", "Anything else?").await?;
             Ok::<_, Error>(message.content.text())
         }
     })

@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value, json};
 use toolwire::types::{CreateMessageRequestParams, SamplingMessage};
-use toolwire::{Error, KeyRing, RequestContext, ServedTool, Server, StateKey, ask};
+use toolwire::{Error, KeyRing, RequestContext, Server, StateKey, ToolHandler, ask};
 
 use super::by_hand::{ByHand, Round, able};
 use super::{Confirm, Diary, Name, accept};
 use crate::peer::{Peer, answer, legacy, plain};
 
 /// One deploy of a service whose deploys share their keys.
-fn deploy(tool: ServedTool) -> Server {
+fn deploy(tool: ToolHandler) -> Server {
     let keys = KeyRing::new(StateKey::new([7; 32]));
     Server::new("service", "1")
         .with_request_state_keys(keys)
         .tool(tool)
 }
 
-fn greeter() -> ServedTool {
+fn greeter() -> ToolHandler {
     plain("greet", |ctx: RequestContext| async move {
         let (first, last) = ctx
             .ask_all((
@@ -79,7 +79,7 @@ async fn answers_without_a_state_are_answers_to_nothing() {
 }
 
 /// Asks for a name under `key`, and for a confirmation after it.
-fn asks_name(key: &'static str, message: &'static str) -> ServedTool {
+fn asks_name(key: &'static str, message: &'static str) -> ToolHandler {
     plain("work", move |ctx: RequestContext| async move {
         let name: Name = ctx.ask(key, message).await?;
         let confirm: Confirm = ctx.ask("sure", "Sure?").await?;
@@ -88,7 +88,7 @@ fn asks_name(key: &'static str, message: &'static str) -> ServedTool {
 }
 
 /// Asks for the same things the other way round.
-fn asks_reversed() -> ServedTool {
+fn asks_reversed() -> ToolHandler {
     plain("work", |ctx: RequestContext| async move {
         let confirm: Confirm = ctx.ask("sure", "Sure?").await?;
         let name: Name = ctx.ask("name", "Who?").await?;
@@ -97,21 +97,21 @@ fn asks_reversed() -> ServedTool {
 }
 
 /// Asks for something of another shape under the old key.
-fn asks_confirmation() -> ServedTool {
+fn asks_confirmation() -> ToolHandler {
     plain("work", |ctx: RequestContext| async move {
         let confirm: Confirm = ctx.ask("name", "Who?").await?;
         Ok::<_, Error>(format!("{}", confirm.sure))
     })
 }
 
-fn asks_roots() -> ServedTool {
+fn asks_roots() -> ToolHandler {
     plain("work", |ctx: RequestContext| async move {
         let roots = ctx.ask_roots("name").await?;
         Ok::<_, Error>(format!("{} roots", roots.len()))
     })
 }
 
-fn does(diary: &Diary) -> ServedTool {
+fn does(diary: &Diary) -> ToolHandler {
     let diary = diary.clone();
     plain("work", move |ctx: RequestContext| {
         let diary = diary.clone();
@@ -125,7 +125,7 @@ fn does(diary: &Diary) -> ServedTool {
 #[tokio::test]
 async fn a_deploy_between_the_rounds_never_mixes_up_answers() {
     let old = deploy(asks_name("name", "Who?"));
-    let check = async |new: ServedTool, asks: &[&str]| {
+    let check = async |new: ToolHandler, asks: &[&str]| {
         let first = ByHand::call(&old, "work").begin().await;
         assert_eq!(first.asks(), ["name"]);
         let mut call = ByHand::call(&deploy(new), "work");
@@ -151,7 +151,7 @@ async fn a_deploy_after_the_answer_never_mixes_it_up_either() {
     let old = deploy(asks_name("name", "Who?"));
     let named = || json!({"name": accept(json!({"name": "Ada"}))});
     let sure = || json!({"sure": accept(json!({"sure": true}))});
-    let check = async |new: ServedTool, asks: &[&str], text: &str| {
+    let check = async |new: ToolHandler, asks: &[&str], text: &str| {
         let mut call = ByHand::call(&old, "work");
         let first = call.begin().await;
         let second = call.answer(&first, named()).await;

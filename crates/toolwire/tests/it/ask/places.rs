@@ -7,9 +7,9 @@ use toolwire::types::{
     CompletionArgument, GetPromptResult, PromptArgument, PromptReference, ReadResourceResult,
 };
 use toolwire::{
-    Client, Completion, CompletionRequest, Error, PromptArguments, ProtocolVersion, RequestContext,
-    ServedPrompt, ServedResource, ServedResourceTemplate, Server, ToolError, prompt, resource,
-    resource_template, tool,
+    Client, CompletionRequest, CompletionValues, Error, PromptArguments, PromptHandler,
+    ProtocolVersion, RequestContext, ResourceHandler, ResourceTemplateHandler, Server, ToolError,
+    prompt, resource, resource_template, tool,
 };
 
 use super::{BOTH, Diary, LEGACY, MODERN, Name, accept, client, shown};
@@ -90,18 +90,18 @@ fn server() -> Server {
         .tool(tool_argument)
         .tool(closure)
         .prompt(prompt_fn)
-        .prompt(ServedPrompt::new(
+        .prompt(PromptHandler::new(
             "prompt_closure",
             |ctx: RequestContext, _: PromptArguments| async move { greeting(&ctx).await },
         ))
         .resource(resource_fn)
-        .resource(ServedResource::new(
+        .resource(ResourceHandler::new(
             "ask://closure",
             "closure",
             |ctx: RequestContext, _| async move { greeting(&ctx).await },
         ))
         .resource_template(template_fn)
-        .resource_template(ServedResourceTemplate::new(
+        .resource_template(ResourceTemplateHandler::new(
             "ask://closure/{word}",
             "closure",
             |ctx: RequestContext, _, _| async move { greeting(&ctx).await },
@@ -214,9 +214,9 @@ fn elsewhere() -> Server {
     let complete = |ctx: RequestContext, _: CompletionRequest| async move {
         let asked = ctx.ask::<Name>("name", "Who?").await;
         let text = asked.map_or_else(|error| error.to_string(), |name| name.name);
-        Completion::new(vec![text])
+        CompletionValues::new(vec![text])
     };
-    let prompt = ServedPrompt::new("p", |_, _| async { "hi" })
+    let prompt = PromptHandler::new("p", |_, _| async { "hi" })
         .with_argument(PromptArgument::new("word"))
         .with_completion("word", complete);
     Server::new("test", "1").prompt(prompt).method(

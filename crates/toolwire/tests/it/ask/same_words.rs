@@ -1,7 +1,7 @@
 //! One handler, every era.
 
 use serde_json::json;
-use toolwire::ask::{self, Answer};
+use toolwire::ask::{self, ElicitOutcome};
 use toolwire::types::{CreateMessageRequestParams, SamplingMessage};
 use toolwire::{Error, ProtocolVersion, RequestContext, Server};
 
@@ -21,12 +21,12 @@ fn shop(diary: &Diary) -> Server {
                 })
                 .await?;
             let text = format!("Order {number} for {}?", name.name);
-            let confirmed: Answer<Confirm> = ctx.ask("confirm", text).await?;
+            let confirmed: ElicitOutcome<Confirm> = ctx.ask("confirm", text).await?;
             Ok::<_, Error>(match confirmed {
-                Answer::Accepted(Confirm { sure: true }) => format!("ordered {number}"),
-                Answer::Accepted(_) => "not sure".to_owned(),
-                Answer::Declined => "declined".to_owned(),
-                Answer::Cancelled => "cancelled".to_owned(),
+                ElicitOutcome::Accepted(Confirm { sure: true }) => format!("ordered {number}"),
+                ElicitOutcome::Accepted(_) => "not sure".to_owned(),
+                ElicitOutcome::Declined => "declined".to_owned(),
+                ElicitOutcome::Cancelled => "cancelled".to_owned(),
             })
         }
     });

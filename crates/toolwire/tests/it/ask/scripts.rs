@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolwire::ask::{self, Answer};
+use toolwire::ask::{self, ElicitOutcome};
 use toolwire::types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitResult, Root, SamplingMessage,
     SamplingMessageContentBlock, Tool, ToolUseContent,
@@ -140,7 +140,7 @@ impl Run<'_> {
         let message = |reply: &Reply| format!("{key} {reply:?}");
         match step {
             Step::Form(reply) => {
-                let answer: Answer<Name> = ctx.ask(key, message(reply)).await?;
+                let answer: ElicitOutcome<Name> = ctx.ask(key, message(reply)).await?;
                 self.learn(answer.map(|name| name.name));
             }
             Step::Must(reply) => {
@@ -156,7 +156,7 @@ impl Run<'_> {
             Step::Together(form, url) => {
                 let address = format!("https://example.com/{url:?}");
                 let questions = (
-                    ask::form::<Answer<Name>>(format!("{key}.form"), message(form)),
+                    ask::form::<ElicitOutcome<Name>>(format!("{key}.form"), message(form)),
                     ask::url(format!("{key}.url"), message(url), address),
                     ask::model(format!("{key}.model"), to_model(key)),
                     ask::roots(format!("{key}.roots")),
@@ -165,7 +165,7 @@ impl Run<'_> {
             }
             Step::Each(replies) => {
                 let form = |(number, reply)| {
-                    ask::form::<Answer<Name>>(format!("{key}.{number}"), message(reply))
+                    ask::form::<ElicitOutcome<Name>>(format!("{key}.{number}"), message(reply))
                 };
                 let questions: Vec<_> = replies.iter().enumerate().map(form).collect();
                 self.learn(ctx.ask_all(questions).await?);
@@ -173,8 +173,8 @@ impl Run<'_> {
             Step::Side(one, other) => {
                 let (one_key, other_key) = (format!("{key}.one"), format!("{key}.other"));
                 let (one, other) = tokio::join!(
-                    ctx.ask::<Answer<Name>>(one_key, message(one)),
-                    ctx.ask::<Answer<Name>>(other_key, message(other)),
+                    ctx.ask::<ElicitOutcome<Name>>(one_key, message(one)),
+                    ctx.ask::<ElicitOutcome<Name>>(other_key, message(other)),
                 );
                 self.learn((one?, other?));
             }
@@ -199,7 +199,8 @@ impl Run<'_> {
             Step::Inside(reply) => {
                 let inner = format!("{key}.asks");
                 let work = async {
-                    let answer: Option<Answer<Name>> = ctx.ask(inner, message(reply)).await.ok();
+                    let answer: Option<ElicitOutcome<Name>> =
+                        ctx.ask(inner, message(reply)).await.ok();
                     let accepted = answer.is_some_and(|answer| answer.is_accepted());
                     match accepted {
                         true => self.effect(key).await,
@@ -222,7 +223,7 @@ impl Run<'_> {
                     let before = format!("{key}.before");
                     let after = format!("{key}.after");
                     self.learn(ctx.once(&*before, self.effect(&before)).await?);
-                    let answer: Answer<Name> = ctx.ask(&*key, message(reply)).await?;
+                    let answer: ElicitOutcome<Name> = ctx.ask(&*key, message(reply)).await?;
                     self.learn(answer.map(|name| name.name));
                     self.learn(ctx.once(&*after, self.effect(&after)).await?);
                 }
@@ -237,7 +238,7 @@ impl Run<'_> {
             }
             Step::NotYet(times) => {
                 if self.world.is_late(key, *times) {
-                    return Err(ctx.not_yet());
+                    return Err(ctx.retry_later());
                 }
             }
         }
@@ -247,7 +248,7 @@ impl Run<'_> {
     /// What the model's tool does.
     async fn use_tool(&self, key: &str, question: Option<String>) -> Result<String, Error> {
         if let Some(question) = question {
-            let _: Answer<Name> = self.ctx.ask(format!("{key}.tool"), question).await?;
+            let _: ElicitOutcome<Name> = self.ctx.ask(format!("{key}.tool"), question).await?;
         }
         Ok(self.effect(key).await.to_string())
     }

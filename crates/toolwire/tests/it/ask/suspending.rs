@@ -6,7 +6,7 @@ use std::future::Future;
 
 use serde_json::{Value, json};
 use toolwire::{
-    CallToolResult, Error, IntoToolError, RequestContext, ServedTool, Server, ToolError,
+    CallToolResult, Error, IntoToolError, RequestContext, Server, ToolError, ToolHandler,
 };
 
 use super::by_hand::ByHand;
@@ -21,7 +21,7 @@ fn answers() -> [(&'static str, Value); 2] {
 }
 
 /// Both eras get to this text, and are asked this on the way.
-async fn check(tool: ServedTool, text: &str, questions: &[&str]) {
+async fn check(tool: ToolHandler, text: &str, questions: &[&str]) {
     let server = Server::new("test", "1").tool(tool);
     for version in BOTH {
         let asked = Diary::default();
@@ -70,7 +70,7 @@ async fn greeting(ctx: &RequestContext) -> Result<String, Box<dyn StdError + Sen
 /// A tool that turns every error into something else.
 fn turning<E: IntoToolError + 'static>(
     turn: fn(Box<dyn StdError + Send + Sync>) -> E,
-) -> ServedTool {
+) -> ToolHandler {
     plain("work", move |ctx: RequestContext| async move {
         let outcome = greeting(&ctx).await;
         outcome.map_err(|error| turn(error).into_tool_error())

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolwire::ask::{Answer, FormAnswer};
+use toolwire::ask::{ElicitOutcome, FormOutput};
 use toolwire::proto::rounds::accept_answer;
 use toolwire::proto::stamp::{project_elicitation, restore_elicitation};
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestParams, InputRequest};
@@ -196,18 +196,18 @@ fn words(choice: &Value) -> Vec<String> {
         .collect()
 }
 
-fn asked<A: FormAnswer>() -> ElicitRequestParams {
+fn asked<A: FormOutput>() -> ElicitRequestParams {
     ElicitRequestFormParams::new("?", A::form()).into()
 }
 
 /// What a client of the revision is sent.
-fn sent<A: FormAnswer>(version: ProtocolVersion) -> Value {
+fn sent<A: FormOutput>(version: ProtocolVersion) -> Value {
     let projected = project_elicitation(asked::<A>(), version).expect("the form can be asked");
     serde_json::to_value(projected).expect("JSON")["requestedSchema"].clone()
 }
 
 /// What the handler gets when a client of the revision sends `content`.
-fn received<A: FormAnswer>(version: ProtocolVersion, content: Value) -> Result<A, String> {
+fn received<A: FormOutput>(version: ProtocolVersion, content: Value) -> Result<A, String> {
     let answer = restore_elicitation(&asked::<A>(), accept(content).into(), version);
     let answer = accept_answer(&InputRequest::from(asked::<A>()), answer);
     let answer = answer.map_err(|unusable| unusable.to_string())?;
@@ -215,7 +215,7 @@ fn received<A: FormAnswer>(version: ProtocolVersion, content: Value) -> Result<A
     A::from_result("key", result).map_err(|error| error.to_string())
 }
 
-fn check_any_answer<A: FormAnswer + Debug>() {
+fn check_any_answer<A: FormOutput + Debug>() {
     for version in WITH_FORMS {
         let mut runner = proptest::test_runner::TestRunner::default();
         let outcome = runner.run(&content(&sent::<A>(version)), |content| {
@@ -240,7 +240,7 @@ fn any_answer_to_numbers_can_be_used() {
 #[test]
 fn any_answer_to_choices_can_be_used() {
     check_any_answer::<Choices>();
-    check_any_answer::<Answer<Choices>>();
+    check_any_answer::<ElicitOutcome<Choices>>();
 }
 
 #[test]

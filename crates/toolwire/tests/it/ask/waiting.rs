@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::ask::Answer;
-use toolwire::{Error, RequestContext, ServedTool, Server, ToolError, ask};
+use toolwire::ask::ElicitOutcome;
+use toolwire::{Error, RequestContext, Server, ToolError, ToolHandler, ask};
 
 use super::by_hand::{ByHand, able};
 use super::{BOTH, Diary, Name, accept, client, shown};
 use crate::peer::{Peer, answer, legacy, plain, text};
 
 /// Ready when it was looked at this often.
-fn slow(times: usize, diary: &Diary) -> ServedTool {
+fn slow(times: usize, diary: &Diary) -> ToolHandler {
     let diary = diary.clone();
     plain("slow", move |ctx: RequestContext| {
         let diary = diary.clone();
         async move {
             let name: Name = ctx.ask("name", "Who?").await?;
             if diary.note("looked") <= times {
-                return Err(ctx.not_yet());
+                return Err(ctx.retry_later());
             }
             Ok(format!("ready for {}", name.name))
         }
@@ -50,7 +50,7 @@ async fn a_handler_that_is_not_ready_runs_again_after_a_pause() {
 #[tokio::test]
 async fn a_modern_client_gets_a_state_and_no_question() {
     let tool = plain("work", |ctx: RequestContext| async move {
-        Err::<String, Error>(ctx.not_yet())
+        Err::<String, Error>(ctx.retry_later())
     });
     let mut call =
         ByHand::call(&Server::new("test", "1").tool(tool), "work").with_capabilities(json!({}));
@@ -87,7 +87,7 @@ async fn not_yet_and_a_question_at_once_is_a_question() {
             let notes = notes.clone();
             async move {
                 let wait = match notes.note("run") {
-                    1 => Some(ctx.not_yet()),
+                    1 => Some(ctx.retry_later()),
                     _ => None,
                 };
                 let name: Name = ctx.ask("name", "Who?").await?;
@@ -106,23 +106,23 @@ async fn not_yet_and_a_question_at_once_is_a_question() {
     }
 }
 
-fn visit(url: &'static str, id: Option<&'static str>) -> ServedTool {
+fn visit(url: &'static str, id: Option<&'static str>) -> ToolHandler {
     plain("visit", move |ctx: RequestContext| async move {
         let mut question = ask::url("page", "Sign in", url);
         if let Some(id) = id {
             question = question.with_elicitation_id(id);
             ctx.elicitation_complete(id);
         }
-        let answer = ctx.put(question).await?;
+        let answer = ctx.ask_with(question).await?;
         Ok::<_, Error>(match answer {
-            Answer::Accepted(()) => "accepted",
-            Answer::Declined => "declined",
-            Answer::Cancelled => "cancelled",
+            ElicitOutcome::Accepted(()) => "accepted",
+            ElicitOutcome::Declined => "declined",
+            ElicitOutcome::Cancelled => "cancelled",
         })
     })
 }
 
-async fn asked_2025_11_25(tool: ServedTool) -> (Peer, Value) {
+async fn asked_2025_11_25(tool: ToolHandler) -> (Peer, Value) {
     let server = Server::new("test", "1").without_server_info().tool(tool);
     let mut peer = Peer::connect(&server);
     peer.initialize_with("2025-11-25", able()).await;
@@ -238,7 +238,7 @@ async fn an_address_is_answered_without_content() {
 #[tokio::test]
 async fn not_yet_is_only_for_what_can_run_again() {
     let late =
-        async |ctx: RequestContext, _: Value| Err::<Value, _>(ToolError::from(ctx.not_yet()));
+        async |ctx: RequestContext, _: Value| Err::<Value, _>(ToolError::from(ctx.retry_later()));
     let server = Server::new("test", "1").method("com.example/late", late);
     let mut peer = Peer::connect(&server);
     let request = crate::peer::modern(1, "com.example/late", json!({}));

@@ -8,8 +8,8 @@ use toolwire::auth::{FixedTokens, ResourceServerConfig};
 use toolwire::transport::http::HttpOptions;
 use toolwire::types::{InputRequests, PromptArgument};
 use toolwire::{
-    CallToolResult, Completion, RequestContext, ServedPrompt, ServedResource,
-    ServedResourceTemplate, Server, ToolResponse,
+    CallToolResult, CompletionValues, PromptHandler, RequestContext, ResourceHandler,
+    ResourceTemplateHandler, Server, ToolResponse,
 };
 
 use crate::http::endpoint::Endpoint;
@@ -142,19 +142,21 @@ pub(crate) fn protected_server(runs: &Arc<AtomicUsize>) -> Server {
         .tool(keep)
         .tool(write.requires_scopes(["files:read", "files:write"]))
         .prompt(
-            ServedPrompt::new("letter", async |_, _| "Dear Ann".to_owned())
+            PromptHandler::new("letter", async |_, _| "Dear Ann".to_owned())
                 .with_argument(PromptArgument::new("to"))
-                .with_completion("to", async |_, _| Completion::new(vec!["Ann".to_owned()]))
+                .with_completion("to", async |_, _| {
+                    CompletionValues::new(vec!["Ann".to_owned()])
+                })
                 .requires_scopes(["mail:read"]),
         )
         .resource(
-            ServedResource::new("file:///plan", "plan", async |_, _| "the plan")
+            ResourceHandler::new("file:///plan", "plan", async |_, _| "the plan")
                 .requires_scopes(["files:read"]),
         )
         .resource_template(
-            ServedResourceTemplate::new("file:///notes/{name}", "notes", async |_, _, _| "a note")
+            ResourceTemplateHandler::new("file:///notes/{name}", "notes", async |_, _, _| "a note")
                 .with_completion("name", async |_, _| {
-                    Completion::new(vec!["first".to_owned()])
+                    CompletionValues::new(vec!["first".to_owned()])
                 })
                 .requires_scopes(["files:read"]),
         )

@@ -181,7 +181,7 @@ const LISTS: [(&str, &str, &str); 4] = [
 #[tokio::test]
 async fn lists_hide_what_a_caller_may_not_use_when_asked_to() {
     let options = options(config().with_verifier(tokens()));
-    let guarded = Guarded::serve(options, toolwire::Server::with_unusable_hidden).await;
+    let guarded = Guarded::serve(options, toolwire::Server::with_scope_filtered_lists).await;
     for (method, member, name) in LISTS {
         let (all, _) = listed(&guarded, "bob", method, member).await;
         assert!(all.iter().any(|own| own == name), "{method}: {all:?}");
@@ -220,7 +220,7 @@ async fn without_authorization_nobody_over_http_has_scopes() {
 
 #[tokio::test]
 async fn in_process_there_are_no_tokens_and_nothing_is_asked_for() {
-    let server = protected_server(&std::sync::Arc::default()).with_unusable_hidden();
+    let server = protected_server(&std::sync::Arc::default()).with_scope_filtered_lists();
     let mut peer = Peer::connect(&server);
     for message in [write(), read("file:///plan"), letter()] {
         peer.result_of(message).await;

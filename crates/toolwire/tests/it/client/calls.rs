@@ -7,9 +7,9 @@ use toolwire::testing::{
 };
 use toolwire::types::{CompletionArgument, PromptArgument, PromptReference};
 use toolwire::{
-    Completion, CompletionRequest, JsonSchema, PromptArguments, ProtocolVersion, RawJson,
-    RequestContext, ServedPrompt, ServedResource, ServedResourceTemplate, ServedTool, Server,
-    TemplateArguments, ToolError,
+    CompletionRequest, CompletionValues, JsonSchema, PromptArguments, PromptHandler,
+    ProtocolVersion, RawJson, RequestContext, ResourceHandler, ResourceTemplateHandler, Server,
+    TemplateArguments, ToolError, ToolHandler,
 };
 
 use super::{LEGACY, MODERN};
@@ -27,7 +27,7 @@ struct Sum {
 }
 
 fn server() -> Server {
-    let add = ServedTool::typed("add", |_: RequestContext, numbers: Numbers| async move {
+    let add = ToolHandler::typed("add", |_: RequestContext, numbers: Numbers| async move {
         Sum {
             sum: numbers.a + numbers.b,
         }
@@ -35,16 +35,16 @@ fn server() -> Server {
     let fails = plain("fails", |_| async {
         Err::<String, _>(ToolError::failed("no luck"))
     });
-    let greet = ServedPrompt::new("greet", |_, mut arguments: PromptArguments| async move {
+    let greet = PromptHandler::new("greet", |_, mut arguments: PromptArguments| async move {
         let who: String = arguments.required("who")?;
         Ok::<_, ToolError>(format!("Greet {who}."))
     })
     .with_argument(PromptArgument::required("who"))
     .with_completion("who", |_, request: CompletionRequest| async move {
-        Completion::prefix_match(&request.value, ["Ada", "Bob"])
+        CompletionValues::prefix_match(&request.value, ["Ada", "Bob"])
     });
-    let note = ServedResource::new("test://note", "note", |_, _| async { "a note" });
-    let page = ServedResourceTemplate::new(
+    let note = ResourceHandler::new("test://note", "note", |_, _| async { "a note" });
+    let page = ResourceTemplateHandler::new(
         "test://page/{number}",
         "page",
         |_, _, mut variables: TemplateArguments| async move {

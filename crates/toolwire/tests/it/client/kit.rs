@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::testing::{ScriptedClient, ScriptedServer, client, snapshot};
-use toolwire::{ProtocolVersion, ServedPrompt, ServedResource, Server};
+use toolwire::{PromptHandler, ProtocolVersion, ResourceHandler, Server};
 
 use super::{LEGACY, MODERN, builder, calling, modern};
 use crate::peer::plain;
@@ -51,8 +51,8 @@ async fn a_scripted_client_answers_questions() {
 #[tokio::test]
 async fn a_snapshot_is_everything_a_server_offers_and_the_same_each_time() {
     let server = server()
-        .prompt(ServedPrompt::new("greet", |_, _| async { "hi" }))
-        .resource(ServedResource::new("test://a", "a", |_, _| async {
+        .prompt(PromptHandler::new("greet", |_, _| async { "hi" }))
+        .resource(ResourceHandler::new("test://a", "a", |_, _| async {
             "content"
         }));
     let taken = snapshot(&server).await;

@@ -332,7 +332,7 @@ async fn changes_of_a_real_server_are_heard_in_both_eras() {
     for version in [MODERN, LEGACY] {
         let server = Server::new("demo", "1.0.0")
             .with_resource_subscriptions()
-            .resource(toolwire::ServedResource::new(
+            .resource(toolwire::ResourceHandler::new(
                 "test://a",
                 "a",
                 |_, _| async { "content" },

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwire::testing::ScriptedServer;
-use toolwire::{Client, Error, ServedTool, Server};
+use toolwire::{Client, Error, Server, ToolHandler};
 
 use super::{LEGACY, MODERN, builder};
 
@@ -103,7 +103,7 @@ async fn lists_of_a_real_server_are_whole_in_both_eras() {
         Server::new("demo", "1.0.0").with_page_size(3),
         |server, number| {
             let name = format!("tool-{number}");
-            server.tool(ServedTool::raw(
+            server.tool(ToolHandler::raw(
                 toolwire::Tool::new(name, json!({"type": "object"})),
                 |_, _| async { "ok" },
             ))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolwire::cache::MemoryCache;
 use toolwire::proto::subscriptions::Change;
 use toolwire::types::SubscriptionFilter;
-use toolwire::{CacheHint, CacheMode, Client, ProtocolVersion, ServedResource, Server};
+use toolwire::{CacheHint, CacheMode, Client, ProtocolVersion, ResourceHandler, Server};
 
 use crate::peer::{plain, server, within};
 
@@ -50,7 +50,7 @@ async fn a_resource_is_read_again_after_it_changed() {
     let hint = CacheHint::private(HOUR);
     let reads = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = Arc::clone(&reads);
-    let resource = ServedResource::new("test://counter", "counter", move |_, _| {
+    let resource = ResourceHandler::new("test://counter", "counter", move |_, _| {
         let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         async move { number.to_string() }
     });

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{Client, RawJson, RequestContext, ServedTool, Server, Tool};
+use toolwire::{Client, RawJson, RequestContext, Server, Tool, ToolHandler};
 
 use crate::peer::within;
 
 /// A tool whose argument `region` also travels under this name.
-fn routed(header: &str) -> ServedTool {
+fn routed(header: &str) -> ToolHandler {
     let schema = json!({
         "type": "object",
         "properties": {"region": {"type": "string", "x-mcp-header": header}},
     });
     let descriptor = Tool::new("query", schema);
-    ServedTool::raw(
+    ToolHandler::raw(
         descriptor,
         |_: RequestContext, arguments: RawJson| async move {
             arguments.to_value().unwrap_or(Value::Null)["region"].to_string()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{JsonSchema, RequestContext, ServedTool, Server};
+use toolwire::{JsonSchema, RequestContext, Server, ToolHandler};
 
 use super::request::Request;
 use crate::peer::call;
@@ -50,13 +50,13 @@ fn blocking_handler_delays_no_other_connection() {
     let (tell, started) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
-    let hold = ServedTool::blocking("hold", move |_: RequestContext, _: Nothing| {
+    let hold = ToolHandler::blocking("hold", move |_: RequestContext, _: Nothing| {
         tell.send(()).unwrap();
         // An error means that the test is over.
         let _ = released.lock().unwrap().recv();
         "released"
     });
-    let quick = ServedTool::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
+    let quick = ToolHandler::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
     let server = Server::new("demo", "1.0.0").tool(hold).tool(quick);
     let bound = HttpListener::bind(
         server.clone(),
@@ -79,6 +79,6 @@ fn blocking_handler_delays_no_other_connection() {
         release.send(()).unwrap();
         assert!(receive(&mut holding).contains("released"));
     }
-    server.shut_down();
+    server.shutdown();
     runtime.block_on(serving).unwrap().unwrap();
 }

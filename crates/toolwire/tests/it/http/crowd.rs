@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::{RawJson, RequestContext, ServedTool, Server, Tool};
+use toolwire::{RawJson, RequestContext, Server, Tool, ToolHandler};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::events::Events;
@@ -35,7 +35,7 @@ fn secret_server() -> Server {
         "properties": {"secret": {"type": "string"}, "delay": {"type": "integer"}},
     });
     let tool = Tool::new("secret", schema);
-    server().tool(ServedTool::raw(
+    server().tool(ToolHandler::raw(
         tool,
         |ctx: RequestContext, arguments: RawJson| async move {
             let arguments = arguments.to_value().expect("they were checked");

@@ -120,7 +120,7 @@ impl Endpoint {
 
     /// Shuts the server down and waits for its end.
     pub(crate) async fn end(mut self) {
-        self.server.shut_down();
+        self.server.shutdown();
         within(&mut self.running).await.unwrap().unwrap();
     }
 }

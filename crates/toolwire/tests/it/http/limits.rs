@@ -7,7 +7,7 @@ use serde_json::json;
 use toolwire::store::{MemorySessionLimits, MemorySessionStore};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire::types::LoggingLevel;
-use toolwire::{RequestContext, ServedTool};
+use toolwire::{RequestContext, ToolHandler};
 
 use crate::http::direct::Direct;
 use crate::http::endpoint::Endpoint;
@@ -179,7 +179,7 @@ async fn one_principal_cannot_take_all_sessions() {
 }
 
 /// Says much in one breath.
-fn talkative() -> ServedTool {
+fn talkative() -> ToolHandler {
     plain("talk", |ctx: RequestContext| async move {
         let meta = serde_json::to_value(ctx.meta()).expect("it came as JSON");
         let count = meta["count"].as_u64().unwrap_or_default();

@@ -296,7 +296,7 @@ async fn shutting_down_lets_a_plain_request_end_and_says_so() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut wire = waiting(&mut stage, &endpoint).await;
-    stage.server.shut_down();
+    stage.server.shutdown();
     stage.step();
     stage.step();
     let answer = wire.answer().await;
@@ -315,7 +315,7 @@ async fn shutting_down_lets_an_answer_end_that_becomes_a_stream() {
         let wait = Request::modern(&with_token(1, "wait", "t"));
         wire.send(wait.bytes()).await;
         stage.expect(Happening::Started).await;
-        stage.server.shut_down();
+        stage.server.shutdown();
         endpoint.expect_no_more_connections().await;
         stage.step();
         let head = wire.head().await;

@@ -8,7 +8,8 @@ use toolwire::store::MemoryNonceStore;
 use toolwire::transport::http::{HttpOptions, HttpService, LegacyMode};
 use toolwire::types::InputRequest;
 use toolwire::{
-    Error, KeyRing, PromptArguments, RequestContext, ServedPrompt, ServedResource, Server, StateKey,
+    Error, KeyRing, PromptArguments, PromptHandler, RequestContext, ResourceHandler, Server,
+    StateKey,
 };
 
 use crate::http::direct::{Direct, Whole};
@@ -32,8 +33,8 @@ fn named(name: &str) -> Server {
         .without_server_info()
         .tool(plain("count", count_roots))
         .tool(plain("other", count_roots))
-        .prompt(ServedPrompt::new("count", prompt))
-        .resource(ServedResource::new("roots://count", "count", resource))
+        .prompt(PromptHandler::new("count", prompt))
+        .resource(ResourceHandler::new("roots://count", "count", resource))
         .with_request_state_keys(KeyRing::new(key(1)))
 }
 

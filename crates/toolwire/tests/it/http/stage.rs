@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use toolwire::types::{ClientCapabilities, SamplingCapability};
 use toolwire::{
-    Error, RequestContext, ServedPrompt, ServedResource, ServedTool, Server, Tool, ToolError,
+    Error, PromptHandler, RequestContext, ResourceHandler, Server, Tool, ToolError, ToolHandler,
 };
 
 use crate::peer::{call, modern, plain, server, within};
@@ -46,8 +46,8 @@ impl Stage {
             .tool(plain("ask", ask))
             .tool(released_early(release.subscribe()))
             .tool(waiting(tell, released))
-            .prompt(ServedPrompt::new("greet", |_, _| async { "hi" }))
-            .resource(ServedResource::new("notes://a", "a", |_, _| async { "a" }));
+            .prompt(PromptHandler::new("greet", |_, _| async { "hi" }))
+            .resource(ResourceHandler::new("notes://a", "a", |_, _| async { "a" }));
         Self {
             server,
             runs,
@@ -90,20 +90,20 @@ pub(crate) fn with_token(id: impl Into<Value>, tool: &str, token: impl Into<Valu
 }
 
 /// Counts its runs; wants a number.
-fn count(runs: Arc<AtomicUsize>) -> ServedTool {
+fn count(runs: Arc<AtomicUsize>) -> ToolHandler {
     let schema = json!({
         "type": "object",
         "properties": {"n": {"type": "integer"}},
         "required": ["n"],
     });
-    ServedTool::raw(Tool::new("count", schema), move |_, _| {
+    ToolHandler::raw(Tool::new("count", schema), move |_, _| {
         runs.fetch_add(1, Ordering::SeqCst);
         async { "counted" }
     })
 }
 
 /// Counts its runs; its arguments are repeated in headers.
-fn routed(runs: Arc<AtomicUsize>) -> ServedTool {
+fn routed(runs: Arc<AtomicUsize>) -> ToolHandler {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -112,14 +112,14 @@ fn routed(runs: Arc<AtomicUsize>) -> ServedTool {
             "fast": {"type": "boolean", "x-mcp-header": "Fast"},
         },
     });
-    ServedTool::raw(Tool::new("routed", schema), move |_, _| {
+    ToolHandler::raw(Tool::new("routed", schema), move |_, _| {
         runs.fetch_add(1, Ordering::SeqCst);
         async { "counted" }
     })
 }
 
 /// Counts its runs; needs a client that samples.
-fn sampled(runs: Arc<AtomicUsize>) -> ServedTool {
+fn sampled(runs: Arc<AtomicUsize>) -> ToolHandler {
     let needed = ClientCapabilities::new().with_sampling(SamplingCapability::new());
     plain("sampled", move |_| {
         runs.fetch_add(1, Ordering::SeqCst);
@@ -146,7 +146,7 @@ async fn ask(ctx: RequestContext) -> Result<String, ToolError> {
 }
 
 /// Sends its client away, and ends after the next step.
-fn released_early(released: watch::Receiver<usize>) -> ServedTool {
+fn released_early(released: watch::Receiver<usize>) -> ToolHandler {
     plain("release", move |ctx: RequestContext| {
         let mut released = released.clone();
         async move {
@@ -178,7 +178,7 @@ impl Drop for TellWhenDropped {
 }
 
 /// Waits for two steps: it says something after the first and ends after the second.
-fn waiting(tell: UnboundedSender<Happening>, released: watch::Receiver<usize>) -> ServedTool {
+fn waiting(tell: UnboundedSender<Happening>, released: watch::Receiver<usize>) -> ToolHandler {
     plain("wait", move |ctx: RequestContext| {
         let (tell, mut released) = (tell.clone(), released.clone());
         async move {

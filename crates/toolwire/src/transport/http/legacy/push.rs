@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use crate::engine::{BoxFuture, after};
-use crate::server::hub::Listening;
+use crate::server::hub::ListenerGuard;
 use crate::store::LogEntry;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::legacy::live_session::LiveSession;
@@ -158,7 +158,7 @@ async fn run(
     endpoint: Arc<Endpoint>,
     session: Arc<LiveSession>,
     push: Arc<Push>,
-    _listening: Listening,
+    _listening: ListenerGuard,
 ) {
     let idle = endpoint.options.limits.session_idle;
     let mut deadline = after(Instant::now(), idle);
@@ -166,7 +166,7 @@ async fn run(
         tokio::select! {
             () = std::future::poll_fn(|cx| push.queue.poll_news(cx)) => {}
             () = session.ended.cancelled() => break,
-            () = endpoint.server.shutdown().cancelled() => break,
+            () = endpoint.server.shutdown_signal().cancelled() => break,
             () = tokio::time::sleep_until(deadline) => {
                 if push.close_unless_read() {
                     break;

@@ -352,7 +352,7 @@ impl Endpoint {
             kept: Mutex::new(Instant::now()),
             session_idle: options.limits.session_idle,
             // What answers a request ends with it; what is pushed would never end.
-            shutdown: push.as_ref().map(|_| self.server.shutdown().clone()),
+            shutdown: push.as_ref().map(|_| self.server.shutdown_signal().clone()),
             token_end,
             _push: push,
         }

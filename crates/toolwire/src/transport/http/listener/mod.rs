@@ -163,10 +163,10 @@ impl HttpListener {
         let mut backoff = Backoff::default();
         loop {
             tokio::select! {
-                () = self.server.shutdown().cancelled() => break,
+                () = self.server.shutdown_signal().cancelled() => break,
                 () = signals.next() => {
                     tracing::info!("shutting down");
-                    self.server.shut_down();
+                    self.server.shutdown();
                     break;
                 }
                 // Further connections wait in the backlog of the system.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::transport::http::options::HttpOptions;
-use crate::{JsonSchema, RequestContext, ServedTool, Server};
+use crate::{JsonSchema, RequestContext, Server, ToolHandler};
 
 #[derive(serde::Deserialize, JsonSchema)]
 struct Nap {
@@ -32,7 +32,7 @@ const GET: &str = "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// A connection that is served, and its client's end.
 fn open(leave: oneshot::Receiver<()>) -> (DuplexStream, impl Future<Output = ()>) {
     let (near, far) = tokio::io::duplex(64 * 1024);
-    let sleep = ServedTool::typed("sleep", |_: RequestContext, nap: Nap| async move {
+    let sleep = ToolHandler::typed("sleep", |_: RequestContext, nap: Nap| async move {
         tokio::time::sleep(Duration::from_secs(nap.seconds)).await;
         "slept"
     });
@@ -142,7 +142,7 @@ mod http2 {
     /// Serves one connection, and returns its client, whose streams have so small a window.
     async fn connect(window: u32) -> SendRequest<Full<Bytes>> {
         let (near, far) = tokio::io::duplex(64 * 1024);
-        let text = ServedTool::typed("text", |_: RequestContext, length: Length| async move {
+        let text = ToolHandler::typed("text", |_: RequestContext, length: Length| async move {
             "x".repeat(length.bytes)
         });
         let server = Server::new("demo", "1.0.0").tool(text);

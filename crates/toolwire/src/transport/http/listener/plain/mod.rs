@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
     use crate::transport::http::options::HttpOptions;
-    use crate::{JsonSchema, RequestContext, ServedTool, Server};
+    use crate::{JsonSchema, RequestContext, Server, ToolHandler};
 
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     const LISTEN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
@@ -314,7 +314,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_so_much_is_read_ahead() {
-        let wait = ServedTool::typed("wait", |_: RequestContext, _: Nothing| {
+        let wait = ToolHandler::typed("wait", |_: RequestContext, _: Nothing| {
             std::future::pending::<&'static str>()
         });
         let server = Server::new("demo", "1.0.0").tool(wait);
