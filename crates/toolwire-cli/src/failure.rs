@@ -207,7 +207,7 @@ impl Failure {
                 _ => failure.with_details(format!("it said:\n{}", indented(last_words))),
             };
         }
-        if error.is_refused() {
+        if error.is_invalid_request() {
             return Self::usage(message);
         }
         let no_answer = error.is_closed() || (phase == Phase::Connecting && is_io(error));

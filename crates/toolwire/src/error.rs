@@ -19,10 +19,10 @@ use toolwire_types::{
 /// assert_eq!(error.rpc().unwrap().code, -32602);
 /// assert!(!error.is_timeout());
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
-struct Inner {
-    kind: Kind,
+struct ErrorInner {
+    kind: ErrorKind,
     /// The HTTP status that came with it, when one did.
     http_status: Option<u16>,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -37,7 +37,7 @@ struct Inner {
     all(feature = "client", not(feature = "input")),
     expect(dead_code, reason = "nobody asks for input")
 )]
-enum Kind {
+enum ErrorKind {
     /// A JSON-RPC error, from the peer or meant for it.
     Rpc(ErrorObject),
     /// No answer within the deadline.
@@ -91,37 +91,37 @@ pub struct ServerExit {
 impl Error {
     #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn timeout() -> Self {
-        Self::new(Kind::Timeout)
+        Self::new(ErrorKind::Timeout)
     }
 
     pub(crate) fn closed() -> Self {
-        Self::new(Kind::Closed(None))
+        Self::new(ErrorKind::Closed(None))
     }
 
     #[cfg(feature = "client")]
     pub(crate) fn closed_because(closure: Closure) -> Self {
-        Self::new(Kind::Closed(Some(closure)))
+        Self::new(ErrorKind::Closed(Some(closure)))
     }
 
     #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn protocol(what: impl Into<String>) -> Self {
-        Self::new(Kind::Protocol(what.into()))
+        Self::new(ErrorKind::Protocol(what.into()))
     }
 
     #[cfg(feature = "client")]
     pub(crate) fn limit(what: impl Into<String>) -> Self {
-        Self::new(Kind::Limit(what.into()))
+        Self::new(ErrorKind::Limit(what.into()))
     }
 
     #[cfg(feature = "client")]
     pub(crate) fn refused(what: impl Into<String>) -> Self {
-        Self::new(Kind::Refused(what.into()))
+        Self::new(ErrorKind::Refused(what.into()))
     }
 
     /// An error of the edge below, whose own words say enough.
     #[cfg(feature = "http-client")]
     pub(crate) fn caused_by(source: impl StdError + Send + Sync + 'static) -> Self {
-        Self::new(Kind::Io(source.to_string())).with_source(source)
+        Self::new(ErrorKind::Io(source.to_string())).with_source(source)
     }
 
     #[cfg(feature = "http-client")]
@@ -132,65 +132,65 @@ impl Error {
 
     #[cfg(feature = "input")]
     pub(crate) fn input_required(key: &str) -> Self {
-        Self::new(Kind::InputRequired(key.to_owned()))
+        Self::new(ErrorKind::InputRequired(key.to_owned()))
     }
 
     #[cfg(feature = "input")]
     pub(crate) fn not_accepted(key: &str, action: ElicitAction) -> Self {
-        Self::new(Kind::NotAccepted(key.to_owned(), action))
+        Self::new(ErrorKind::NotAccepted(key.to_owned(), action))
     }
 
     #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
-        Self::new(Kind::Decode(what.into())).with_source(source)
+        Self::new(ErrorKind::Decode(what.into())).with_source(source)
     }
 
     pub(crate) fn io(what: impl Into<String>, source: std::io::Error) -> Self {
-        Self::new(Kind::Io(what.into())).with_source(source)
+        Self::new(ErrorKind::Io(what.into())).with_source(source)
     }
 
     /// No answer came within the deadline.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0.kind, Kind::Timeout)
+        matches!(self.0.kind, ErrorKind::Timeout)
     }
 
     /// The connection ended before the answer came.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(self.0.kind, Kind::Closed(_))
+        matches!(self.0.kind, ErrorKind::Closed(_))
     }
 
     /// The other side sent something the protocol does not allow, and the call was given up.
     #[must_use]
     pub fn is_protocol_violation(&self) -> bool {
-        matches!(self.0.kind, Kind::Protocol(_) | Kind::Decode(_))
+        matches!(self.0.kind, ErrorKind::Protocol(_) | ErrorKind::Decode(_))
     }
 
     /// A bound of this side was reached: the size of a message, the number of pages, the rounds of questions.
     #[must_use]
     pub fn is_limit(&self) -> bool {
-        matches!(self.0.kind, Kind::Limit(_))
+        matches!(self.0.kind, ErrorKind::Limit(_))
     }
 
     /// Nothing was sent, because what was asked for cannot be: the mistake is on this side.
     #[must_use]
-    pub fn is_refused(&self) -> bool {
-        matches!(self.0.kind, Kind::Refused(_))
+    pub fn is_invalid_request(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Refused(_))
     }
 
     /// The handler cannot go on before the client has answered: return this error (`?` does), and the handler runs again
     /// with the answer. See [`RequestContext::ask`](crate::RequestContext::ask).
     #[must_use]
     pub fn is_input_required(&self) -> bool {
-        matches!(self.0.kind, Kind::InputRequired(_))
+        matches!(self.0.kind, ErrorKind::InputRequired(_))
     }
 
     /// What the user did instead of accepting what a handler asked: decline, or cancel.
     #[must_use]
-    pub fn not_accepted_because(&self) -> Option<ElicitAction> {
+    pub fn elicit_action(&self) -> Option<ElicitAction> {
         match self.0.kind {
-            Kind::NotAccepted(_, action) => Some(action),
+            ErrorKind::NotAccepted(_, action) => Some(action),
             _ => None,
         }
     }
@@ -205,7 +205,7 @@ impl Error {
     #[must_use]
     pub fn server_exit(&self) -> Option<&ServerExit> {
         match &self.0.kind {
-            Kind::Closed(Some(closure)) => closure.exit.as_ref(),
+            ErrorKind::Closed(Some(closure)) => closure.exit.as_ref(),
             _ => None,
         }
     }
@@ -214,7 +214,7 @@ impl Error {
     #[must_use]
     pub fn rpc(&self) -> Option<&ErrorObject> {
         match &self.0.kind {
-            Kind::Rpc(error) => Some(error),
+            ErrorKind::Rpc(error) => Some(error),
             _ => None,
         }
     }
@@ -232,21 +232,25 @@ impl Error {
     /// What to tell a peer whose request failed with this error.
     pub(crate) fn into_error_object(self) -> ErrorObject {
         match self.0.kind {
-            Kind::Rpc(error) => error,
-            Kind::Timeout => ErrorObject::internal("the other side did not answer in time"),
-            Kind::Closed(_) => ErrorObject::internal("the connection closed before an answer came"),
-            Kind::Decode(what) => ErrorObject::internal(format!("unreadable {what}")),
-            Kind::Io(_) => ErrorObject::internal("input or output failed"),
-            Kind::Protocol(what) | Kind::Limit(what) | Kind::Refused(what) => {
+            ErrorKind::Rpc(error) => error,
+            ErrorKind::Timeout => ErrorObject::internal("the other side did not answer in time"),
+            ErrorKind::Closed(_) => {
+                ErrorObject::internal("the connection closed before an answer came")
+            }
+            ErrorKind::Decode(what) => ErrorObject::internal(format!("unreadable {what}")),
+            ErrorKind::Io(_) => ErrorObject::internal("input or output failed"),
+            ErrorKind::Protocol(what) | ErrorKind::Limit(what) | ErrorKind::Refused(what) => {
                 ErrorObject::internal(what)
             }
-            Kind::InputRequired(key) => ErrorObject::internal(unanswered(&key)),
-            Kind::NotAccepted(key, action) => ErrorObject::internal(not_accepted(&key, action)),
+            ErrorKind::InputRequired(key) => ErrorObject::internal(unanswered(&key)),
+            ErrorKind::NotAccepted(key, action) => {
+                ErrorObject::internal(not_accepted(&key, action))
+            }
         }
     }
 
-    fn new(kind: Kind) -> Self {
-        Self(Box::new(Inner {
+    fn new(kind: ErrorKind) -> Self {
+        Self(Box::new(ErrorInner {
             kind,
             http_status: None,
             source: None,
@@ -261,23 +265,24 @@ impl Error {
 
 impl From<ErrorObject> for Error {
     fn from(error: ErrorObject) -> Self {
-        Self::new(Kind::Rpc(error))
+        Self::new(ErrorKind::Rpc(error))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
-            Kind::Rpc(error) => write!(f, "{error}"),
-            Kind::Timeout => f.write_str("no answer within the deadline"),
-            Kind::Closed(None) => f.write_str("the connection is closed"),
-            Kind::Closed(Some(closure)) => f.write_str(&closure.reason),
-            Kind::Decode(what) => write!(f, "unreadable {what}"),
-            Kind::Io(what) | Kind::Protocol(what) | Kind::Limit(what) | Kind::Refused(what) => {
-                f.write_str(what)
-            }
-            Kind::InputRequired(key) => f.write_str(&unanswered(key)),
-            Kind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
+            ErrorKind::Rpc(error) => write!(f, "{error}"),
+            ErrorKind::Timeout => f.write_str("no answer within the deadline"),
+            ErrorKind::Closed(None) => f.write_str("the connection is closed"),
+            ErrorKind::Closed(Some(closure)) => f.write_str(&closure.reason),
+            ErrorKind::Decode(what) => write!(f, "unreadable {what}"),
+            ErrorKind::Io(what)
+            | ErrorKind::Protocol(what)
+            | ErrorKind::Limit(what)
+            | ErrorKind::Refused(what) => f.write_str(what),
+            ErrorKind::InputRequired(key) => f.write_str(&unanswered(key)),
+            ErrorKind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
         }
     }
 }

@@ -74,8 +74,8 @@ pub use client::{
     ServerFacts,
 };
 pub use engine::{
-    BoxFuture, Cancellation, ConnectionState, Notice, NullContext, Principal, RequestScope,
-    TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ConnectionState, NullContext, OutgoingNotification, Principal,
+    RequestScope, TokenInfo, TransportContext,
 };
 pub use error::{Error, ServerExit};
 #[cfg(feature = "input")]

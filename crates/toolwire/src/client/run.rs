@@ -20,7 +20,7 @@ use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
 use crate::client::link::{Answer, OutgoingRequest};
 use crate::client::session::Session;
-use crate::engine::after;
+use crate::engine::deadline_after;
 use crate::error::Error;
 
 #[expect(
@@ -256,20 +256,20 @@ fn before_deadline(
     mut exchange: Pin<&mut impl Future<Output = Result<Answer, Error>>>,
 ) -> impl Future<Output = Result<Answer, Error>> {
     let start = Instant::now();
-    let latest = after(start, patience.maximum);
-    let mut deadline = after(start, patience.idle).min(latest);
+    let latest = deadline_after(start, patience.maximum);
+    let mut deadline = deadline_after(start, patience.idle).min(latest);
     let idle = patience.idle;
     async move {
         loop {
             tokio::select! {
                 biased;
                 answer = &mut exchange => return answer,
-                () = sign_of_life(alive) => deadline = after(Instant::now(), idle).min(latest),
+                () = sign_of_life(alive) => deadline = deadline_after(Instant::now(), idle).min(latest),
                 () = tokio::time::sleep_until(deadline) => {
                     if deadline >= latest || !waits_for_us() {
                         return Err(Error::timeout());
                     }
-                    deadline = after(Instant::now(), idle).min(latest);
+                    deadline = deadline_after(Instant::now(), idle).min(latest);
                 }
             }
         }

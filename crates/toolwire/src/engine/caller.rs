@@ -13,23 +13,23 @@ use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::error::Error;
 
-type Answer = Result<RawJson, Error>;
+type ClientResult = Result<RawJson, Error>;
 
 /// The requests that are waiting for the client, on one connection.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct ClientRequests {
     origin: Instant,
     timeout: Duration,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingRequests>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    ledger: OutboundLedger<oneshot::Sender<Answer>>,
+struct PendingRequests {
+    ledger: OutboundLedger<oneshot::Sender<ClientResult>>,
     closed: bool,
 }
 
-impl Caller {
+impl ClientRequests {
     /// A caller whose requests fail when they are not answered within `timeout`.
     #[must_use]
     pub(crate) fn new(timeout: Duration) -> Self {
@@ -43,10 +43,10 @@ impl Caller {
     /// As [`new`](Self::new), with ids that begin at a random number. Several nodes may ask the same client, and their
     /// ids must not meet.
     #[cfg(feature = "http-server")]
-    pub(crate) fn starting_anywhere(timeout: Duration) -> Self {
+    pub(crate) fn with_random_ids(timeout: Duration) -> Self {
         // Whole numbers up to 2^53 survive every client. Half of them are left to count on.
         let first = getrandom::u64().map_or(1, |random| (random >> 12).cast_signed() + 1);
-        let waiting = Waiting {
+        let waiting = PendingRequests {
             ledger: OutboundLedger::starting_at(first),
             closed: false,
         };
@@ -87,7 +87,7 @@ impl Caller {
                 .begin(sender, self.origin.elapsed(), patience)
                 .map_err(ErrorObject::from)?
         };
-        let mut guard = GiveUp {
+        let mut guard = PendingRequestGuard {
             caller: self,
             id: &id,
             give_up: &give_up,
@@ -123,19 +123,19 @@ impl Caller {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingRequests> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct GiveUp<'a, G: Fn(&RequestId)> {
-    caller: &'a Caller,
+struct PendingRequestGuard<'a, G: Fn(&RequestId)> {
+    caller: &'a ClientRequests,
     id: &'a RequestId,
     give_up: &'a G,
     armed: bool,
 }
 
-impl<G: Fn(&RequestId)> Drop for GiveUp<'_, G> {
+impl<G: Fn(&RequestId)> Drop for PendingRequestGuard<'_, G> {
     fn drop(&mut self) {
         if self.armed && self.caller.waiting().ledger.resolve(self.id).is_some() {
             (self.give_up)(self.id);
@@ -153,7 +153,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_reaches_its_caller() {
-        let caller = Caller::new(Duration::from_secs(60));
+        let caller = ClientRequests::new(Duration::from_secs(60));
         let call = caller.call(
             |id| caller.resolve(&id.clone().into(), Ok(answer("7"))),
             |_| panic!("gave up"),
@@ -163,7 +163,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_ends_at_the_deadline_and_the_client_is_told() {
-        let caller = Caller::new(Duration::from_secs(60));
+        let caller = ClientRequests::new(Duration::from_secs(60));
         let told = Mutex::new(Vec::new());
         let outcome = caller
             .call(|_| {}, |id| told.lock().unwrap().push(id.clone()))
@@ -174,7 +174,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn dropping_the_call_tells_the_client() {
-        let caller = Caller::new(Duration::from_secs(60));
+        let caller = ClientRequests::new(Duration::from_secs(60));
         let told = Mutex::new(0);
         let call = caller.call(|_| {}, |_| *told.lock().unwrap() += 1);
         assert!(
@@ -187,7 +187,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn closing_fails_those_who_wait_and_those_who_come() {
-        let caller = Caller::new(Duration::from_secs(60));
+        let caller = ClientRequests::new(Duration::from_secs(60));
         let (first, ()) = tokio::join!(caller.call(|_| {}, |_| {}), async { caller.close() });
         assert!(first.unwrap_err().is_closed());
         assert!(

@@ -14,11 +14,11 @@ use tokio::sync::Notify;
 /// blocking pool poll [`is_cancelled`](Self::is_cancelled).
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
-    shared: Arc<Shared>,
+    shared: Arc<FlagState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct FlagState {
     flag: AtomicBool,
     raised: Notify,
 }
@@ -43,7 +43,7 @@ impl Cancellation {
     }
 
     /// Whether it can serve another request: nobody else has it, and it was never raised.
-    pub(crate) fn is_as_new(&self) -> bool {
+    pub(crate) fn is_reusable(&self) -> bool {
         Arc::strong_count(&self.shared) == 1 && !self.is_cancelled()
     }
 

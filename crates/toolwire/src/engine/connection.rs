@@ -35,16 +35,16 @@ const STRING_BYTES: usize = 32;
 /// The state of one connection or session.
 #[derive(Debug, Default)]
 pub struct ConnectionState {
-    peer: Mutex<Peer>,
+    peer: Mutex<PeerInfo>,
     /// The version of a handshake that is complete: it does not change any more.
-    settled: OnceLock<ProtocolVersion>,
+    negotiated: OnceLock<ProtocolVersion>,
     in_flight: Mutex<InFlight>,
     /// A request may have to be refused because of others. Otherwise nobody needs the ledger to start one.
     is_busy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Peer {
+struct PeerInfo {
     lifecycle: Lifecycle,
     capabilities: Arc<ClientCapabilities>,
     info: Option<Arc<Implementation>>,
@@ -52,7 +52,7 @@ struct Peer {
     subscriptions: BTreeSet<String>,
 }
 
-impl Peer {
+impl PeerInfo {
     /// Rejects what would be stored about a peer if it is too large.
     fn check_size(
         capabilities: &ClientCapabilities,
@@ -85,7 +85,7 @@ pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
 }
 
 #[cfg(feature = "http-server")]
-impl Peer {
+impl PeerInfo {
     fn of_record(record: &SessionRecord) -> Self {
         let version = record.version;
         Self {
@@ -115,12 +115,12 @@ impl Peer {
 
 #[derive(Debug, Default)]
 struct InFlight {
-    ledger: InboundLedger<Running>,
+    ledger: InboundLedger<RunningEntry>,
     bytes: usize,
 }
 
 impl InFlight {
-    fn check_room(&self, size: MessageSize) -> Result<(), Overloaded> {
+    fn check_capacity(&self, size: MessageSize) -> Result<(), Overloaded> {
         let is_too_much = self.bytes > 0 && self.bytes.saturating_add(size.bytes) > size.limit;
         match is_too_much || self.ledger.is_full() {
             true => Err(Overloaded::new()),
@@ -135,7 +135,7 @@ impl InFlight {
         cancellation: &Cancellation,
         size: MessageSize,
     ) -> ExchangeKey {
-        let running = Running {
+        let running = RunningEntry {
             cancellation: cancellation.clone(),
             bytes: size.bytes,
         };
@@ -149,7 +149,7 @@ impl InFlight {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningEntry {
     cancellation: Cancellation,
     /// The size of the message it came in.
     bytes: usize,
@@ -180,7 +180,7 @@ impl ConnectionState {
     #[cfg(feature = "http-server")]
     pub(crate) fn of_session(record: &SessionRecord) -> Self {
         let state = Self::new();
-        *state.peer() = Peer::of_record(record);
+        *state.peer() = PeerInfo::of_record(record);
         state
     }
 
@@ -190,8 +190,8 @@ impl ConnectionState {
     pub(crate) fn rebase(&self, before: &SessionRecord, stored: &SessionRecord) {
         let mut peer = self.peer();
         *peer = match peer.to_record() {
-            Some(here) => Peer::of_record(&stored.with_changes(before, &here)),
-            None => Peer::of_record(stored),
+            Some(here) => PeerInfo::of_record(&stored.with_changes(before, &here)),
+            None => PeerInfo::of_record(stored),
         };
     }
 
@@ -205,7 +205,7 @@ impl ConnectionState {
     #[must_use]
     #[inline]
     pub fn lifecycle(&self) -> Lifecycle {
-        match self.settled.get() {
+        match self.negotiated.get() {
             Some(&version) => Lifecycle::Initialized { version },
             None => self.unsettled_lifecycle(),
         }
@@ -215,7 +215,7 @@ impl ConnectionState {
     fn unsettled_lifecycle(&self) -> Lifecycle {
         let lifecycle = self.peer().lifecycle;
         if let Lifecycle::Initialized { version } = lifecycle {
-            self.settled.get_or_init(|| version);
+            self.negotiated.get_or_init(|| version);
         }
         lifecycle
     }
@@ -265,7 +265,7 @@ impl ConnectionState {
         info: Option<Implementation>,
     ) -> Result<ProtocolVersion, ErrorObject> {
         let mut peer = self.peer();
-        Peer::check_size(&capabilities, info.as_ref(), &peer.subscriptions)?;
+        PeerInfo::check_size(&capabilities, info.as_ref(), &peer.subscriptions)?;
         let version = peer.lifecycle.on_initialize(requested, supported)?;
         peer.capabilities = Arc::new(capabilities);
         peer.info = info.map(Arc::new);
@@ -295,7 +295,7 @@ impl ConnectionState {
         }
         let added = peer.subscriptions.insert(uri.to_owned());
         let (capabilities, info) = (&peer.capabilities, peer.info.as_deref());
-        let fits = Peer::check_size(capabilities, info, &peer.subscriptions);
+        let fits = PeerInfo::check_size(capabilities, info, &peer.subscriptions);
         if fits.is_err() && added {
             peer.subscriptions.remove(uri);
         }
@@ -329,7 +329,7 @@ impl ConnectionState {
 
     #[inline(never)]
     fn check_room_beside_others(&self, size: MessageSize) -> Result<(), ErrorObject> {
-        Ok(self.in_flight().check_room(size)?)
+        Ok(self.in_flight().check_capacity(size)?)
     }
 
     /// Enters a request into the ledger of running ones, with the flag that cancels it.
@@ -344,7 +344,7 @@ impl ConnectionState {
         size: MessageSize,
     ) -> Result<ExchangeKey, ErrorObject> {
         let mut in_flight = self.in_flight();
-        in_flight.check_room(size)?;
+        in_flight.check_capacity(size)?;
         let key = in_flight.enter(id, cancellable, cancellation, size);
         self.is_busy.store(true, Ordering::Release);
         Ok(key)
@@ -389,7 +389,7 @@ impl ConnectionState {
         }
     }
 
-    fn peer(&self) -> MutexGuard<'_, Peer> {
+    fn peer(&self) -> MutexGuard<'_, PeerInfo> {
         self.peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

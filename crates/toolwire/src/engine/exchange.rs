@@ -21,7 +21,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// How its method was found.
-    pub(crate) fn route(&self) -> &Route {
+    pub(crate) fn route(&self) -> &MethodRoute {
         &self.context.scope().route
     }
 
@@ -54,16 +54,16 @@ impl Exchange {
 }
 
 /// What a request comes to.
-pub(crate) type Outcome = Result<Reply, ErrorObject>;
+pub(crate) type Outcome = Result<EncodedResult, ErrorObject>;
 
 /// How a method was found: in the protocol's table, or among the author's own.
 #[derive(Debug, Clone)]
-pub(crate) enum Route {
+pub(crate) enum MethodRoute {
     Known(&'static Method),
     Custom(Box<str>),
 }
 
-impl Route {
+impl MethodRoute {
     /// The wire name of the method.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -75,7 +75,7 @@ impl Route {
 
 /// The result of a request, ready to be sent.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub(crate) enum EncodedResult {
     /// A page of a list, written once for many, see [`shared`].
     Shared(Bytes),
     /// Already JSON.
@@ -84,7 +84,7 @@ pub(crate) enum Reply {
     Message(Vec<u8>),
 }
 
-impl Reply {
+impl EncodedResult {
     /// Writes the answer to a request, whose result is written straight into it.
     pub(crate) fn written(
         id: &RequestId,
@@ -105,10 +105,10 @@ fn unwritable(id: &RequestId, error: &serde_json::Error) -> ErrorObject {
 }
 
 /// How much an answer has beside its id and its result, and an id of ordinary length.
-const AROUND_RESULT: usize = 64;
+const ENVELOPE_BYTES: usize = 64;
 
 fn begin_answer(id: &RequestId, size_hint: usize) -> Vec<u8> {
-    let mut message = Vec::with_capacity(size_hint + AROUND_RESULT);
+    let mut message = Vec::with_capacity(size_hint + ENVELOPE_BYTES);
     message.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     json::write(&mut message, id).expect("an id is text or a number");
     message.extend_from_slice(b",\"result\":");
@@ -122,7 +122,7 @@ pub(crate) fn shared(result: &RawJson) -> Bytes {
 
 /// The message that answers a request.
 #[derive(Debug)]
-pub(crate) enum EncodedAnswer {
+pub(crate) enum EncodedResponse {
     Whole(Vec<u8>),
     /// What stands before a shared result, and the result; [`AFTER_RESULT`] follows.
     Around {
@@ -134,17 +134,17 @@ pub(crate) enum EncodedAnswer {
 /// What stands behind the result of an answer.
 pub(crate) const AFTER_RESULT: &[u8] = b"}";
 
-impl EncodedAnswer {
+impl EncodedResponse {
     pub(crate) fn new(id: &RequestId, outcome: Outcome) -> Self {
         Self::Whole(match outcome {
-            Ok(Reply::Message(message)) => message,
-            Ok(Reply::Json(result)) => {
+            Ok(EncodedResult::Message(message)) => message,
+            Ok(EncodedResult::Json(result)) => {
                 let mut message = begin_answer(id, result.get().len());
                 message.extend_from_slice(result.get().as_bytes());
                 message.extend_from_slice(AFTER_RESULT);
                 without_line_separators(message)
             }
-            Ok(Reply::Shared(result)) => {
+            Ok(EncodedResult::Shared(result)) => {
                 let before = without_line_separators(begin_answer(id, 0));
                 return Self::Around { before, result };
             }
@@ -165,8 +165,8 @@ impl EncodedAnswer {
 #[inline]
 pub(crate) fn encode_outcome(id: &RequestId, outcome: Outcome) -> Vec<u8> {
     match outcome {
-        Ok(Reply::Message(message)) => message,
-        outcome => EncodedAnswer::new(id, outcome).into_bytes(),
+        Ok(EncodedResult::Message(message)) => message,
+        outcome => EncodedResponse::new(id, outcome).into_bytes(),
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn encode_error(id: ResponseId, error: ErrorObject) -> Vec<u8> {
 
 /// Writes one message.
 pub(crate) fn encode<T: Serialize>(message: &T) -> serde_json::Result<Vec<u8>> {
-    let mut written = Vec::with_capacity(AROUND_RESULT);
+    let mut written = Vec::with_capacity(ENVELOPE_BYTES);
     json::write(&mut written, message)?;
     Ok(without_line_separators(written))
 }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn line_separators_are_escaped() {
         let raw = RawJson::from_string("{\"text\":\"a\u{2028}b\\n\"}".to_owned()).unwrap();
-        let bytes = encode_outcome(&RequestId::from(1), Ok(Reply::Json(raw)));
+        let bytes = encode_outcome(&RequestId::from(1), Ok(EncodedResult::Json(raw)));
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains('\u{2028}'), "{text}");
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -215,9 +215,9 @@ mod tests {
     fn a_shared_result_makes_the_same_message() {
         let raw = RawJson::from_string("{\"text\":\"a\u{2028}b\"}".to_owned()).unwrap();
         let id = RequestId::from("an\u{2029}id");
-        let whole = encode_outcome(&id, Ok(Reply::Json(raw.clone())));
-        let around = EncodedAnswer::new(&id, Ok(Reply::Shared(shared(&raw))));
-        assert!(matches!(around, EncodedAnswer::Around { .. }));
+        let whole = encode_outcome(&id, Ok(EncodedResult::Json(raw.clone())));
+        let around = EncodedResponse::new(&id, Ok(EncodedResult::Shared(shared(&raw))));
+        assert!(matches!(around, EncodedResponse::Around { .. }));
         assert_eq!(around.into_bytes(), whole);
     }
 

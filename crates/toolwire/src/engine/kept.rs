@@ -8,7 +8,7 @@ use toolwire_types::json;
 ///
 /// Handlers outlive the message that started them, and not every transport can lend it to them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KeptParams {
+pub(crate) struct RequestParams {
     /// One after the other.
     text: Box<str>,
     name: Option<usize>,
@@ -16,7 +16,7 @@ pub(crate) struct KeptParams {
     arguments: bool,
 }
 
-impl KeptParams {
+impl RequestParams {
     pub(crate) fn of(request: &Admitted<'_>) -> Self {
         let name = request.name.as_deref();
         let parts = [

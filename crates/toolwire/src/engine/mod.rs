@@ -22,23 +22,23 @@ mod slow_poll;
 mod token;
 pub(crate) mod transport;
 
-pub(crate) use caller::Caller;
+pub(crate) use caller::ClientRequests;
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
-pub(crate) use clock::{after, since_epoch};
+pub(crate) use clock::{deadline_after, since_epoch};
 pub use connection::ConnectionState;
 #[cfg(any(feature = "http-server", feature = "input"))]
 pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
-pub(crate) use exchange::{Exchange, Outcome, Reply, Route};
-pub(crate) use kept::KeptParams;
-pub(crate) use name_hashing::NameHashing;
-pub(crate) use rarely::rarely;
-pub(crate) use round::Round;
+pub(crate) use exchange::{EncodedResult, Exchange, MethodRoute, Outcome};
+pub(crate) use kept::RequestParams;
+pub(crate) use name_hashing::BuildNameHasher;
+pub(crate) use rarely::box_cold;
+pub(crate) use round::RoundState;
 #[cfg(feature = "input")]
-pub(crate) use round::Spending;
+pub(crate) use round::SingleUseState;
 pub use scope::RequestScope;
 pub(crate) use slow_poll::{SlowPoll, report_blocking};
 pub use token::{Principal, TokenInfo};
-pub use transport::{BoxFuture, Notice, NullContext, TransportContext};
+pub use transport::{BoxFuture, NullContext, OutgoingNotification, TransportContext};

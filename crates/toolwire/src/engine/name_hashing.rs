@@ -6,18 +6,18 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// which nobody who calls adds a key of its own choice; a seed that nobody knows guards against authors who take names from
 /// elsewhere.
 #[derive(Debug, Clone)]
-pub(crate) struct NameHashing {
+pub(crate) struct BuildNameHasher {
     seed: u64,
 }
 
-impl Default for NameHashing {
+impl Default for BuildNameHasher {
     fn default() -> Self {
         let seed = RandomState::new().hash_one(0);
         Self { seed }
     }
 }
 
-impl BuildHasher for NameHashing {
+impl BuildHasher for BuildNameHasher {
     type Hasher = NameHasher;
 
     fn build_hasher(&self) -> NameHasher {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn similar_names_fall_far_apart() {
         for seed in [0, 1, u64::MAX, 0x0123_4567_89AB_CDEF] {
-            let hashing = NameHashing { seed };
+            let hashing = BuildNameHasher { seed };
             let names = (0..1000).map(|number| format!("tool_{number:04}"));
             let hashes: Vec<u64> = names.map(|name| hashing.hash_one(name)).collect();
             let distinct = |part: fn(u64) -> u64| -> usize {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn tables_hash_differently() {
-        let (one, other) = (NameHashing::default(), NameHashing::default());
+        let (one, other) = (BuildNameHasher::default(), BuildNameHasher::default());
         assert_ne!(one.hash_one("echo"), other.hash_one("echo"));
         assert_eq!(one.hash_one("echo"), one.hash_one(String::from("echo")));
     }

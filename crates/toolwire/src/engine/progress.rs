@@ -17,11 +17,11 @@ const NUMBERS: usize = 48;
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Nothing as long as nobody reports anything, as most requests never do.
-    reports: Option<Box<Reports>>,
+    reports: Option<Box<ProgressState>>,
 }
 
 #[derive(Debug, Default)]
-struct Reports {
+struct ProgressState {
     gate: ProgressGate,
     /// The message up to its first number.
     head: Vec<u8>,
@@ -43,7 +43,7 @@ impl Progress {
         reports.is_some_and(|reports| reports.gate.is_complete())
     }
 
-    fn reports(&mut self) -> &mut Reports {
+    fn reports(&mut self) -> &mut ProgressState {
         self.reports.get_or_insert_default()
     }
 

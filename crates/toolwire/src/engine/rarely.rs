@@ -6,6 +6,6 @@ use std::pin::Pin;
 /// the stack, and in the code, of all that pass by: what is used often then lies far apart.
 #[cold]
 #[inline(never)]
-pub(crate) fn rarely<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
+pub(crate) fn box_cold<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::pin(make())
 }

@@ -10,28 +10,28 @@ use crate::engine::Principal;
 
 /// What the client sent back when it was asked for input, and what is known from earlier rounds.
 #[derive(Debug, Default)]
-pub(crate) struct Round {
+pub(crate) struct RoundState {
     /// Nothing, for most requests.
-    brought: Option<Box<Brought>>,
+    brought: Option<Box<RetryInput>>,
     /// Nothing until the handler asks or remembers something; most never do.
     journal: Mutex<Option<Box<Journal>>>,
 }
 
 /// What the client sent back.
 #[derive(Debug, Default)]
-struct Brought {
+struct RetryInput {
     input_responses: InputResponses,
     /// The empty text is a state, too.
     request_state: Option<String>,
     /// For a state that may be used once.
-    to_be_spent: Option<Spending>,
+    to_be_spent: Option<SingleUseState>,
 }
 
 static NO_RESPONSES: LazyLock<InputResponses> = LazyLock::new(InputResponses::new);
 
 /// How a state that may be used once is remembered.
 #[derive(Debug, Clone)]
-pub(crate) struct Spending {
+pub(crate) struct SingleUseState {
     /// The principal that the state belongs to.
     pub(crate) owner: Principal,
     pub(crate) fingerprint: [u8; 32],
@@ -39,10 +39,10 @@ pub(crate) struct Spending {
     pub(crate) lifetime: Duration,
 }
 
-impl Round {
+impl RoundState {
     /// What came with the request.
     pub(crate) fn new(input_responses: InputResponses, request_state: Option<String>) -> Self {
-        let brought = Brought {
+        let brought = RetryInput {
             input_responses,
             request_state,
             to_be_spent: None,
@@ -54,7 +54,7 @@ impl Round {
     }
 
     /// The state that came can be used once.
-    pub(crate) fn with_spending(mut self, spending: Option<Spending>) -> Self {
+    pub(crate) fn with_spending(mut self, spending: Option<SingleUseState>) -> Self {
         self.brought.get_or_insert_default().to_be_spent = spending;
         self
     }
@@ -73,7 +73,7 @@ impl Round {
     }
 
     /// For a state that may be used once.
-    pub(crate) fn to_be_spent(&self) -> Option<&Spending> {
+    pub(crate) fn single_use_state(&self) -> Option<&SingleUseState> {
         self.brought.as_ref()?.to_be_spent.as_ref()
     }
 

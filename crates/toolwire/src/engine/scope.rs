@@ -19,10 +19,11 @@ use toolwire_types::{
     ProtocolVersion, RawJson, RequestId, meta_key,
 };
 
-use crate::engine::exchange::Route;
+use crate::engine::exchange::MethodRoute;
 use crate::engine::progress::{self, Progress};
 use crate::engine::{
-    Cancellation, ConnectionState, KeptParams, Notice, Round, TokenInfo, TransportContext,
+    Cancellation, ConnectionState, OutgoingNotification, RequestParams, RoundState, TokenInfo,
+    TransportContext,
 };
 use crate::server::Server;
 use crate::server::snapshot::Snapshot;
@@ -38,7 +39,7 @@ pub struct RequestScope {
     /// The server as it was when the request came.
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) transport: Arc<dyn TransportContext>,
-    pub(crate) route: Route,
+    pub(crate) route: MethodRoute,
     /// All parameters, of methods that need more than what is kept.
     pub(crate) params: Option<RawJson>,
     pub(crate) id: RequestId,
@@ -48,7 +49,7 @@ pub struct RequestScope {
     /// `None` drops every log message.
     pub(crate) minimum_log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
-    pub(crate) kept: KeptParams,
+    pub(crate) kept: RequestParams,
     /// Read when somebody asks.
     pub(crate) meta: OnceLock<Box<Meta>>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
@@ -60,7 +61,7 @@ pub struct RequestScope {
         not(feature = "input"),
         expect(dead_code, reason = "there is nothing in it")
     )]
-    pub(crate) round: Round,
+    pub(crate) round: RoundState,
     pub(crate) progress: Mutex<Progress>,
     /// The scope of the first round, whose gate all rounds share.
     pub(crate) first_round: Option<Arc<RequestScope>>,
@@ -161,7 +162,7 @@ impl RequestScope {
 
     /// Refuses a caller that lacks one of these scopes; where there are no tokens, nobody does.
     pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
-        match self.transport.has_tokens() {
+        match self.transport.uses_tokens() {
             true => self.auth().check_scopes(needed),
             false => Ok(()),
         }
@@ -186,7 +187,9 @@ impl RequestScope {
         let kind = OutgoingKind::Progress(token.clone());
         if message.is_none() {
             return match reports.message(token, progress, total) {
-                Ok(message) => self.transport.notify(Notice { message, kind }),
+                Ok(message) => self
+                    .transport
+                    .notify(OutgoingNotification { message, kind }),
                 Err(error) => tracing::warn!(%error, "progress could not be written"),
             };
         }
@@ -231,7 +234,7 @@ impl RequestScope {
         kind: OutgoingKind,
     ) {
         params.stamp(&Target::new(self.version));
-        match Notice::write(method, &params, kind) {
+        match OutgoingNotification::write(method, &params, kind) {
             Ok(notice) => self.transport.notify(notice),
             Err(error) => tracing::warn!(method, %error, "a notification could not be written"),
         }

@@ -19,14 +19,14 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A notification of a running request, and how the queue on its way out may treat it.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Notice {
+pub struct OutgoingNotification {
     /// The encoded message, without framing.
     pub message: Vec<u8>,
     /// Whether it may be merged or dropped when the peer does not read.
     pub kind: OutgoingKind,
 }
 
-impl Notice {
+impl OutgoingNotification {
     /// A notice of the given kind.
     #[must_use]
     pub fn new(method: &'static str, params: RawJson, kind: OutgoingKind) -> Self {
@@ -70,7 +70,7 @@ pub(crate) fn notification<P: Serialize>(
 /// which wraps this.
 pub trait TransportContext: Send + Sync + fmt::Debug {
     /// Sends a notification that belongs to the request. Never waits; a queue that is full applies its policy.
-    fn notify(&self, notice: Notice);
+    fn notify(&self, notice: OutgoingNotification);
 
     /// Sends a request to the client and waits for its answer, returned raw.
     ///
@@ -82,7 +82,7 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'_, Result<RawJson, Error>>;
 
     /// Whether [`request`](Self::request) can work at all.
-    fn has_channel(&self) -> bool;
+    fn can_request(&self) -> bool;
 
     /// The state of the connection or session the request came on, when the transport keeps one.
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
@@ -106,7 +106,7 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
     }
 
     /// Whether callers of this transport may be known by tokens: then those without one have no scopes.
-    fn has_tokens(&self) -> bool {
+    fn uses_tokens(&self) -> bool {
         false
     }
 
@@ -130,7 +130,7 @@ impl NullContext {
 }
 
 impl TransportContext for NullContext {
-    fn notify(&self, _notice: Notice) {}
+    fn notify(&self, _notice: OutgoingNotification) {}
 
     fn request(
         &self,
@@ -140,7 +140,7 @@ impl TransportContext for NullContext {
         Box::pin(async move { Err(no_channel(method)) })
     }
 
-    fn has_channel(&self) -> bool {
+    fn can_request(&self) -> bool {
         false
     }
 }

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::engine::NameHashing;
+use crate::engine::BuildNameHasher;
 
 /// Entries by their names.
-pub(crate) type NameMap<T> = IndexMap<String, T, NameHashing>;
+pub(crate) type NameMap<T> = IndexMap<String, T, BuildNameHasher>;

@@ -14,7 +14,7 @@ use toolwire_types::{
 use tracing::Instrument as _;
 
 use crate::engine::{
-    BoxFuture, CatchPanic, Exchange, MAX_PEER_BYTES, Outcome, Reply, Route, SlowPoll,
+    BoxFuture, CatchPanic, EncodedResult, Exchange, MAX_PEER_BYTES, MethodRoute, Outcome, SlowPoll,
     report_blocking,
 };
 use crate::server::Server;
@@ -37,7 +37,7 @@ impl Server {
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
         let snapshot = exchange.snapshot();
         let version = exchange.context.version();
-        if let Route::Known(method) = exchange.route()
+        if let MethodRoute::Known(method) = exchange.route()
             && !method.is_offered(version, snapshot.capabilities())
         {
             return Dispatch::Now(Err(not_offered(method.name)));
@@ -113,7 +113,7 @@ fn panicked(exchange: &Exchange) -> ErrorObject {
 fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
     async move {
         match exchange.route() {
-            Route::Known(method) if method.name == "tools/call" => {
+            MethodRoute::Known(method) if method.name == "tools/call" => {
                 rounds_loop::call_tool(method, exchange).await
             }
             _ => other_work(exchange).await,
@@ -124,7 +124,7 @@ fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
 /// What leads to the answer of whatever is not a tool.
 #[cold]
 fn other_work(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
-    let Route::Known(method) = exchange.route() else {
+    let MethodRoute::Known(method) = exchange.route() else {
         return Box::pin(call_method(exchange));
     };
     let work = exchange.snapshot().optional_handler(method, exchange);
@@ -152,7 +152,7 @@ async fn call_method(exchange: &Exchange) -> Outcome {
         .call(exchange.context.clone(), params)
         .await
         .map_err(|error| error.into_error_object())?;
-    Ok(Reply::Json(stamp::stamp_raw(
+    Ok(EncodedResult::Json(stamp::stamp_raw(
         result,
         &exchange.snapshot().target(version),
     )))
@@ -186,7 +186,7 @@ impl Snapshot {
         result: R,
         version: ProtocolVersion,
     ) -> Outcome {
-        self.write(result, version).map(Reply::Json)
+        self.write(result, version).map(EncodedResult::Json)
     }
 }
 

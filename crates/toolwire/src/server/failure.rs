@@ -81,7 +81,7 @@ impl ToolError {
         };
         match error.downcast::<Error>() {
             // A user who says no is news for the model, not a fault.
-            Ok(error) if error.not_accepted_because().is_some() => Self::failed(error.to_string()),
+            Ok(error) if error.elicit_action().is_some() => Self::failed(error.to_string()),
             Ok(error) => Self(ToolErrorKind::Rpc(error.into_error_object())),
             Err(other) => Self(ToolErrorKind::Text(error_chain(&*other))),
         }

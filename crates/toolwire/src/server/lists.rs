@@ -5,7 +5,7 @@ use toolwire_types::{
     ListToolsResult, PaginatedRequestParams, RawJson,
 };
 
-use crate::engine::{Exchange, Outcome, Reply};
+use crate::engine::{EncodedResult, Exchange, Outcome};
 use crate::server::access::Access;
 use crate::server::by_name::NameMap;
 use crate::server::pagination::{Page, page};
@@ -56,7 +56,7 @@ fn list(
     if snapshot.options.hide_unusable {
         // What one caller sees is nobody else's business, so it is neither shared here nor by anybody on the way.
         let usable = |access: &Access| exchange.context.may_use(access);
-        return write(&page, CacheScope::Private, &usable).map(Reply::Json);
+        return write(&page, CacheScope::Private, &usable).map(EncodedResult::Json);
     }
     let scope = snapshot.options.list_hint.scope;
     let written = snapshot.derived.page(
@@ -66,7 +66,7 @@ fn list(
         snapshot.options.page_size,
         || write(&page, scope, &|_| true),
     );
-    written.map(Reply::Shared)
+    written.map(EncodedResult::Shared)
 }
 
 fn cut<T>(

@@ -7,7 +7,9 @@ use toolwire_proto::admit::{Admitted, MethodRef};
 use toolwire_proto::logging::{self, LevelChoice};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
-use crate::engine::{Cancellation, Exchange, KeptParams, RequestScope, Route, TransportContext};
+use crate::engine::{
+    Cancellation, Exchange, MethodRoute, RequestParams, RequestScope, TransportContext,
+};
 use crate::server::Server;
 use crate::server::context::RequestContext;
 use crate::server::rounds;
@@ -35,8 +37,8 @@ impl Server {
         cancellation: Option<Cancellation>,
     ) -> Result<Exchange, ErrorObject> {
         let route = match admitted.method {
-            MethodRef::Known(method) => Route::Known(method),
-            MethodRef::Custom(name) => Route::Custom(name.into()),
+            MethodRef::Known(method) => MethodRoute::Known(method),
+            MethodRef::Custom(name) => MethodRoute::Custom(name.into()),
         };
         // Of a tool call only the name and the arguments matter, so the rest is not copied.
         let params = admitted.params().filter(|_| route.name() != "tools/call");
@@ -47,7 +49,7 @@ impl Server {
             #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
             round: rounds::of_request(&snapshot, admitted, &*transport)?,
-            kept: KeptParams::of(admitted),
+            kept: RequestParams::of(admitted),
             params: params.map(RawJson::from),
             id: admitted.id.clone(),
             progress_token: admitted.progress_token(),

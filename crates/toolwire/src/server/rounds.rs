@@ -13,7 +13,9 @@ use toolwire_proto::rounds::{self, RoundCounter};
 use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::{ErrorObject, InputRequest, InputRequiredResult, InputResponses};
 
-use crate::engine::{BoxFuture, Exchange, Outcome, Principal, Reply, Round, TransportContext};
+use crate::engine::{
+    BoxFuture, EncodedResult, Exchange, Outcome, Principal, RoundState, TransportContext,
+};
 use crate::server::context::RequestContext;
 use crate::server::failure::ToolError;
 use crate::server::response;
@@ -25,10 +27,10 @@ pub(crate) fn of_request(
     snapshot: &Snapshot,
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
-) -> Result<Round, ErrorObject> {
+) -> Result<RoundState, ErrorObject> {
     let (responses, token) = (admitted.input_responses(), admitted.request_state());
     match (responses, token) {
-        (None, None) => Ok(Round::default()),
+        (None, None) => Ok(RoundState::default()),
         (responses, token) => repeated(snapshot, admitted, transport, responses, token),
     }
 }
@@ -41,14 +43,14 @@ fn repeated(
     transport: &dyn TransportContext,
     responses: Option<&RawValue>,
     token: Option<Cow<'_, str>>,
-) -> Result<Round, ErrorObject> {
+) -> Result<RoundState, ErrorObject> {
     let input_responses = match responses {
         Some(raw) => serde_json::from_str(raw.get())
             .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,
         None => InputResponses::default(),
     };
     let Some(token) = token else {
-        return Ok(Round::new(input_responses, None));
+        return Ok(RoundState::new(input_responses, None));
     };
     let purpose = StatePurpose {
         principal: &Principal::of(transport.auth()),
@@ -57,7 +59,7 @@ fn repeated(
         arguments: admitted.arguments(),
     };
     let opened = snapshot.options.seal.open(&purpose, &token)?;
-    Ok(Round::new(input_responses, opened.author_state)
+    Ok(RoundState::new(input_responses, opened.author_state)
         .with_journal(opened.journal)
         .with_spending(opened.to_be_spent))
 }
@@ -66,7 +68,7 @@ fn repeated(
 pub(crate) enum RoundOutcome {
     Failed(ToolError),
     /// The request is answered with questions.
-    Asks(Reply),
+    Asks(EncodedResult),
     /// The handler runs again.
     Again,
 }
@@ -99,7 +101,7 @@ impl<'a> RequestRounds<'a> {
     /// What has to be done before the first round, if anything: a state that may be used once is spent.
     pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         let exchange = self.exchange;
-        let spending = exchange.context.scope().round.to_be_spent()?;
+        let spending = exchange.context.scope().round.single_use_state()?;
         Some(Box::pin(exchange.snapshot().options.seal.spend(spending)))
     }
 
@@ -142,7 +144,10 @@ impl<'a> RequestRounds<'a> {
     }
 
     /// Answers the request with the wish, or gathers the input and prepares the next run of the handler.
-    async fn next(&mut self, wish: InputRequiredResult) -> Result<Option<Reply>, ErrorObject> {
+    async fn next(
+        &mut self,
+        wish: InputRequiredResult,
+    ) -> Result<Option<EncodedResult>, ErrorObject> {
         if self.context().is_stateless() {
             return self.to_input_required(wish).map(Some);
         }
@@ -168,7 +173,7 @@ impl<'a> RequestRounds<'a> {
                 .map_err(|error| error.into_error_object())?;
             input_responses.insert(key, answer);
         }
-        let mut round = Round::new(input_responses, wish.request_state);
+        let mut round = RoundState::new(input_responses, wish.request_state);
         if let Some(journal) = self.context().scope().round.take_journal() {
             round = round.with_journal(journal);
         }

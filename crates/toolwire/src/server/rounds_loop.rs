@@ -7,7 +7,7 @@ use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, GetPromptRequestParams};
 
-use crate::engine::{Exchange, Outcome, Reply, rarely};
+use crate::engine::{EncodedResult, Exchange, Outcome, box_cold};
 use crate::server::failure::ToolError;
 use crate::server::prompt::PromptResponse;
 use crate::server::resource::ReadOutcome;
@@ -39,7 +39,7 @@ pub(crate) fn call_tool(
             let unsettled = match turn.await {
                 Ok(ToolResponse::Text(text)) => {
                     if exchange.snapshot().options.validate_output {
-                        rarely(|| check_output(exchange, None)).await?;
+                        box_cold(|| check_output(exchange, None)).await?;
                     }
                     return text_reply(exchange, &text);
                 }
@@ -51,7 +51,7 @@ pub(crate) fn call_tool(
                 }
                 Ok(ToolResponse::Complete(result)) => {
                     if exchange.snapshot().options.validate_output {
-                        rarely(|| check_output(exchange, Some(&result))).await?;
+                        box_cold(|| check_output(exchange, Some(&result))).await?;
                     }
                     return encode_tool_result(exchange, result);
                 }
@@ -59,7 +59,7 @@ pub(crate) fn call_tool(
                 Ok(ToolResponse::InputRequired(wish)) => Ok(*wish),
                 Err(error) => Err(error),
             };
-            match rarely(|| rounds.settle(unsettled)).await? {
+            match box_cold(|| rounds.settle(unsettled)).await? {
                 RoundOutcome::Failed(error) => {
                     return failed_reply(exchange, error);
                 }
@@ -125,7 +125,7 @@ fn failed_reply(exchange: &Exchange, error: ToolError) -> Outcome {
 fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::tool_result_size(&result, &target);
-    Reply::written(exchange.context.request_id(), size_hint, |message| {
+    EncodedResult::written(exchange.context.request_id(), size_hint, |message| {
         stamp::write_tool_result(message, result, &target)
     })
 }
@@ -133,7 +133,7 @@ fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
 fn text_reply(exchange: &Exchange, text: &str) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::text_result_size(text, &target);
-    Reply::written(exchange.context.request_id(), size_hint, |message| {
+    EncodedResult::written(exchange.context.request_id(), size_hint, |message| {
         stamp::write_text_result(message, text, &target);
         Ok(())
     })

@@ -12,7 +12,7 @@ use toolwire_proto::journal::Journal;
 use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateError, StateKey};
 use toolwire_types::ErrorObject;
 
-use crate::engine::{Principal, Spending, since_epoch};
+use crate::engine::{Principal, SingleUseState, since_epoch};
 use crate::store::{NonceStore, StoreError};
 
 /// How long a client may take to come back, unless told otherwise.
@@ -36,7 +36,7 @@ pub(crate) struct OpenedState {
     pub(crate) journal: Journal,
     pub(crate) author_state: Option<String>,
     /// For a state that may be used once.
-    pub(crate) to_be_spent: Option<Spending>,
+    pub(crate) to_be_spent: Option<SingleUseState>,
 }
 
 /// Seals and opens request state.
@@ -148,7 +148,7 @@ impl StateSeal {
         let to_be_spent = self.nonces.is_some().then(|| {
             // Its own expiry counts: another node may give states another time.
             let expiry = request_state::expiry(token).unwrap_or(Duration::MAX);
-            Spending {
+            SingleUseState {
                 owner: purpose.principal.clone(),
                 fingerprint: request_state::fingerprint(token),
                 lifetime: expiry.saturating_sub(since_epoch()),
@@ -162,7 +162,7 @@ impl StateSeal {
     }
 
     /// Uses up a state that may be used once.
-    pub(crate) async fn spend(&self, spending: &Spending) -> Result<(), ErrorObject> {
+    pub(crate) async fn spend(&self, spending: &SingleUseState) -> Result<(), ErrorObject> {
         let Some(nonces) = &self.nonces else {
             return Ok(());
         };

@@ -30,7 +30,7 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 
 use crate::engine::exchange::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Caller, Cancellation, ConnectionState, MessageSize, Outcome, TokenInfo,
+    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, TokenInfo,
     TransportContext,
 };
 use crate::server::Server;
@@ -100,7 +100,7 @@ impl Duplex {
             _legacy: server.hub().listen(Arc::new(listener)),
             context: Arc::new(StdioContext {
                 out,
-                caller: Arc::new(Caller::new(timeout)),
+                caller: Arc::new(ClientRequests::new(timeout)),
                 state,
                 token,
                 permit: None,
@@ -164,7 +164,7 @@ impl Duplex {
         let request = self.take_started();
         let message = encode_outcome(&request.id, outcome);
         self.held.push(request.id, &message);
-        self.spare_flag = Some(request.cancellation).filter(Cancellation::is_as_new);
+        self.spare_flag = Some(request.cancellation).filter(Cancellation::is_reusable);
     }
 
     /// Lets the request under way run in a task of its own.

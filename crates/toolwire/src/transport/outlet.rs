@@ -5,7 +5,7 @@ use std::fmt;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{Notification, RawJson, Request, RequestId};
 
-use crate::engine::Caller;
+use crate::engine::ClientRequests;
 use crate::engine::exchange::encode;
 use crate::error::Error;
 
@@ -26,7 +26,7 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
 /// Sends a request to the client and waits for its answer. When nobody waits any more, the client is told.
 pub(crate) async fn ask(
     outlet: &dyn Outlet,
-    caller: &Caller,
+    caller: &ClientRequests,
     method: &'static str,
     params: RawJson,
 ) -> Result<RawJson, Error> {

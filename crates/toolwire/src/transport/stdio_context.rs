@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use toolwire_types::RawJson;
 
-use crate::engine::{BoxFuture, Caller, ConnectionState, Notice, TokenInfo, TransportContext};
+use crate::engine::{
+    BoxFuture, ClientRequests, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+};
 use crate::error::Error;
 use crate::transport::chunk::ChunkPermit;
 use crate::transport::out_stream::OutStream;
@@ -14,7 +16,7 @@ use crate::transport::outlet::{Outlet as _, ask};
 #[derive(Debug)]
 pub struct StdioContext {
     pub(super) out: Arc<OutStream>,
-    pub(super) caller: Arc<Caller>,
+    pub(super) caller: Arc<ClientRequests>,
     pub(super) state: Arc<ConnectionState>,
     /// Who sends, where tokens say so.
     pub(super) token: Option<Arc<TokenInfo>>,
@@ -40,7 +42,7 @@ impl StdioContext {
 }
 
 impl TransportContext for StdioContext {
-    fn notify(&self, notice: Notice) {
+    fn notify(&self, notice: OutgoingNotification) {
         self.out.push(notice.kind, notice.message);
     }
 
@@ -52,7 +54,7 @@ impl TransportContext for StdioContext {
         Box::pin(ask(&*self.out, &self.caller, method, params))
     }
 
-    fn has_channel(&self) -> bool {
+    fn can_request(&self) -> bool {
         true
     }
 
@@ -60,7 +62,7 @@ impl TransportContext for StdioContext {
         Some(&self.state)
     }
 
-    fn has_tokens(&self) -> bool {
+    fn uses_tokens(&self) -> bool {
         self.token.is_some()
     }
 

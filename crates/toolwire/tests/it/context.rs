@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use toolwire::types::RawJson;
-use toolwire::{Notice, NullContext, RequestContext, TokenInfo, ToolHandler, TransportContext};
+use toolwire::{
+    NullContext, OutgoingNotification, RequestContext, TokenInfo, ToolHandler, TransportContext,
+};
 
 use crate::peer::{Peer, complete, legacy, modern, modern_with, plain, server, text};
 
@@ -144,7 +146,7 @@ async fn the_state_of_the_connection() {
 #[tokio::test]
 async fn a_context_without_a_channel_fails_every_question() {
     let context = NullContext::new();
-    assert!(!context.has_channel());
+    assert!(!context.can_request());
     assert!(!context.is_cancelled());
     assert!(!context.auth().valid);
     assert!(context.connection_state().is_none());
@@ -153,7 +155,7 @@ async fn a_context_without_a_channel_fails_every_question() {
         .await
         .expect_err("there is nobody to ask");
     assert_eq!(error.rpc().map(|error| error.code), Some(-32600));
-    context.notify(Notice::new(
+    context.notify(OutgoingNotification::new(
         "notifications/message",
         RawJson::empty_object(),
         toolwire::proto::outbox::OutgoingKind::Log,

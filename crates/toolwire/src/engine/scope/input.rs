@@ -7,7 +7,7 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{ElicitationCompleteNotificationParams, ErrorObject, RawJson};
 
 use super::RequestScope;
-use crate::engine::Round;
+use crate::engine::RoundState;
 use crate::engine::transport::no_channel;
 use crate::error::Error;
 
@@ -35,7 +35,7 @@ impl RequestScope {
         params: RawJson,
     ) -> Result<RawJson, Error> {
         self.refuse_if_stateless(method)?;
-        if !self.transport.has_channel() {
+        if !self.transport.can_request() {
             return Err(no_channel(method));
         }
         self.transport.request(method, params).await
@@ -54,7 +54,7 @@ impl RequestScope {
     }
 
     /// The same request in its next round, with the answers that were gathered for it.
-    pub(crate) fn next_round(self: &Arc<Self>, round: Round) -> Self {
+    pub(crate) fn next_round(self: &Arc<Self>, round: RoundState) -> Self {
         Self {
             server: OnceLock::new(),
             snapshot: Arc::clone(&self.snapshot),

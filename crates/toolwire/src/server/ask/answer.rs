@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(answer.map(u16::from).accepted(), value.map(u16::from));
             assert_eq!(answer.accepted(), value);
             let outcome = answer.or_error("key");
-            let because = outcome.err().and_then(|error| error.not_accepted_because());
+            let because = outcome.err().and_then(|error| error.elicit_action());
             assert_eq!(because, error);
         };
         check(ElicitOutcome::Accepted(7), Some(7), None);

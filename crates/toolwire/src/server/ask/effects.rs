@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toolwire_proto::journal::{Found, InvalidKey, Mark};
 use toolwire_types::{ErrorObject, RawJson};
 
-use crate::engine::Round;
+use crate::engine::RoundState;
 use crate::error::Error;
 use crate::server::RequestContext;
 
@@ -112,13 +112,13 @@ enum EffectStart<'a> {
 
 /// An effect that takes place; dropped, it does not any more.
 struct RunningEffect<'a> {
-    round: &'a Round,
+    round: &'a RoundState,
     key: &'a str,
 }
 
 impl<'a> RunningEffect<'a> {
     /// Looks and begins in one step: two tasks of a handler may want the same at the same time.
-    fn begin(round: &'a Round, key: &'a str) -> Result<EffectStart<'a>, InvalidKey> {
+    fn begin(round: &'a RoundState, key: &'a str) -> Result<EffectStart<'a>, InvalidKey> {
         round.in_journal(|journal| {
             match journal.look_up(key, Mark::EFFECT, round.input_responses())? {
                 Found::Remembered(value) => Ok(EffectStart::Done(value)),

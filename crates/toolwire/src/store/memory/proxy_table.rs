@@ -5,7 +5,7 @@ use std::fmt;
 
 use tokio::time::Instant;
 
-use crate::engine::after;
+use crate::engine::deadline_after;
 use crate::store::{NewProxyRecord, OwnerLimit, ProxyOwner, StoreError};
 
 pub(super) type Key = [u8; 32];
@@ -144,8 +144,8 @@ impl Table {
     fn insert(&mut self, key: Key, record: NewProxyRecord, now: Instant) {
         self.remove(&key);
         let stored = Stored {
-            expiry: after(now, record.lifetime),
-            protected_until: after(now, record.protection.min(record.lifetime)),
+            expiry: deadline_after(now, record.lifetime),
+            protected_until: deadline_after(now, record.protection.min(record.lifetime)),
             owner: record.owner.map(|owner| owner.key),
             text: record.text,
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::{NameHashing, Principal, after};
+use crate::engine::{BuildNameHasher, Principal, deadline_after};
 use crate::store::{
     ExpiredSession, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
 };
@@ -208,7 +208,7 @@ impl SessionStore for MemorySessionStore {
 #[derive(Debug, Default)]
 struct Sessions {
     /// Ids are random, and made here.
-    by_id: HashMap<Arc<str>, Session, NameHashing>,
+    by_id: HashMap<Arc<str>, Session, BuildNameHasher>,
     /// Every session once, under a time that is not after its deadline. A look-up only moves the deadline; the place
     /// in here is corrected when its time has come, so that the busy sessions cost nothing.
     by_deadline: BTreeSet<(Instant, Arc<str>)>,
@@ -274,7 +274,7 @@ impl Sessions {
         }
         let id: Arc<str> = id.into();
         let record = Arc::new(record);
-        let deadline = after(now, ttl);
+        let deadline = deadline_after(now, ttl);
         let session = Session {
             principal: principal.clone(),
             network: record.network,
@@ -306,7 +306,7 @@ impl Sessions {
         ttl: Duration,
     ) -> Option<StoredSession> {
         let session = self.find(id, principal, now)?;
-        session.deadline = after(now, ttl);
+        session.deadline = deadline_after(now, ttl);
         let stored = StoredSession::new(Arc::clone(&session.record), session.revision);
         if session.deadline < session.listed {
             self.list_again(id);

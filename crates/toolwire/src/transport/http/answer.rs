@@ -9,7 +9,7 @@ use toolwire_proto::features::Era;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::Outcome;
-use crate::engine::exchange::{EncodedAnswer, encode_error};
+use crate::engine::exchange::{EncodedResponse, encode_error};
 use crate::store::StoreError;
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::event_stream::EventStream;
@@ -202,7 +202,7 @@ pub(super) fn event_stream(stream: EventStream) -> Answer {
 /// The last message of an answer.
 pub(super) struct Finished {
     pub(super) status: StatusCode,
-    pub(super) message: EncodedAnswer,
+    pub(super) message: EncodedResponse,
 }
 
 impl Finished {
@@ -213,7 +213,7 @@ impl Finished {
         };
         Self {
             status,
-            message: EncodedAnswer::new(id, outcome),
+            message: EncodedResponse::new(id, outcome),
         }
     }
 }

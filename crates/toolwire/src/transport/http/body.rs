@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::engine::exchange::{AFTER_RESULT, EncodedAnswer};
+use crate::engine::exchange::{AFTER_RESULT, EncodedResponse};
 use crate::transport::http::event_stream::EventStream;
 use crate::transport::http::listener::head_deadline::RequestInProgress;
 
@@ -51,10 +51,10 @@ impl HttpBody {
     }
 
     /// A message that answers a request.
-    pub(super) fn answer(message: EncodedAnswer) -> Self {
+    pub(super) fn answer(message: EncodedResponse) -> Self {
         match message {
-            EncodedAnswer::Whole(message) => Self::message(message),
-            EncodedAnswer::Around { before, result } => {
+            EncodedResponse::Whole(message) => Self::message(message),
+            EncodedResponse::Around { before, result } => {
                 let after = Bytes::from_static(AFTER_RESULT);
                 Self::of(Content::Pieces(vec![after, result, before.into()]))
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::engine::{Principal, rarely};
+use crate::engine::{Principal, box_cold};
 use crate::server::Server;
 use crate::store::{
     BusMessage, LogEntry, News, SessionRecord, SessionSignal, StoreError, StoredSession, StreamKey,
@@ -184,7 +184,7 @@ impl Endpoint {
         ) {
             (Opening::Outcome(finished), _) => answer::finished(finished),
             (Opening::Stream, Some(session)) => {
-                rarely(|| requests::stream(self, session, running)).await
+                box_cold(|| requests::stream(self, session, running)).await
             }
             (Opening::Stream, None) => {
                 running.context.set_streaming();

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, Sleep};
 use toolwire_proto::sse;
 
-use crate::engine::after;
+use crate::engine::deadline_after;
 use crate::transport::http::event_source::{EventSource, Flow};
 use crate::transport::http::slots::StreamSlot;
 use crate::transport::http::stalls::{Stalls, Watch};
@@ -90,14 +90,16 @@ impl KeepAlive {
     }
 
     fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let due = after(self.last_sent, self.interval);
+        let due = deadline_after(self.last_sent, self.interval);
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
         while timer.as_mut().poll(cx).is_ready() {
-            let due = after(self.last_sent, self.interval);
+            let due = deadline_after(self.last_sent, self.interval);
             if due <= Instant::now() {
-                timer.as_mut().reset(after(Instant::now(), self.interval));
+                timer
+                    .as_mut()
+                    .reset(deadline_after(Instant::now(), self.interval));
                 return Poll::Ready(());
             }
             timer.as_mut().reset(due);

@@ -7,7 +7,7 @@ use toolwire_proto::features::Era;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
 
-use crate::engine::rarely;
+use crate::engine::box_cold;
 use crate::transport::http::answer::{self, Answer, status};
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::legacy::{batch, requests};
@@ -25,12 +25,12 @@ pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
     let request = match &read {
         Ok(Envelope::Request(request)) => request,
         Ok(Envelope::Notification(notification)) => {
-            return rarely(|| on_notification(post, notification)).await;
+            return box_cold(|| on_notification(post, notification)).await;
         }
         Ok(Envelope::Response(response)) => {
-            return rarely(|| on_response(post, response.clone())).await;
+            return box_cold(|| on_response(post, response.clone())).await;
         }
-        Ok(Envelope::Batch(messages)) => return rarely(|| batch::serve(post, messages)).await,
+        Ok(Envelope::Batch(messages)) => return box_cold(|| batch::serve(post, messages)).await,
         Err(unreadable) => return post.refuse_unreadable(unreadable.clone()),
     };
     let standing = match post.may_have_session() {
@@ -55,7 +55,7 @@ pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
             let begun = requests::begin_in_session(post, &session, admitted);
             (begun, Some(session))
         }
-        standing => return rarely(|| on_legacy(post, standing, admitted)).await,
+        standing => return box_cold(|| on_legacy(post, standing, admitted)).await,
     };
     match begun {
         Begun::Answered(answer) => answer,

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use crate::engine::{BoxFuture, TokenInfo, rarely};
+use crate::engine::{BoxFuture, TokenInfo, box_cold};
 use crate::server::Server;
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::body::HttpBody;
@@ -180,7 +180,7 @@ impl HttpService {
                 let mut answer = 'answered: {
                     let token = match self.endpoint.options.authorizer {
                         None => Ok(announced_token(parts)),
-                        Some(_) => rarely(|| self.token(parts)).await,
+                        Some(_) => box_cold(|| self.token(parts)).await,
                     };
                     let token = match token {
                         Ok(token) => token,
@@ -194,7 +194,7 @@ impl HttpService {
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
                         Source::Whole(body) => incoming::whole(body, limits.body_bytes),
-                        coming => rarely(|| self.read(coming, reservation)).await,
+                        coming => box_cold(|| self.read(coming, reservation)).await,
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
@@ -205,7 +205,7 @@ impl HttpService {
                 answer
             }
             Ok(Lead::Elsewhere(place)) => {
-                rarely(|| self.respond_elsewhere(place, parts, head, body)).await
+                box_cold(|| self.respond_elsewhere(place, parts, head, body)).await
             }
             Err(refusal) => refusal,
         };

@@ -10,7 +10,9 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_types::RawJson;
 
 use crate::engine::transport::no_channel;
-use crate::engine::{BoxFuture, ConnectionState, Notice, TokenInfo, TransportContext};
+use crate::engine::{
+    BoxFuture, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+};
 use crate::error::Error;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::stream_control::StreamControl;
@@ -101,7 +103,7 @@ impl HttpStreamContext {
 }
 
 impl TransportContext for HttpStreamContext {
-    fn notify(&self, notice: Notice) {
+    fn notify(&self, notice: OutgoingNotification) {
         self.queue.push(notice.kind, notice.message);
     }
 
@@ -118,7 +120,7 @@ impl TransportContext for HttpStreamContext {
         })
     }
 
-    fn has_channel(&self) -> bool {
+    fn can_request(&self) -> bool {
         self.session().is_some()
     }
 
@@ -138,7 +140,7 @@ impl TransportContext for HttpStreamContext {
         self.gone.load(Ordering::Acquire)
     }
 
-    fn has_tokens(&self) -> bool {
+    fn uses_tokens(&self) -> bool {
         true
     }
 

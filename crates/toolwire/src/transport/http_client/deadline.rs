@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::{HttpFailure, HttpStep};
-use crate::engine::after;
+use crate::engine::deadline_after;
 
 /// The end of that time.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Deadline {
 impl Deadline {
     pub(super) fn after(time: Duration) -> Self {
         Self {
-            at: after(Instant::now(), time),
+            at: deadline_after(Instant::now(), time),
             after: time,
         }
     }

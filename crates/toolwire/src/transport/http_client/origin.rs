@@ -17,7 +17,7 @@ use super::connector::Connector;
 use super::http1::Http1;
 use super::place::Place;
 use super::{HttpFailure, HttpStep};
-use crate::engine::after;
+use crate::engine::deadline_after;
 
 /// How long a connection waits, and how many of them do.
 #[derive(Clone, Copy, Debug)]
@@ -183,7 +183,7 @@ impl Origin {
         let oldest = idle.http1.first().map(|(_, since)| *since);
         let shared = idle.http2.as_ref().map(|(_, since)| *since);
         let since = oldest.into_iter().chain(shared).min()?;
-        Some(after(since, self.limits.time))
+        Some(deadline_after(since, self.limits.time))
     }
 
     fn idle(&self) -> MutexGuard<'_, Idle> {

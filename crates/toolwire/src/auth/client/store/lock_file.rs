@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{TokenStoreError, private_file};
-use crate::engine::after;
+use crate::engine::deadline_after;
 
 /// How long a lock is waited for, unless told otherwise.
 pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 ///
 /// The system could wait for us, but nothing could end that: not a deadline, and not a caller who gives up.
 pub(super) async fn acquire(path: PathBuf, wait: Duration) -> Result<File, TokenStoreError> {
-    let end = after(Instant::now(), wait);
+    let end = deadline_after(Instant::now(), wait);
     let shown = path.display().to_string();
     let mut file = blocking(&shown, move || open(&path)).await?;
     let mut pause = FIRST_PAUSE;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::engine::Principal;
-use crate::engine::after;
+use crate::engine::deadline_after;
 use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
 
 use shelf::Shelf;
@@ -147,7 +147,7 @@ impl EventLog for MemoryEventLog {
         wait: Duration,
     ) -> StoreFuture<'a, Replay> {
         Box::pin(async move {
-            let deadline = after(Instant::now(), wait);
+            let deadline = deadline_after(Instant::now(), wait);
             let mut in_time = !wait.is_zero();
             loop {
                 let now = Instant::now();

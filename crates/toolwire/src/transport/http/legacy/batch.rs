@@ -13,7 +13,7 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::engine::exchange::{EncodedAnswer, encode_error};
+use crate::engine::exchange::{EncodedResponse, encode_error};
 use crate::transport::batch::array;
 use crate::transport::http::answer::{self, Answer, Finished};
 use crate::transport::http::legacy::requests::{self, Started};
@@ -95,7 +95,7 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
         }
         (!answers.is_empty()).then(|| Finished {
             status: StatusCode::OK,
-            message: EncodedAnswer::Whole(array(&answers)),
+            message: EncodedResponse::Whole(array(&answers)),
         })
     }));
     // Each request of the batch has a slot of its own.

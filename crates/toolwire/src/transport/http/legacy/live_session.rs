@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::{Caller, Cancellation, ConnectionState, NameHashing, Principal};
+use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
 use crate::store::{SessionRecord, StoredSession};
 use crate::transport::http::legacy::push::{Push, PushReader};
 use crate::transport::http::legacy::stream_control::StreamControl;
@@ -23,7 +23,7 @@ pub(crate) struct LiveSession {
     pub(crate) id: String,
     pub(crate) principal: Principal,
     pub(crate) state: Arc<ConnectionState>,
-    pub(crate) caller: Caller,
+    pub(crate) caller: ClientRequests,
     /// Raised when the session is over.
     pub(crate) ended: Cancellation,
     /// The record as it was last seen in the store.
@@ -48,7 +48,7 @@ pub(crate) struct LiveSessions {
 
 #[derive(Debug, Default)]
 struct Known {
-    by_id: HashMap<String, Weak<LiveSession>, NameHashing>,
+    by_id: HashMap<String, Weak<LiveSession>, BuildNameHasher>,
     /// In the order in which they came, with the time at which they did.
     kept: VecDeque<(Instant, Arc<LiveSession>)>,
 }
@@ -74,7 +74,7 @@ impl LiveSessions {
             id: id.to_owned(),
             principal: principal.clone(),
             state: Arc::new(ConnectionState::of_session(&stored.record)),
-            caller: Caller::starting_anywhere(answer_timeout()),
+            caller: ClientRequests::with_random_ids(answer_timeout()),
             ended: Cancellation::new(),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::engine::{BoxFuture, after};
+use crate::engine::{BoxFuture, deadline_after};
 use crate::server::hub::ListenerGuard;
 use crate::store::LogEntry;
 use crate::transport::http::endpoint::Endpoint;
@@ -161,7 +161,7 @@ async fn run(
     _listening: ListenerGuard,
 ) {
     let idle = endpoint.options.limits.session_idle;
-    let mut deadline = after(Instant::now(), idle);
+    let mut deadline = deadline_after(Instant::now(), idle);
     loop {
         tokio::select! {
             () = std::future::poll_fn(|cx| push.queue.poll_news(cx)) => {}
@@ -171,11 +171,11 @@ async fn run(
                 if push.close_unless_read() {
                     break;
                 }
-                deadline = after(Instant::now(), idle);
+                deadline = deadline_after(Instant::now(), idle);
             }
         }
         if push.is_read() {
-            deadline = after(Instant::now(), idle);
+            deadline = deadline_after(Instant::now(), idle);
         }
         for outgoing in push.queue.take() {
             let Some(control) = push.target() else {

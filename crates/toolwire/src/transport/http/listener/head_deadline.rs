@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::engine::after;
+use crate::engine::deadline_after;
 
 /// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
 /// answers.
@@ -139,7 +139,7 @@ impl<S> HeadDeadline<S> {
             requests,
             is_http2: false,
             awaited: Some(Awaited {
-                deadline: Some(after(Instant::now(), patience.head)),
+                deadline: Some(deadline_after(Instant::now(), patience.head)),
                 after: 0,
             }),
             ahead: None,
@@ -201,7 +201,7 @@ impl<S> HeadDeadline<S> {
         }
         let (deadline, late) = match &mut self.awaited {
             Some(awaited) => {
-                let latest = || after(Instant::now(), self.patience.head);
+                let latest = || deadline_after(Instant::now(), self.patience.head);
                 (*awaited.deadline.get_or_insert_with(latest), Late::Head)
             }
             None => {
@@ -210,7 +210,7 @@ impl<S> HeadDeadline<S> {
                     Some(rest) if rest.after == begun => rest.deadline,
                     _ => {
                         let now = Instant::now();
-                        let deadline = after(now, self.patience.rest);
+                        let deadline = deadline_after(now, self.patience.rest);
                         self.rest = Some(Rest {
                             deadline,
                             after: begun,

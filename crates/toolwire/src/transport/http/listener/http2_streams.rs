@@ -17,7 +17,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep};
 
-use crate::engine::{BoxFuture, after};
+use crate::engine::{BoxFuture, deadline_after};
 
 /// The most bytes of a response that wait for the window at once. A client that takes this much in time is not stalled.
 const PART: usize = 16 * 1024;
@@ -104,7 +104,7 @@ impl Future for StalledReset {
         let Some(since) = this.progress.waiting_since() else {
             return Poll::Pending;
         };
-        let deadline = after(since, this.timeout);
+        let deadline = deadline_after(since, this.timeout);
         let timer = this
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::engine::after;
+use crate::engine::deadline_after;
 use crate::transport::http::listener::head_deadline::Requests;
 
 /// How many bytes are discarded at most while a connection closes.
@@ -121,7 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringClose<S> {
             Some(closing) => closing,
             None => {
                 ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
-                let deadline = after(Instant::now(), this.timeout);
+                let deadline = deadline_after(Instant::now(), this.timeout);
                 this.closing.insert(Box::new(Closing {
                     deadline: Box::pin(tokio::time::sleep_until(deadline)),
                     left: MAX_DISCARDED,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::engine::after;
+use crate::engine::deadline_after;
 
 /// Fails a write with [`io::ErrorKind::TimedOut`] when the peer took no byte for a while.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl<S> StallGuard<S> {
             self.waiting = false;
             return outcome;
         }
-        let deadline = after(Instant::now(), self.patience);
+        let deadline = deadline_after(Instant::now(), self.patience);
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));

@@ -120,7 +120,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
-    use crate::engine::exchange::EncodedAnswer;
+    use crate::engine::exchange::EncodedResponse;
     use crate::transport::http::answer;
     use crate::transport::http::body::HttpBody;
 
@@ -164,7 +164,7 @@ mod tests {
     async fn pieces_arrive_in_their_order() {
         for length in [10, COPIED] {
             let result = "x".repeat(length);
-            let answer = EncodedAnswer::Around {
+            let answer = EncodedResponse::Around {
                 before: b"{\"result\":".to_vec(),
                 result: result.clone().into(),
             };
