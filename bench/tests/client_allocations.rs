@@ -44,7 +44,7 @@ fn a_call_allocates_as_often_as_written_down() {
         let newest = Verdict::Modern {
             version: ProtocolVersion::LATEST,
         };
-        let client = Client::builder("bench", "1.0.0").with_verdict(newest);
+        let client = Client::builder("bench", "1.0.0").with_detected_era(newest);
         let client = client.connect(url).await.unwrap();
         calls(&client, BEFORE).await;
         let region = Region::new(ALLOCATOR);

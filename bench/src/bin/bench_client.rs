@@ -34,7 +34,7 @@ async fn run(load: &ClientLoad) -> Result<(), Failure> {
         version: ProtocolVersion::LATEST,
     };
     let client = Client::builder("bench", "1.0.0")
-        .with_verdict(newest)
+        .with_detected_era(newest)
         .connect(&load.url)
         .await?;
     load.run(async || Ok(ToolwireCaller(client.clone()))).await

@@ -70,8 +70,8 @@ pub use toolwire_types::{
 pub use client::cache;
 #[cfg(feature = "client")]
 pub use client::{
-    CacheMode, Call, Client, ClientBuilder, ClientLimits, List, Listening, ProgressStream,
-    ServerFacts,
+    CacheMode, Call, Client, ClientBuilder, ClientLimits, ListCall, ProgressStream, ServerDetails,
+    Subscription,
 };
 pub use engine::{
     BoxFuture, Cancellation, ConnectionState, NullContext, OutgoingNotification, Principal,

@@ -16,7 +16,7 @@ pub(crate) async fn discover(session: &Session) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let mut found = json!({
-        "era": era_name(client.verdict()),
+        "era": era_name(client.detected_era()),
         "protocolVersion": client.version(),
     });
     if let Some(facts) = client.server() {

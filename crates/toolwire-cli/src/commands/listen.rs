@@ -45,7 +45,7 @@ impl ListenPlan {
             .listen(self.filter.clone())
             .await
             .map_err(failed)?;
-        let honoured = names(listening.honoured());
+        let honoured = names(listening.accepted_filter());
         if honoured.is_empty() {
             return Err(
                 Failure::new(Exit::Protocol, "the server tells of none of these changes")

@@ -26,7 +26,7 @@ pub(crate) fn facts(client: &Client, look: Look) -> String {
             None => line("server", &name),
         }
     }
-    let era = crate::connect::era_name(client.verdict());
+    let era = crate::connect::era_name(client.detected_era());
     line("speaks", &format!("{} ({era})", client.version()));
     let Some(facts) = facts else {
         return text;

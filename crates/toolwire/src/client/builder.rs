@@ -14,8 +14,8 @@ use toolwire_types::{
     Implementation, LoggingMessageNotificationParams, Notification, ProtocolVersion, RawJson, Root,
 };
 
-use crate::client::config::{ClientLimits, Config};
-use crate::client::handlers::{Roots, asked};
+use crate::client::config::{ClientConfig, ClientLimits};
+use crate::client::handlers::{RootList, asked};
 
 /// A client that has not connected yet. Clone it to connect to several servers in the same way.
 ///
@@ -40,7 +40,7 @@ use crate::client::handlers::{Roots, asked};
 #[derive(Debug, Clone, Default)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
-    pub(crate) config: Config,
+    pub(crate) config: ClientConfig,
     #[cfg(feature = "http-client")]
     pub(crate) http: crate::client::http::HttpClientOptions,
 }
@@ -79,7 +79,7 @@ impl ClientBuilder {
     /// Starts from what an earlier connection found out ([`Client::verdict`](crate::client::Client::verdict)): no
     /// question is asked of a modern server, and a legacy one is initialized at once. Should the server have changed,
     /// the first call finds out and asks anew.
-    pub fn with_verdict(mut self, verdict: Verdict) -> Self {
+    pub fn with_detected_era(mut self, verdict: Verdict) -> Self {
         self.config.known = Some(verdict);
         self
     }
@@ -99,7 +99,7 @@ impl ClientBuilder {
     /// Checks the structured content of results against the schema that the tool announced. Results of tools that were
     /// never listed are not checked.
     #[cfg(feature = "schema-validation")]
-    pub fn validating_output(mut self) -> Self {
+    pub fn with_output_validation(mut self) -> Self {
         self.config.validates_output = true;
         self
     }
@@ -160,7 +160,7 @@ impl ClientBuilder {
 
     /// The roots the server may ask for. Deprecated by the protocol since 2026-07-28, but served in every revision.
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
-        let shelf = Roots::default();
+        let shelf = RootList::default();
         shelf.replace(roots.into_iter().collect());
         self.config.handlers.roots = Some(shelf);
         self

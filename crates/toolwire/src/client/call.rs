@@ -121,7 +121,7 @@ impl<T> Call<T> {
     }
 
     /// Waits this long at most, whatever progress is reported. Default: 10 min.
-    pub fn with_longest_timeout(mut self, timeout: Duration) -> Self {
+    pub fn with_max_timeout(mut self, timeout: Duration) -> Self {
         self.options.longest_timeout = Some(timeout);
         self
     }
@@ -173,7 +173,7 @@ impl<T> Call<T> {
 
 impl Call<RawJson> {
     /// Hands an `input_required` result to the caller, who repeats the request with the answers.
-    pub fn leaving_questions(mut self) -> Self {
+    pub fn without_input_handling(mut self) -> Self {
         self.options.leaves_questions = true;
         self
     }

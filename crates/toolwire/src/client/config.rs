@@ -14,8 +14,8 @@ use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::Implementation;
 
 use crate::client::cache::CacheOptions;
-use crate::client::handlers::Handlers;
-use crate::client::login_wait::LoginWait;
+use crate::client::handlers::ClientHandlers;
+use crate::client::login_wait::UserInteraction;
 #[cfg(feature = "schema-validation")]
 use crate::server::CHECK_TIMEOUT;
 
@@ -86,40 +86,40 @@ pub(crate) type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync
 
 /// Everything the builder collects.
 #[derive(Clone)]
-pub(crate) struct Config {
+pub(crate) struct ClientConfig {
     pub(crate) info: Implementation,
     /// Whether `clientInfo` goes with every modern request.
     pub(crate) sends_info: bool,
     pub(crate) versions: SupportedVersions,
     pub(crate) known: Option<Verdict>,
-    pub(crate) handlers: Handlers,
+    pub(crate) handlers: ClientHandlers,
     pub(crate) limits: ClientLimits,
     pub(crate) cache: CacheOptions,
     #[cfg(feature = "schema-validation")]
     pub(crate) validates_output: bool,
     pub(crate) trace: Option<TraceSource>,
-    pub(crate) login_wait: LoginWait,
+    pub(crate) login_wait: UserInteraction,
 }
 
-impl Default for Config {
+impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             info: Implementation::new("toolwire", env!("CARGO_PKG_VERSION")),
             sends_info: true,
             versions: SupportedVersions::default(),
             known: None,
-            handlers: Handlers::default(),
+            handlers: ClientHandlers::default(),
             limits: ClientLimits::default(),
             cache: CacheOptions::default(),
             #[cfg(feature = "schema-validation")]
             validates_output: false,
             trace: None,
-            login_wait: LoginWait::default(),
+            login_wait: UserInteraction::default(),
         }
     }
 }
 
-impl fmt::Debug for Config {
+impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
             .field("info", &self.info)

@@ -16,20 +16,20 @@ use toolwire_types::{
 };
 
 use crate::client::cache::Cache;
-use crate::client::config::Config;
-use crate::client::handlers::Handlers;
-use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link, OutgoingRequest};
+use crate::client::config::ClientConfig;
+use crate::client::handlers::ClientHandlers;
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::{ClientTransport, Connect, OutgoingRequest};
 use crate::client::send::encode_notification;
-use crate::client::session::{ServerFacts, Session};
+use crate::client::session::{ActiveConnection, ServerDetails};
 use crate::error::Error;
 
 /// What opening a connection needs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Opening<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) dial: &'a dyn Dial,
-    pub(crate) handlers: &'a Arc<Handlers>,
+pub(crate) struct Connecting<'a> {
+    pub(crate) config: &'a ClientConfig,
+    pub(crate) dial: &'a dyn Connect,
+    pub(crate) handlers: &'a Arc<ClientHandlers>,
     pub(crate) cache: &'a Arc<Cache>,
     pub(crate) ids: &'a AtomicI64,
     pub(crate) skipped: &'a Arc<AtomicU64>,
@@ -38,13 +38,13 @@ pub(crate) struct Opening<'a> {
 /// A link and the inbox that belongs to it: what an older link still delivers must not reach a newer one.
 ///
 /// Dropped before it is ready, it terminates the link.
-struct Opened {
-    link: Arc<dyn Link>,
-    inbox: Arc<Inbox>,
+struct OpenTransport {
+    link: Arc<dyn ClientTransport>,
+    inbox: Arc<IncomingMessages>,
     is_ready: bool,
 }
 
-impl Drop for Opened {
+impl Drop for OpenTransport {
     fn drop(&mut self) {
         if !self.is_ready {
             self.link.terminate();
@@ -52,9 +52,12 @@ impl Drop for Opened {
     }
 }
 
-impl Opening<'_> {
+impl Connecting<'_> {
     /// Connects and finds out what to speak; `known` is the verdict of an earlier connection.
-    pub(crate) async fn establish(&self, known: Option<Verdict>) -> Result<Session, Error> {
+    pub(crate) async fn establish(
+        &self,
+        known: Option<Verdict>,
+    ) -> Result<ActiveConnection, Error> {
         let mut opened = self.open().await?;
         let found = self.probe(&mut opened, known).await;
         let begun = match found {
@@ -67,7 +70,7 @@ impl Opening<'_> {
         match begun {
             Ok((verdict, server)) => {
                 opened.is_ready = true;
-                Ok(Session {
+                Ok(ActiveConnection {
                     link: Arc::clone(&opened.link),
                     inbox: Arc::clone(&opened.inbox),
                     verdict,
@@ -83,39 +86,43 @@ impl Opening<'_> {
     }
 
     /// Begins to speak what was found out.
-    async fn begin(&self, opened: &Opened, version: ProtocolVersion) -> Result<(), Error> {
+    async fn begin(&self, opened: &OpenTransport, version: ProtocolVersion) -> Result<(), Error> {
         let link = &opened.link;
-        opened.inbox.speaks(version);
-        link.speaks(version);
+        opened.inbox.set_version(version);
+        link.set_version(version);
         if version.is_legacy() {
             let initialized = encode_notification("notifications/initialized", None);
-            self.within(self.config.limits.connect_timeout, link.send(initialized))
+            self.with_timeout(self.config.limits.connect_timeout, link.send(initialized))
                 .await?;
             link.ready();
         }
         Ok(())
     }
 
-    async fn open(&self) -> Result<Opened, Error> {
+    async fn open(&self) -> Result<OpenTransport, Error> {
         let inbox = self.inbox();
         let link = self.dial.open(Arc::clone(&inbox)).await?;
-        Ok(Opened {
+        Ok(OpenTransport {
             link,
             inbox,
             is_ready: false,
         })
     }
 
-    fn inbox(&self) -> Arc<Inbox> {
+    fn inbox(&self) -> Arc<IncomingMessages> {
         let (handlers, cache) = (Arc::clone(self.handlers), Arc::clone(self.cache));
-        Arc::new(Inbox::new(handlers, cache, Arc::clone(self.skipped)))
+        Arc::new(IncomingMessages::new(
+            handlers,
+            cache,
+            Arc::clone(self.skipped),
+        ))
     }
 
     async fn probe(
         &self,
-        opened: &mut Opened,
+        opened: &mut OpenTransport,
         known: Option<Verdict>,
-    ) -> Result<(Verdict, Option<ServerFacts>), Error> {
+    ) -> Result<(Verdict, Option<ServerDetails>), Error> {
         let channel = self.dial.channel();
         let ours = self.config.versions.clone();
         let (mut probe, mut action) = match known {
@@ -156,11 +163,11 @@ impl Opening<'_> {
                     let inbox = self.inbox();
                     let opening = self.dial.open_http_with_sse(Arc::clone(&inbox));
                     match self
-                        .within(self.config.limits.connect_timeout, opening)
+                        .with_timeout(self.config.limits.connect_timeout, opening)
                         .await
                     {
                         Ok(link) => {
-                            *opened = Opened {
+                            *opened = OpenTransport {
                                 link,
                                 inbox,
                                 is_ready: false,
@@ -195,10 +202,10 @@ impl Opening<'_> {
 
     async fn discover(
         &self,
-        opened: &Opened,
+        opened: &OpenTransport,
         channel: Channel,
         version: ProtocolVersion,
-    ) -> Result<ServerFacts, Error> {
+    ) -> Result<ServerDetails, Error> {
         let limits = &self.config.limits;
         let patience = match channel {
             Channel::Stdio => limits.probe_timeout,
@@ -222,7 +229,7 @@ impl Opening<'_> {
 
     async fn initialize(
         &self,
-        opened: &Opened,
+        opened: &OpenTransport,
         version: ProtocolVersion,
     ) -> Result<InitializeResult, Error> {
         let capabilities = capabilities_for(version, &self.config.handlers.capabilities());
@@ -240,7 +247,7 @@ impl Opening<'_> {
 
     async fn ask(
         &self,
-        opened: &Opened,
+        opened: &OpenTransport,
         method: &'static str,
         version: ProtocolVersion,
         params: RawJson,
@@ -258,16 +265,16 @@ impl Opening<'_> {
             mirrored,
         };
         // Until it is answered, the server is taken for one that speaks what it is asked in.
-        opened.inbox.speaks(version);
-        opened.link.speaks(version);
+        opened.inbox.set_version(version);
+        opened.link.set_version(version);
         let answer = self
-            .within(patience, opened.link.exchange(&request))
+            .with_timeout(patience, opened.link.exchange(&request))
             .await?;
         answer.map_err(Error::from)
     }
 
     /// Waits no longer than this, unless a user has to log in meanwhile.
-    async fn within<T>(
+    async fn with_timeout<T>(
         &self,
         patience: Duration,
         future: impl Future<Output = Result<T, Error>>,
@@ -276,7 +283,7 @@ impl Opening<'_> {
         loop {
             match tokio::time::timeout(patience, &mut future).await {
                 Ok(outcome) => return outcome,
-                Err(_) if self.config.login_wait.is_going_on() => {}
+                Err(_) if self.config.login_wait.is_active() => {}
                 Err(_) => return Err(Error::timeout()),
             }
         }

@@ -10,8 +10,8 @@ use toolwire_proto::negotiate::Channel;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ProtocolVersion};
 
-use crate::client::inbox::Inbox;
-use crate::client::link::{Answer, Dial, Link, OutgoingRequest};
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::{ClientTransport, Connect, OutgoingRequest, ServerResponse};
 use crate::client::send::encode_notification;
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
@@ -19,33 +19,33 @@ use crate::error::Error;
 
 /// What the server got.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sent {
+pub(crate) struct SentRequest {
     pub(crate) method: String,
     /// Without `_meta`.
     pub(crate) params: Value,
     pub(crate) mirrored: Vec<MirroredHeader>,
 }
 
-type Respond = Box<dyn Fn(&FakeServer, &Sent) -> Result<Value, ErrorObject> + Send + Sync>;
+type Respond = Box<dyn Fn(&FakeServer, &SentRequest) -> Result<Value, ErrorObject> + Send + Sync>;
 
 /// A server in the form of a function. Clones are the same server.
 #[derive(Clone)]
-pub(crate) struct FakeServer(Arc<Inner>);
+pub(crate) struct FakeServer(Arc<FakeServerState>);
 
-struct Inner {
+struct FakeServerState {
     name: String,
     respond: Respond,
-    sent: Mutex<Vec<Sent>>,
-    inboxes: Mutex<Vec<Arc<Inbox>>>,
+    sent: Mutex<Vec<SentRequest>>,
+    inboxes: Mutex<Vec<Arc<IncomingMessages>>>,
 }
 
 impl FakeServer {
     /// A modern server over HTTP, known under a name.
     pub(crate) fn new(
         name: &str,
-        respond: impl Fn(&Self, &Sent) -> Result<Value, ErrorObject> + Send + Sync + 'static,
+        respond: impl Fn(&Self, &SentRequest) -> Result<Value, ErrorObject> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(FakeServerState {
             name: name.to_owned(),
             respond: Box::new(respond),
             sent: Mutex::default(),
@@ -62,7 +62,7 @@ impl FakeServer {
     }
 
     /// What was sent since this was asked last.
-    pub(crate) fn take_sent(&self) -> Vec<Sent> {
+    pub(crate) fn take_sent(&self) -> Vec<SentRequest> {
         std::mem::take(&mut *self.0.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -98,7 +98,7 @@ impl fmt::Debug for FakeServer {
     }
 }
 
-impl Dial for FakeServer {
+impl Connect for FakeServer {
     fn channel(&self) -> Channel {
         Channel::Http
     }
@@ -107,28 +107,31 @@ impl Dial for FakeServer {
         self.0.name.clone()
     }
 
-    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         self.0
             .inboxes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(inbox);
-        let link: Arc<dyn Link> = Arc::new(self.clone());
+        let link: Arc<dyn ClientTransport> = Arc::new(self.clone());
         Box::pin(async { Ok(link) })
     }
 }
 
-impl Link for FakeServer {
+impl ClientTransport for FakeServer {
     fn exchange<'a>(
         &'a self,
         request: &'a OutgoingRequest,
-    ) -> BoxFuture<'a, Result<Answer, Error>> {
+    ) -> BoxFuture<'a, Result<ServerResponse, Error>> {
         let params = request.params.as_ref();
         let mut params = params.map_or(json!({}), |params| params.to_value().unwrap());
         if let Some(members) = params.as_object_mut() {
             members.shift_remove("_meta");
         }
-        let sent = Sent {
+        let sent = SentRequest {
             method: request.method.clone().into_owned(),
             params,
             mirrored: request.mirrored.clone(),
@@ -154,7 +157,7 @@ impl Link for FakeServer {
         Box::pin(async { Ok(()) })
     }
 
-    fn speaks(&self, _version: ProtocolVersion) {}
+    fn set_version(&self, _version: ProtocolVersion) {}
 
     fn ready(&self) {}
 

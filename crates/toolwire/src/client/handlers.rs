@@ -26,33 +26,35 @@ use toolwire_types::{
 use crate::engine::{BoxFuture, CatchPanic};
 
 /// A registered answer: a future per question.
-type Asked<Q, A> = Arc<dyn Fn(Q) -> BoxFuture<'static, Result<A, ErrorObject>> + Send + Sync>;
+type InputHandler<Q, A> =
+    Arc<dyn Fn(Q) -> BoxFuture<'static, Result<A, ErrorObject>> + Send + Sync>;
 
 /// A registered listener; it runs where messages are read, so it must be quick.
-type Told<T> = Arc<dyn Fn(T) + Send + Sync>;
+type NotificationHandler<T> = Arc<dyn Fn(T) + Send + Sync>;
 
 /// Everything the user registered.
 #[derive(Clone, Default)]
-pub(crate) struct Handlers {
-    pub(crate) form: Option<Asked<ElicitRequestFormParams, ElicitResult>>,
-    pub(crate) url: Option<Asked<ElicitRequestURLParams, ElicitResult>>,
-    pub(crate) sampling: Option<Asked<CreateMessageRequestParams, CreateMessageResult>>,
+pub(crate) struct ClientHandlers {
+    pub(crate) form: Option<InputHandler<ElicitRequestFormParams, ElicitResult>>,
+    pub(crate) url: Option<InputHandler<ElicitRequestURLParams, ElicitResult>>,
+    pub(crate) sampling: Option<InputHandler<CreateMessageRequestParams, CreateMessageResult>>,
     /// Whether the model behind `sampling` may be given tools.
     pub(crate) sampling_tools: bool,
-    pub(crate) roots: Option<Roots>,
-    pub(crate) log: Option<Told<LoggingMessageNotificationParams>>,
-    pub(crate) change: Option<Told<Change>>,
-    pub(crate) elicitation_complete: Option<Told<ElicitationCompleteNotificationParams>>,
-    pub(crate) notification: Option<Told<Notification>>,
+    pub(crate) roots: Option<RootList>,
+    pub(crate) log: Option<NotificationHandler<LoggingMessageNotificationParams>>,
+    pub(crate) change: Option<NotificationHandler<Change>>,
+    pub(crate) elicitation_complete:
+        Option<NotificationHandler<ElicitationCompleteNotificationParams>>,
+    pub(crate) notification: Option<NotificationHandler<Notification>>,
     /// Extensions and experiments the user declares beside what is registered.
     pub(crate) declared: ClientCapabilities,
 }
 
 /// The roots the server may ask for; replaced as a whole.
 #[derive(Clone, Default)]
-pub(crate) struct Roots(Arc<Mutex<Vec<Root>>>);
+pub(crate) struct RootList(Arc<Mutex<Vec<Root>>>);
 
-impl Roots {
+impl RootList {
     pub(crate) fn replace(&self, roots: Vec<Root>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = roots;
     }
@@ -64,7 +66,7 @@ impl Roots {
 }
 
 /// Boxes what a user's closure returns.
-pub(crate) fn asked<Q, A, F, R>(handler: F) -> Asked<Q, A>
+pub(crate) fn asked<Q, A, F, R>(handler: F) -> InputHandler<Q, A>
 where
     F: Fn(Q) -> R + Send + Sync + 'static,
     R: Future<Output = Result<A, ErrorObject>> + Send + 'static,
@@ -72,7 +74,7 @@ where
     Arc::new(move |question| Box::pin(handler(question)))
 }
 
-impl Handlers {
+impl ClientHandlers {
     /// Whether a server may have something to ask.
     #[cfg(feature = "http-client")]
     pub(crate) fn answers_questions(&self) -> bool {
@@ -107,7 +109,7 @@ impl Handlers {
     }
 
     /// Answers one question of a server that speaks this revision.
-    pub(crate) async fn answer(
+    pub(crate) async fn respond(
         &self,
         question: InputRequest,
         version: ProtocolVersion,
@@ -164,7 +166,7 @@ impl Handlers {
 /// Lets the handler fill in a form, adds the defaults, and checks the answer before anybody sees it.
 async fn fill_in(
     form: ElicitRequestFormParams,
-    handler: &Asked<ElicitRequestFormParams, ElicitResult>,
+    handler: &InputHandler<ElicitRequestFormParams, ElicitResult>,
 ) -> Result<ElicitResult, ErrorObject> {
     let schema = read_schema(&form)?;
     let mut answer = handler(form).await?;
@@ -191,7 +193,7 @@ fn encode(answer: impl Serialize) -> Result<RawJson, ErrorObject> {
         .map_err(|error| ErrorObject::internal(format!("the answer is no JSON: {error}")))
 }
 
-impl fmt::Debug for Handlers {
+impl fmt::Debug for ClientHandlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handlers")
             .field("capabilities", &self.capabilities())
@@ -199,9 +201,9 @@ impl fmt::Debug for Handlers {
     }
 }
 
-impl Handlers {
+impl ClientHandlers {
     /// Runs a listener; a panic in it costs nothing but that one message.
-    pub(crate) fn tell<T>(listener: Option<&Told<T>>, what: impl FnOnce() -> T) {
+    pub(crate) fn tell<T>(listener: Option<&NotificationHandler<T>>, what: impl FnOnce() -> T) {
         let Some(listener) = listener else { return };
         let listening = std::panic::AssertUnwindSafe(|| listener(what()));
         if std::panic::catch_unwind(listening).is_err() {

@@ -23,24 +23,24 @@ use toolwire_types::{
 };
 
 use crate::client::cache::Cache;
-use crate::client::handlers::Handlers;
-use crate::client::news::{News, NewsQueue};
+use crate::client::handlers::ClientHandlers;
+use crate::client::news::{ListenEvent, ListenQueue};
 use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
 
 /// How many questions of one server are answered at the same time; one more is refused.
-pub(crate) const QUESTIONS_AT_ONCE: usize = 64;
+pub(crate) const MAX_SERVER_REQUESTS: usize = 64;
 
 /// How long a server may take to accept an answer.
 const REPLY_TIME: Duration = Duration::from_secs(30);
 
 /// Where everything goes that is not an answer.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    pub(crate) handlers: Arc<Handlers>,
+pub(crate) struct IncomingMessages {
+    pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) progress: Arc<ProgressRoutes>,
     cache: Arc<Cache>,
-    state: Mutex<State>,
+    state: Mutex<IncomingState>,
     /// Shared by all connections of one client.
     skipped: Arc<AtomicU64>,
     /// Counts the sessions that replaced a lost one.
@@ -48,7 +48,7 @@ pub(crate) struct Inbox {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IncomingState {
     /// What is spoken, or asked in while that is not known.
     version: Option<ProtocolVersion>,
     /// The questions that are being answered.
@@ -66,11 +66,15 @@ struct Listener {
     subscription: Option<RequestId>,
     /// What it asked to hear of, where the server does not sort that out.
     filter: Option<Filter>,
-    news: Arc<NewsQueue>,
+    news: Arc<ListenQueue>,
 }
 
-impl Inbox {
-    pub(crate) fn new(handlers: Arc<Handlers>, cache: Arc<Cache>, skipped: Arc<AtomicU64>) -> Self {
+impl IncomingMessages {
+    pub(crate) fn new(
+        handlers: Arc<ClientHandlers>,
+        cache: Arc<Cache>,
+        skipped: Arc<AtomicU64>,
+    ) -> Self {
         Self {
             handlers,
             progress: Arc::default(),
@@ -82,7 +86,7 @@ impl Inbox {
     }
 
     /// From now on this revision is spoken.
-    pub(crate) fn speaks(&self, version: ProtocolVersion) {
+    pub(crate) fn set_version(&self, version: ProtocolVersion) {
         self.state().version = Some(version);
     }
 
@@ -133,31 +137,36 @@ impl Inbox {
             }
             "notifications/message" => {
                 match params.map(|params| serde_json::from_str(params.get())) {
-                    Some(Ok(message)) => Handlers::tell(self.handlers.log.as_ref(), || message),
+                    Some(Ok(message)) => {
+                        ClientHandlers::tell(self.handlers.log.as_ref(), || message)
+                    }
                     _ => self.skipped("an unreadable log message"),
                 }
             }
             "notifications/elicitation/complete" => {
                 if let Some(Ok(complete)) = params.map(|params| serde_json::from_str(params.get()))
                 {
-                    Handlers::tell(self.handlers.elicitation_complete.as_ref(), || complete);
+                    ClientHandlers::tell(self.handlers.elicitation_complete.as_ref(), || complete);
                 }
             }
             "notifications/subscriptions/acknowledged" => {
                 let subscription = params.and_then(subscription_of);
                 let params = params.map(RawJson::from);
-                self.tell_listeners(subscription.as_ref(), &News::Acknowledged(params));
+                self.tell_listeners(subscription.as_ref(), &ListenEvent::Acknowledged(params));
             }
             method => {
                 if let Some(change) = Change::of_notification(method, params) {
                     self.cache.invalidate(&change);
                     let subscription = params.and_then(subscription_of);
-                    self.tell_listeners(subscription.as_ref(), &News::Changed(change.clone()));
-                    Handlers::tell(self.handlers.change.as_ref(), || change);
+                    self.tell_listeners(
+                        subscription.as_ref(),
+                        &ListenEvent::Changed(change.clone()),
+                    );
+                    ClientHandlers::tell(self.handlers.change.as_ref(), || change);
                 }
             }
         }
-        Handlers::tell(self.handlers.notification.as_ref(), || {
+        ClientHandlers::tell(self.handlers.notification.as_ref(), || {
             let method = notification.method.clone().into_owned();
             Notification::new(method, params.map(RawJson::from))
         });
@@ -197,7 +206,7 @@ impl Inbox {
             Some(ErrorObject::invalid_request(
                 "a question with this id is being answered",
             ))
-        } else if state.answering.len() >= QUESTIONS_AT_ONCE {
+        } else if state.answering.len() >= MAX_SERVER_REQUESTS {
             Some(ErrorObject::internal(
                 "too many questions at once; ask again later",
             ))
@@ -213,7 +222,7 @@ impl Inbox {
         let answered = id.clone();
         // Spawned while the table is locked, so that the task cannot be over before it is in the table.
         let task = tokio::spawn(async move {
-            let answer = inbox.handlers.answer(question, version).await;
+            let answer = inbox.handlers.respond(question, version).await;
             // The answer is on its way out before the question leaves the table, which bounds both.
             send_reply(&reply, answered.clone(), answer).await;
             inbox.state().answering.remove(&answered);
@@ -229,7 +238,7 @@ impl Inbox {
         answer: Result<RawJson, ErrorObject>,
     ) {
         let mut state = self.state();
-        if state.replying >= QUESTIONS_AT_ONCE {
+        if state.replying >= MAX_SERVER_REQUESTS {
             drop(state);
             return self.skipped("a request of a server that does not read answers");
         }
@@ -253,7 +262,7 @@ impl Inbox {
             return None;
         }
         // Kept raw: a number that fits no type is an error of the question, not a value.
-        let question = Question {
+        let question = ServerRequest {
             method: &request.method,
             params: request.params,
         };
@@ -271,7 +280,7 @@ impl Inbox {
         if let Some(task) = task {
             task.abort();
         }
-        self.tell_listeners(Some(id), &News::Ended);
+        self.tell_listeners(Some(id), &ListenEvent::Ended);
     }
 
     /// Hears of what belongs to a subscription, or of everything the filter lets through, until the guard is dropped.
@@ -279,8 +288,8 @@ impl Inbox {
         self: &Arc<Self>,
         subscription: Option<RequestId>,
         filter: Option<Filter>,
-    ) -> (ListenGuard, Arc<NewsQueue>) {
-        let news = Arc::new(NewsQueue::default());
+    ) -> (ListenGuard, Arc<ListenQueue>) {
+        let news = Arc::new(ListenQueue::default());
         let mut state = self.state();
         state.next_listener += 1;
         let number = state.next_listener;
@@ -298,7 +307,7 @@ impl Inbox {
         (guard, news)
     }
 
-    fn tell_listeners(&self, subscription: Option<&RequestId>, news: &News) {
+    fn tell_listeners(&self, subscription: Option<&RequestId>, news: &ListenEvent) {
         let state = self.state();
         for listener in &state.listening {
             let concerned = match (&listener.subscription, subscription) {
@@ -307,7 +316,7 @@ impl Inbox {
                 (Some(_), None) | (None, Some(_)) => false,
             };
             let wanted = match (&listener.filter, news) {
-                (Some(filter), News::Changed(change)) => filter.accepts(change),
+                (Some(filter), ListenEvent::Changed(change)) => filter.accepts(change),
                 _ => true,
             };
             if concerned && wanted {
@@ -323,18 +332,18 @@ impl Inbox {
             task.abort();
         }
         for listener in state.listening.drain(..) {
-            listener.news.push(News::Ended);
+            listener.news.push(ListenEvent::Ended);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, IncomingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request of the server in the form of an input request.
 #[derive(Serialize)]
-struct Question<'a> {
+struct ServerRequest<'a> {
     method: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     params: Option<&'a RawValue>,
@@ -343,7 +352,7 @@ struct Question<'a> {
 /// Stops listening when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ListenGuard {
-    inbox: Arc<Inbox>,
+    inbox: Arc<IncomingMessages>,
     number: u64,
 }
 

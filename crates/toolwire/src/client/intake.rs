@@ -5,18 +5,18 @@ use std::sync::Arc;
 use toolwire_proto::envelope::{Envelope, ResponseEnvelope, Unreadable};
 use toolwire_proto::strict_json;
 
-use crate::client::inbox::Inbox;
+use crate::client::inbox::IncomingMessages;
 use crate::client::send::{SendMessage, trace_wire};
 
 /// Where messages of one connection go.
 #[derive(Debug, Clone)]
-pub(crate) struct Intake {
-    pub(crate) inbox: Arc<Inbox>,
+pub(crate) struct MessageRouter {
+    pub(crate) inbox: Arc<IncomingMessages>,
     /// How the server's own requests are answered.
     pub(crate) reply: Arc<dyn SendMessage>,
 }
 
-impl Intake {
+impl MessageRouter {
     /// Takes one message; `answered` gets every answer in it.
     ///
     /// # Errors

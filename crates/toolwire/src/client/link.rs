@@ -15,7 +15,7 @@ use toolwire_types::{
     CancelledNotificationParams, ErrorObject, ProtocolVersion, RawJson, RequestId, json,
 };
 
-use crate::client::inbox::Inbox;
+use crate::client::inbox::IncomingMessages;
 use crate::client::send::{encode_notification, trace_wire};
 use crate::engine::BoxFuture;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::error::Error;
 const ENVELOPE_BYTES: usize = 64;
 
 /// What a server answered: the result, or the error it names.
-pub(crate) type Answer = Result<RawJson, ErrorObject>;
+pub(crate) type ServerResponse = Result<RawJson, ErrorObject>;
 
 /// One request on its way to the server.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl OutgoingRequest {
     /// The message as it goes over the wire.
     pub(crate) fn encode(&self) -> Vec<u8> {
         #[derive(Serialize)]
-        struct Message<'a> {
+        struct RequestMessage<'a> {
             jsonrpc: &'static str,
             id: &'a RequestId,
             method: &'a str,
@@ -55,7 +55,7 @@ impl OutgoingRequest {
             params: Option<&'a RawJson>,
         }
 
-        let envelope = Message {
+        let envelope = RequestMessage {
             jsonrpc: "2.0",
             id: &self.id,
             method: &self.method,
@@ -83,26 +83,28 @@ impl OutgoingRequest {
 }
 
 /// A way to a server that is open.
-pub(crate) trait Link: fmt::Debug + Send + Sync {
+pub(crate) trait ClientTransport: fmt::Debug + Send + Sync {
     /// Sends a request and waits for its answer. Dropping the future takes the request back.
     ///
     /// The error says that there is no answer and why; an error the server *answered* with is an [`Answer`], unless it
     /// came under an HTTP status that is not a success: then it is an error with that status.
-    fn exchange<'a>(&'a self, request: &'a OutgoingRequest)
-    -> BoxFuture<'a, Result<Answer, Error>>;
+    fn exchange<'a>(
+        &'a self,
+        request: &'a OutgoingRequest,
+    ) -> BoxFuture<'a, Result<ServerResponse, Error>>;
 
     /// Sends a message that is not answered: a notification.
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>>;
 
     /// What is spoken from now on; a link that sends a version header with everything has to know.
-    fn speaks(&self, version: ProtocolVersion);
+    fn set_version(&self, version: ProtocolVersion);
 
     /// The server has been told that the session begins: a session with a stream for the server's own messages opens it.
     fn ready(&self);
 
     /// Waits until the stream for the server's own messages is open, or it is certain that there is none: what the
     /// server says before that is lost.
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn server_stream_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
@@ -129,7 +131,7 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
 }
 
 /// How links to one server are opened, as often as the probe wants.
-pub(crate) trait Dial: fmt::Debug + Send + Sync {
+pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// Which kind of evidence about the era counts.
     fn channel(&self) -> Channel;
 
@@ -138,10 +140,16 @@ pub(crate) trait Dial: fmt::Debug + Send + Sync {
     fn name(&self) -> String;
 
     /// Opens a link; called a second time when a child process died of the probe.
-    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>>;
+    fn open(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>>;
 
     /// Opens the two-endpoint transport of 2024-11-05, where there is such a thing.
-    fn open_http_with_sse(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open_http_with_sse(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         drop(inbox);
         Box::pin(async { Err(Error::refused("this transport has no HTTP+SSE variant")) })
     }

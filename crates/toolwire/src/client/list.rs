@@ -18,14 +18,14 @@ use crate::error::Error;
 /// A server that repeats a cursor, or has more pages than [`ClientLimits::pages`](crate::client::ClientLimits), ends it
 /// with an error.
 #[must_use = "a list is fetched when it is awaited"]
-pub struct List<P, T> {
+pub struct ListCall<P, T> {
     client: Client,
     options: CallOptions,
     page: fn(&Client, Option<String>) -> Call<P>,
     take: fn(P) -> (Vec<T>, Option<String>),
 }
 
-impl<P, T> List<P, T> {
+impl<P, T> ListCall<P, T> {
     pub(crate) fn new(
         client: &Client,
         page: fn(&Client, Option<String>) -> Call<P>,
@@ -52,7 +52,7 @@ impl<P, T> List<P, T> {
     }
 }
 
-impl<P: Send + 'static, T: Send + 'static> IntoFuture for List<P, T> {
+impl<P: Send + 'static, T: Send + 'static> IntoFuture for ListCall<P, T> {
     type Output = Result<Vec<T>, Error>;
     type IntoFuture = BoxFuture<'static, Result<Vec<T>, Error>>;
 
@@ -81,7 +81,7 @@ enum Stop {
     Failed(Error),
 }
 
-impl<P: Send + 'static, T> List<P, T> {
+impl<P: Send + 'static, T> ListCall<P, T> {
     async fn walk(&self, options: &CallOptions) -> Result<Vec<T>, Stop> {
         let mut walk = PageWalk::new(self.client.shared.config.limits.pages);
         let mut all = Vec::new();
@@ -107,7 +107,7 @@ impl<P: Send + 'static, T> List<P, T> {
     }
 }
 
-impl<P, T> fmt::Debug for List<P, T> {
+impl<P, T> fmt::Debug for ListCall<P, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("List")
     }

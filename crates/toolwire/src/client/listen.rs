@@ -22,28 +22,28 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::call::Call;
 use crate::client::link::OutgoingRequest;
-use crate::client::news::{News, NewsQueue};
+use crate::client::news::{ListenEvent, ListenQueue};
 use crate::error::Error;
 
 /// A stream that lived this long was no failed attempt, even if nothing changed.
-const LONG_LIFE: Duration = Duration::from_secs(60);
+const HEALTHY_STREAM_AGE: Duration = Duration::from_secs(60);
 
 /// Changes as they happen, until it is dropped.
 ///
 /// A change says "look again", not what it is now: several of the same kind may be told as one. After a lost connection
 /// everything that was asked for is told once, because nobody knows what was missed.
 #[derive(Debug)]
-pub struct Listening {
-    news: Arc<NewsQueue>,
+pub struct Subscription {
+    news: Arc<ListenQueue>,
     honoured: SubscriptionFilter,
     keeping: JoinHandle<()>,
     failure: Option<oneshot::Receiver<Error>>,
 }
 
-impl Listening {
+impl Subscription {
     /// What the server agreed to tell; it may be less than what was asked for.
     #[must_use]
-    pub fn honoured(&self) -> &SubscriptionFilter {
+    pub fn accepted_filter(&self) -> &SubscriptionFilter {
         &self.honoured
     }
 
@@ -54,9 +54,11 @@ impl Listening {
     pub async fn next(&mut self) -> Result<Option<Change>, Error> {
         loop {
             match self.news.next().await {
-                News::Changed(change) => return Ok(Some(change)),
-                News::Acknowledged(honoured) => self.honoured = acknowledged(honoured.as_ref()),
-                News::Ended => {
+                ListenEvent::Changed(change) => return Ok(Some(change)),
+                ListenEvent::Acknowledged(honoured) => {
+                    self.honoured = acknowledged(honoured.as_ref())
+                }
+                ListenEvent::Ended => {
                     let failure = self.failure.take();
                     return match failure.and_then(|mut failure| failure.try_recv().ok()) {
                         Some(error) => Err(error),
@@ -68,7 +70,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for Subscription {
     fn drop(&mut self) {
         self.keeping.abort();
     }
@@ -100,10 +102,10 @@ impl Client {
     ///
     /// # Errors
     /// When the server refuses, or does not acknowledge within the client's timeout.
-    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Listening, Error> {
-        let news = Arc::new(NewsQueue::default());
+    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Subscription, Error> {
+        let news = Arc::new(ListenQueue::default());
         let (fail, failure) = oneshot::channel();
-        let keeping = Keeping {
+        let keeping = SubscriptionTask {
             client: self.clone(),
             wish: filter,
             news: Arc::clone(&news),
@@ -112,7 +114,7 @@ impl Client {
             true => tokio::spawn(keeping.modern(fail)),
             false => tokio::spawn(keeping.legacy(fail)),
         };
-        let mut listening = Listening {
+        let mut listening = Subscription {
             news,
             honoured: SubscriptionFilter::new(),
             keeping,
@@ -121,17 +123,17 @@ impl Client {
         let timeout = self.shared.config.limits.timeout;
         let first = tokio::time::timeout(timeout, listening.news.next());
         match first.await.map_err(|_| Error::timeout())? {
-            News::Acknowledged(honoured) => {
+            ListenEvent::Acknowledged(honoured) => {
                 listening.honoured = acknowledged(honoured.as_ref());
                 Ok(listening)
             }
             // A server that tells before it acknowledges breaks a rule, but nothing is lost by it.
-            News::Changed(change) => {
+            ListenEvent::Changed(change) => {
                 listening.honoured = SubscriptionFilter::new();
-                listening.news.push(News::Changed(change));
+                listening.news.push(ListenEvent::Changed(change));
                 Ok(listening)
             }
-            News::Ended => {
+            ListenEvent::Ended => {
                 let failure = listening.failure.take();
                 let error = failure.and_then(|mut failure| failure.try_recv().ok());
                 Err(error.unwrap_or_else(|| {
@@ -172,13 +174,13 @@ fn acknowledged(params: Option<&RawJson>) -> SubscriptionFilter {
 }
 
 /// The task behind one [`Listening`].
-struct Keeping {
+struct SubscriptionTask {
     client: Client,
     wish: SubscriptionFilter,
-    news: Arc<NewsQueue>,
+    news: Arc<ListenQueue>,
 }
 
-impl Keeping {
+impl SubscriptionTask {
     /// Listens, and listens again when the stream is lost, until it is lost too often without any news.
     async fn modern(self, fail: oneshot::Sender<Error>) {
         let mut reconnects = Reconnects::new(self.client.shared.config.limits.reconnects);
@@ -188,7 +190,7 @@ impl Keeping {
             let (outcome, heard) = self.listen_once(began).await;
             began |= heard.acknowledged;
             // What counts is news, not that the server lets itself be asked.
-            if heard.changes || start.elapsed() >= LONG_LIFE {
+            if heard.changes || start.elapsed() >= HEALTHY_STREAM_AGE {
                 reconnects.heard();
             }
             let for_good = match &outcome {
@@ -209,12 +211,12 @@ impl Keeping {
         if let Some(error) = end {
             drop(fail.send(error));
         }
-        self.news.push(News::Ended);
+        self.news.push(ListenEvent::Ended);
     }
 
     /// One `subscriptions/listen`, from its request to its end; and what was heard meanwhile.
-    async fn listen_once(&self, again: bool) -> (Result<(), Error>, Heard) {
-        let mut heard = Heard::default();
+    async fn listen_once(&self, again: bool) -> (Result<(), Error>, StreamSummary) {
+        let mut heard = StreamSummary::default();
         let client = &self.client;
         let session = client.session();
         let id = RequestId::from(client.shared.next_id.fetch_add(1, Ordering::Relaxed));
@@ -243,18 +245,18 @@ impl Keeping {
                 // What came before the end is told before the end.
                 biased;
                 news = incoming.next() => match news {
-                    News::Ended => {
+                    ListenEvent::Ended => {
                         session.link.forget(&request.id);
                         return (Ok(()), heard);
                     }
-                    News::Acknowledged(params) => {
+                    ListenEvent::Acknowledged(params) => {
                         heard.acknowledged = true;
-                        self.news.push(News::Acknowledged(params));
+                        self.news.push(ListenEvent::Acknowledged(params));
                         if again {
                             self.tell_everything();
                         }
                     }
-                    changed @ News::Changed(_) => {
+                    changed @ ListenEvent::Changed(_) => {
                         heard.changes = true;
                         self.news.push(changed);
                     }
@@ -285,7 +287,7 @@ impl Keeping {
             uris: Vec::new(),
         };
         let uris = honoured.resource_subscriptions.clone().unwrap_or_default();
-        session.link.settled().await;
+        session.link.server_stream_ready().await;
         for uri in &uris {
             if unsubscribe.is_first(uri)
                 && let Err(error) = client.subscribe_resource(uri).await
@@ -296,11 +298,11 @@ impl Keeping {
         let params =
             SubscriptionsAcknowledgedNotificationParams::new(&RequestId::from(0), honoured);
         let params = RawJson::from_serialize(&params).expect("plain data always serialises");
-        self.news.push(News::Acknowledged(Some(params)));
+        self.news.push(ListenEvent::Acknowledged(Some(params)));
         loop {
             tokio::select! {
                 news = incoming.next() => {
-                    let ended = news == News::Ended;
+                    let ended = news == ListenEvent::Ended;
                     self.news.push(news);
                     if ended {
                         return;
@@ -310,7 +312,7 @@ impl Keeping {
                     if renewed.is_err() {
                         return;
                     }
-                    session.link.settled().await;
+                    session.link.server_stream_ready().await;
                     for uri in &uris {
                         if let Err(error) = client.subscribe_resource(uri).await {
                             return self.fail(fail, error);
@@ -324,14 +326,14 @@ impl Keeping {
 
     fn fail(&self, fail: oneshot::Sender<Error>, error: Error) {
         drop(fail.send(error));
-        self.news.push(News::Ended);
+        self.news.push(ListenEvent::Ended);
     }
 
     fn tell_everything(&self) {
         if let Ok(filter) = Filter::new(&self.wish) {
             for change in filter.changes() {
                 self.client.shared.cache.invalidate(&change);
-                self.news.push(News::Changed(change));
+                self.news.push(ListenEvent::Changed(change));
             }
         }
     }
@@ -339,7 +341,7 @@ impl Keeping {
 
 /// What was heard on one stream.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heard {
+struct StreamSummary {
     acknowledged: bool,
     changes: bool,
 }

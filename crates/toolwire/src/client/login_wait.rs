@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts the requests of a client that wait for a user.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LoginWait(Arc<AtomicUsize>);
+pub(crate) struct UserInteraction(Arc<AtomicUsize>);
 
-impl LoginWait {
+impl UserInteraction {
     /// A request waits until the guard is dropped.
     #[cfg(feature = "oauth-client")]
-    pub(crate) fn begin(&self) -> Waiting {
+    pub(crate) fn begin(&self) -> UserInteractionGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Waiting(Arc::clone(&self.0))
+        UserInteractionGuard(Arc::clone(&self.0))
     }
 
     /// Whether any request waits.
-    pub(crate) fn is_going_on(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 }
@@ -25,10 +25,10 @@ impl LoginWait {
 /// A request that waits.
 #[cfg(feature = "oauth-client")]
 #[derive(Debug)]
-pub(crate) struct Waiting(Arc<AtomicUsize>);
+pub(crate) struct UserInteractionGuard(Arc<AtomicUsize>);
 
 #[cfg(feature = "oauth-client")]
-impl Drop for Waiting {
+impl Drop for UserInteractionGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

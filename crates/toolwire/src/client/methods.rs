@@ -14,7 +14,7 @@ use toolwire_types::{
 
 use crate::client::Client;
 use crate::client::call::{Call, Finished};
-use crate::client::list::List;
+use crate::client::list::ListCall;
 use crate::client::send::encode_notification;
 use crate::error::Error;
 
@@ -41,8 +41,8 @@ impl Client {
     }
 
     /// All tools the server offers.
-    pub fn list_tools(&self) -> List<ListToolsResult, Tool> {
-        List::new(self, Self::list_tools_page, |page| {
+    pub fn list_tools(&self) -> ListCall<ListToolsResult, Tool> {
+        ListCall::new(self, Self::list_tools_page, |page| {
             (page.tools, page.next_cursor)
         })
     }
@@ -57,8 +57,8 @@ impl Client {
     }
 
     /// All resources the server offers.
-    pub fn list_resources(&self) -> List<ListResourcesResult, Resource> {
-        List::new(self, Self::list_resources_page, |page| {
+    pub fn list_resources(&self) -> ListCall<ListResourcesResult, Resource> {
+        ListCall::new(self, Self::list_resources_page, |page| {
             (page.resources, page.next_cursor)
         })
     }
@@ -69,8 +69,10 @@ impl Client {
     }
 
     /// All resource templates the server offers.
-    pub fn list_resource_templates(&self) -> List<ListResourceTemplatesResult, ResourceTemplate> {
-        List::new(self, Self::list_resource_templates_page, |page| {
+    pub fn list_resource_templates(
+        &self,
+    ) -> ListCall<ListResourceTemplatesResult, ResourceTemplate> {
+        ListCall::new(self, Self::list_resource_templates_page, |page| {
             (page.resource_templates, page.next_cursor)
         })
     }
@@ -90,8 +92,8 @@ impl Client {
     }
 
     /// All prompts the server offers.
-    pub fn list_prompts(&self) -> List<ListPromptsResult, Prompt> {
-        List::new(self, Self::list_prompts_page, |page| {
+    pub fn list_prompts(&self) -> ListCall<ListPromptsResult, Prompt> {
+        ListCall::new(self, Self::list_prompts_page, |page| {
             (page.prompts, page.next_cursor)
         })
     }

@@ -40,21 +40,21 @@ use toolwire_proto::negotiate::Verdict;
 use toolwire_types::{LoggingLevel, ProtocolVersion};
 
 use crate::client::cache::Cache;
-use crate::client::config::Config;
-use crate::client::connect::Opening;
-use crate::client::handlers::Handlers;
-use crate::client::link::Dial;
-use crate::client::session::Session;
-use crate::client::tools::SeenTools;
+use crate::client::config::ClientConfig;
+use crate::client::connect::Connecting;
+use crate::client::handlers::ClientHandlers;
+use crate::client::link::Connect;
+use crate::client::session::ActiveConnection;
+use crate::client::tools::KnownTools;
 use crate::error::Error;
 
 pub use builder::ClientBuilder;
 pub use cache::CacheMode;
 pub use call::{Call, ProgressStream};
 pub use config::ClientLimits;
-pub use list::List;
-pub use listen::Listening;
-pub use session::ServerFacts;
+pub use list::ListCall;
+pub use listen::Subscription;
+pub use session::ServerDetails;
 
 /// A connection to one server. Clones share it; it ends with the last of them, or with [`close`](Self::close).
 ///
@@ -78,22 +78,22 @@ pub use session::ServerFacts;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ClientInner>,
 }
 
-pub(crate) struct Shared {
-    config: Config,
-    dial: Box<dyn Dial>,
-    handlers: Arc<Handlers>,
+pub(crate) struct ClientInner {
+    config: ClientConfig,
+    dial: Box<dyn Connect>,
+    handlers: Arc<ClientHandlers>,
     skipped: Arc<AtomicU64>,
     cache: Arc<Cache>,
-    session: Mutex<Arc<Session>>,
+    session: Mutex<Arc<ActiveConnection>>,
     /// One new session at a time.
     renewing: tokio::sync::Mutex<()>,
     next_id: AtomicI64,
     turns: Semaphore,
     log_level: Mutex<Option<LoggingLevel>>,
-    tools: SeenTools,
+    tools: KnownTools,
     #[cfg(feature = "schema-validation")]
     output_checks: output_schema::OutputChecks,
     /// How many listeners each resource has, in revisions that subscribe to resources one by one.
@@ -107,12 +107,12 @@ impl Client {
     }
 
     /// Connects in the way of a transport.
-    pub(crate) async fn open(config: Config, dial: Box<dyn Dial>) -> Result<Self, Error> {
+    pub(crate) async fn open(config: ClientConfig, dial: Box<dyn Connect>) -> Result<Self, Error> {
         let cache = Arc::new(Cache::new(&config.cache, dial.name()));
         let handlers = Arc::new(config.handlers.clone());
         let skipped = Arc::default();
         let next_id = AtomicI64::new(1);
-        let opening = Opening {
+        let opening = Connecting {
             config: &config,
             dial: &*dial,
             handlers: &handlers,
@@ -125,7 +125,7 @@ impl Client {
         #[cfg(feature = "schema-validation")]
         let output_checks = output_schema::OutputChecks::new(&config.limits);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ClientInner {
                 config,
                 dial,
                 handlers,
@@ -136,7 +136,7 @@ impl Client {
                 next_id,
                 turns,
                 log_level: Mutex::default(),
-                tools: SeenTools::default(),
+                tools: KnownTools::default(),
                 #[cfg(feature = "schema-validation")]
                 output_checks,
                 subscribers: Mutex::default(),
@@ -153,13 +153,13 @@ impl Client {
 
     /// What was found out about the server's era; keep it for [`ClientBuilder::with_verdict`].
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn detected_era(&self) -> Verdict {
         self.session().verdict
     }
 
     /// What the server said of itself; `None` when the client started from a verdict and never asked.
     #[must_use]
-    pub fn server(&self) -> Option<Arc<ServerFacts>> {
+    pub fn server(&self) -> Option<Arc<ServerDetails>> {
         self.session().server.clone()
     }
 
@@ -172,7 +172,7 @@ impl Client {
 
     /// How many calls, questions of the server, listeners and progress routes are open. Nothing is, when nothing runs.
     #[must_use]
-    pub fn open_entries(&self) -> usize {
+    pub fn pending_operations(&self) -> usize {
         let session = self.session();
         session.inbox.open_entries() + session.link.open_entries()
     }
@@ -185,7 +185,7 @@ impl Client {
         session.inbox.closed();
     }
 
-    pub(crate) fn session(&self) -> Arc<Session> {
+    pub(crate) fn session(&self) -> Arc<ActiveConnection> {
         let session = self.shared.session.lock();
         Arc::clone(&session.unwrap_or_else(PoisonError::into_inner))
     }
@@ -216,9 +216,9 @@ impl Client {
     /// Finds out anew what the server speaks, when a verdict from outside turned out to be wrong.
     async fn renewed(
         &self,
-        used: &Arc<Session>,
+        used: &Arc<ActiveConnection>,
         error: &Error,
-    ) -> Result<Option<Arc<Session>>, Error> {
+    ) -> Result<Option<Arc<ActiveConnection>>, Error> {
         // A session whose server has spoken for itself is not in doubt.
         if used.server.is_some() || !speaks_of_the_era(error) {
             return Ok(None);
@@ -228,7 +228,7 @@ impl Client {
         if !Arc::ptr_eq(&current, used) {
             return Ok(Some(current));
         }
-        let opening = Opening {
+        let opening = Connecting {
             config: &self.shared.config,
             dial: &*self.shared.dial,
             handlers: &self.shared.handlers,
@@ -256,7 +256,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("server", &self.shared.dial)
-            .field("verdict", &self.verdict())
+            .field("verdict", &self.detected_era())
             .finish_non_exhaustive()
     }
 }

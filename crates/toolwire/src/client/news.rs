@@ -11,11 +11,11 @@ use toolwire_proto::subscriptions::Change;
 use toolwire_types::RawJson;
 
 /// How many distinct changes wait for a listener that does not look; more are dropped with a warning.
-pub(crate) const UNSEEN_CHANGES: usize = 4096;
+pub(crate) const MAX_PENDING_CHANGES: usize = 4096;
 
 /// What a listener is told next.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum News {
+pub(crate) enum ListenEvent {
     /// The server has acknowledged the subscription, with these parameters.
     Acknowledged(Option<RawJson>),
     /// Something changed.
@@ -25,38 +25,38 @@ pub(crate) enum News {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct NewsQueue {
-    unseen: Mutex<Unseen>,
+pub(crate) struct ListenQueue {
+    unseen: Mutex<PendingEvents>,
     arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Unseen {
-    acknowledged: Option<News>,
+struct PendingEvents {
+    acknowledged: Option<ListenEvent>,
     changes: IndexSet<Change>,
     ended: bool,
 }
 
-impl NewsQueue {
-    pub(crate) fn push(&self, news: News) {
+impl ListenQueue {
+    pub(crate) fn push(&self, news: ListenEvent) {
         let mut unseen = self.unseen();
         match news {
-            News::Acknowledged(_) => unseen.acknowledged = Some(news),
-            News::Changed(change) => {
-                if unseen.changes.len() < UNSEEN_CHANGES {
+            ListenEvent::Acknowledged(_) => unseen.acknowledged = Some(news),
+            ListenEvent::Changed(change) => {
+                if unseen.changes.len() < MAX_PENDING_CHANGES {
                     unseen.changes.insert(change);
                 } else if !unseen.changes.contains(&change) {
                     tracing::warn!(?change, "a listener does not look, so it misses a change");
                 }
             }
-            News::Ended => unseen.ended = true,
+            ListenEvent::Ended => unseen.ended = true,
         }
         drop(unseen);
         self.arrived.notify_one();
     }
 
     /// The next news; after the end, the end again.
-    pub(crate) async fn next(&self) -> News {
+    pub(crate) async fn next(&self) -> ListenEvent {
         loop {
             if let Some(news) = self.take() {
                 return news;
@@ -65,18 +65,18 @@ impl NewsQueue {
         }
     }
 
-    fn take(&self) -> Option<News> {
+    fn take(&self) -> Option<ListenEvent> {
         let mut unseen = self.unseen();
         if let Some(acknowledged) = unseen.acknowledged.take() {
             return Some(acknowledged);
         }
         match unseen.changes.shift_remove_index(0) {
-            Some(change) => Some(News::Changed(change)),
-            None => unseen.ended.then_some(News::Ended),
+            Some(change) => Some(ListenEvent::Changed(change)),
+            None => unseen.ended.then_some(ListenEvent::Ended),
         }
     }
 
-    fn unseen(&self) -> MutexGuard<'_, Unseen> {
+    fn unseen(&self) -> MutexGuard<'_, PendingEvents> {
         self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,27 +91,30 @@ mod tests {
 
     #[tokio::test]
     async fn the_same_change_is_told_once() {
-        let queue = NewsQueue::default();
-        queue.push(News::Changed(updated(1)));
-        queue.push(News::Changed(Change::ToolsListChanged));
-        queue.push(News::Changed(updated(1)));
-        queue.push(News::Ended);
-        assert_eq!(queue.next().await, News::Changed(updated(1)));
-        assert_eq!(queue.next().await, News::Changed(Change::ToolsListChanged));
-        assert_eq!(queue.next().await, News::Ended);
-        assert_eq!(queue.next().await, News::Ended);
+        let queue = ListenQueue::default();
+        queue.push(ListenEvent::Changed(updated(1)));
+        queue.push(ListenEvent::Changed(Change::ToolsListChanged));
+        queue.push(ListenEvent::Changed(updated(1)));
+        queue.push(ListenEvent::Ended);
+        assert_eq!(queue.next().await, ListenEvent::Changed(updated(1)));
+        assert_eq!(
+            queue.next().await,
+            ListenEvent::Changed(Change::ToolsListChanged)
+        );
+        assert_eq!(queue.next().await, ListenEvent::Ended);
+        assert_eq!(queue.next().await, ListenEvent::Ended);
     }
 
     #[tokio::test]
     async fn a_listener_that_does_not_look_holds_a_bounded_number_of_changes() {
-        let queue = NewsQueue::default();
-        for number in 0..=UNSEEN_CHANGES {
-            queue.push(News::Changed(updated(number)));
+        let queue = ListenQueue::default();
+        for number in 0..=MAX_PENDING_CHANGES {
+            queue.push(ListenEvent::Changed(updated(number)));
         }
-        queue.push(News::Ended);
-        for number in 0..UNSEEN_CHANGES {
-            assert_eq!(queue.next().await, News::Changed(updated(number)));
+        queue.push(ListenEvent::Ended);
+        for number in 0..MAX_PENDING_CHANGES {
+            assert_eq!(queue.next().await, ListenEvent::Changed(updated(number)));
         }
-        assert_eq!(queue.next().await, News::Ended);
+        assert_eq!(queue.next().await, ListenEvent::Ended);
     }
 }

@@ -14,15 +14,15 @@ use toolwire_proto::requests::spellings;
 use toolwire_proto::strict_json::{self, id_in_head};
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
-use crate::client::inbox::Inbox;
-use crate::client::intake::Intake;
-use crate::client::link::{Answer, Link, OutgoingRequest};
+use crate::client::inbox::IncomingMessages;
+use crate::client::intake::MessageRouter;
+use crate::client::link::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 
 /// How a pipe is taken down; the transport knows.
-pub(crate) trait Ending: fmt::Debug + Send + Sync {
+pub(crate) trait StreamShutdown: fmt::Debug + Send + Sync {
     /// Ends the stream and waits until everything that belongs to it is gone.
     fn end(&self) -> BoxFuture<'_, ()>;
 
@@ -37,39 +37,39 @@ pub(crate) trait Ending: fmt::Debug + Send + Sync {
 
 /// The client's end of a stream of messages.
 #[derive(Debug)]
-pub(crate) struct Pipe {
+pub(crate) struct StreamTransport {
     out: Arc<dyn SendMessage>,
-    waiting: Arc<Waiting>,
-    ending: Box<dyn Ending>,
+    waiting: Arc<PendingCalls>,
+    ending: Box<dyn StreamShutdown>,
 }
 
 /// The side that is fed with what the server sends.
 #[derive(Debug)]
-pub(crate) struct PipeReader {
-    waiting: Arc<Waiting>,
-    intake: Intake,
+pub(crate) struct StreamReader {
+    waiting: Arc<PendingCalls>,
+    intake: MessageRouter,
 }
 
 #[derive(Debug, Default)]
-struct Waiting(Mutex<Table>);
+struct PendingCalls(Mutex<PendingTable>);
 
 #[derive(Debug, Default)]
-struct Table {
-    slots: HashMap<RequestId, oneshot::Sender<Result<Answer, Error>>>,
+struct PendingTable {
+    slots: HashMap<RequestId, oneshot::Sender<Result<ServerResponse, Error>>>,
     closed: Option<Closure>,
 }
 
-impl Pipe {
+impl StreamTransport {
     /// A pipe that writes through `out`, and the reader to feed.
     pub(crate) fn new(
         out: Arc<dyn SendMessage>,
-        inbox: Arc<Inbox>,
-        ending: Box<dyn Ending>,
-    ) -> (Self, PipeReader) {
-        let waiting = Arc::new(Waiting::default());
-        let reader = PipeReader {
+        inbox: Arc<IncomingMessages>,
+        ending: Box<dyn StreamShutdown>,
+    ) -> (Self, StreamReader) {
+        let waiting = Arc::new(PendingCalls::default());
+        let reader = StreamReader {
             waiting: Arc::clone(&waiting),
-            intake: Intake {
+            intake: MessageRouter {
                 inbox,
                 reply: Arc::clone(&out),
             },
@@ -83,16 +83,16 @@ impl Pipe {
     }
 }
 
-impl Link for Pipe {
+impl ClientTransport for StreamTransport {
     fn exchange<'a>(
         &'a self,
         request: &'a OutgoingRequest,
-    ) -> BoxFuture<'a, Result<Answer, Error>> {
+    ) -> BoxFuture<'a, Result<ServerResponse, Error>> {
         Box::pin(async move {
             let (slot, answer) = oneshot::channel();
             // Registered before it is sent, so that no answer can come too early.
             self.waiting.begin(request.id.clone(), slot)?;
-            let mut guard = TakeBack {
+            let mut guard = CallGuard {
                 pipe: self,
                 request,
                 sent: false,
@@ -115,7 +115,7 @@ impl Link for Pipe {
         self.out.send(message)
     }
 
-    fn speaks(&self, _version: ProtocolVersion) {}
+    fn set_version(&self, _version: ProtocolVersion) {}
 
     fn ready(&self) {}
 
@@ -144,14 +144,14 @@ impl Link for Pipe {
     }
 }
 
-impl Drop for Pipe {
+impl Drop for StreamTransport {
     fn drop(&mut self) {
         self.waiting.close(Closure::by_this_side());
         self.ending.abandon();
     }
 }
 
-impl PipeReader {
+impl StreamReader {
     /// Takes one message of the server. What is no message is skipped: a client never answers an unreadable line.
     pub(crate) fn message(&self, bytes: &[u8]) {
         let taken = self
@@ -205,7 +205,7 @@ impl PipeReader {
     }
 }
 
-impl Drop for PipeReader {
+impl Drop for StreamReader {
     /// Whatever ended the reading, nobody waits for answers that nobody reads.
     fn drop(&mut self) {
         self.ended(Closure {
@@ -215,11 +215,11 @@ impl Drop for PipeReader {
     }
 }
 
-impl Waiting {
+impl PendingCalls {
     fn begin(
         &self,
         id: RequestId,
-        slot: oneshot::Sender<Result<Answer, Error>>,
+        slot: oneshot::Sender<Result<ServerResponse, Error>>,
     ) -> Result<(), Error> {
         let mut table = self.table();
         match &table.closed {
@@ -232,7 +232,7 @@ impl Waiting {
     }
 
     /// The slot an answer belongs to.
-    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Result<Answer, Error>>> {
+    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Result<ServerResponse, Error>>> {
         let mut table = self.table();
         spellings(id).find_map(|id| table.slots.remove(&id))
     }
@@ -250,29 +250,29 @@ impl Waiting {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, PendingTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forgets a request when nobody waits for its answer any more, and tells the server if it has it.
-struct TakeBack<'a> {
-    pipe: &'a Pipe,
+struct CallGuard<'a> {
+    pipe: &'a StreamTransport,
     request: &'a OutgoingRequest,
     sent: bool,
     /// The sending that is under way in a task of its own.
     receipt: Option<JoinHandle<Result<(), Error>>>,
 }
 
-type Slot = oneshot::Receiver<Result<Answer, Error>>;
+type ResponseSender = oneshot::Receiver<Result<ServerResponse, Error>>;
 
-impl TakeBack<'_> {
+impl CallGuard<'_> {
     /// Sends, then waits for the answer. A request that was taken back before it was sent was never there.
     async fn send_first(
         &mut self,
         sending: BoxFuture<'static, Result<(), Error>>,
-        answer: Slot,
-    ) -> Result<Answer, Error> {
+        answer: ResponseSender,
+    ) -> Result<ServerResponse, Error> {
         sending.await?;
         self.sent = true;
         received(answer.await)
@@ -283,8 +283,8 @@ impl TakeBack<'_> {
     async fn send_aside(
         &mut self,
         sending: BoxFuture<'static, Result<(), Error>>,
-        mut answer: Slot,
-    ) -> Result<Answer, Error> {
+        mut answer: ResponseSender,
+    ) -> Result<ServerResponse, Error> {
         self.sent = true;
         let receipt = self.receipt.insert(tokio::spawn(sending));
         let sent = tokio::select! {
@@ -301,12 +301,12 @@ impl TakeBack<'_> {
 }
 
 fn received(
-    answer: Result<Result<Answer, Error>, oneshot::error::RecvError>,
-) -> Result<Answer, Error> {
+    answer: Result<Result<ServerResponse, Error>, oneshot::error::RecvError>,
+) -> Result<ServerResponse, Error> {
     answer.unwrap_or_else(|_| Err(Error::closed()))
 }
 
-impl Drop for TakeBack<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         // Whoever was answered is not in the table any more.
         let unanswered = self.pipe.waiting.take(&self.request.id).is_some();

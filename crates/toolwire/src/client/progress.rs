@@ -13,9 +13,9 @@ pub(crate) type OnProgress = Arc<dyn Fn(ProgressNotificationParams) + Send + Syn
 
 /// Which call a progress token belongs to.
 #[derive(Debug, Default)]
-pub(crate) struct ProgressRoutes(Mutex<HashMap<ProgressToken, Route>>);
+pub(crate) struct ProgressRoutes(Mutex<HashMap<ProgressToken, ProgressRoute>>);
 
-struct Route {
+struct ProgressRoute {
     tell: OnProgress,
     /// A sign of life: the deadline of the call starts anew.
     alive: Arc<Notify>,
@@ -29,7 +29,8 @@ impl ProgressRoutes {
         tell: OnProgress,
         alive: Arc<Notify>,
     ) -> ProgressGuard {
-        self.table().insert(token.clone(), Route { tell, alive });
+        self.table()
+            .insert(token.clone(), ProgressRoute { tell, alive });
         ProgressGuard {
             routes: Arc::clone(self),
             token,
@@ -58,12 +59,12 @@ impl ProgressRoutes {
         self.table().len()
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<ProgressToken, Route>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<ProgressToken, ProgressRoute>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Route {
+impl fmt::Debug for ProgressRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Route")
     }

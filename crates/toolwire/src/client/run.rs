@@ -18,8 +18,8 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
-use crate::client::link::{Answer, OutgoingRequest};
-use crate::client::session::Session;
+use crate::client::link::{OutgoingRequest, ServerResponse};
+use crate::client::session::ActiveConnection;
 use crate::engine::deadline_after;
 use crate::error::Error;
 
@@ -58,11 +58,11 @@ impl Client {
             }
             return Ok(result);
         };
-        Box::pin(self.answer_questions(method, params, options, asked)).await
+        Box::pin(self.resolve_input(method, params, options, asked)).await
     }
 
     /// Repeats a request with answers until the server asks no more. What comes of it is never kept.
-    async fn answer_questions(
+    async fn resolve_input(
         &self,
         method: &Cow<'static, str>,
         params: Option<RawJson>,
@@ -99,7 +99,7 @@ impl Client {
             let answer = self
                 .shared
                 .handlers
-                .answer(question.clone(), self.version())
+                .respond(question.clone(), self.version())
                 .await;
             let answer = answer.map_err(|error| {
                 Error::refused(format!(
@@ -170,7 +170,7 @@ impl Client {
 
     async fn exchange(
         &self,
-        session: &Session,
+        session: &ActiveConnection,
         method: &Cow<'static, str>,
         given: Option<&RawJson>,
         options: &CallOptions,
@@ -227,8 +227,7 @@ impl Client {
             session.link.exchange(&request).await
         });
         // Who waits for an answer of this side, perhaps of a person, cannot go on alone.
-        let waits_for_us =
-            || session.inbox.is_answering() || shared.config.login_wait.is_going_on();
+        let waits_for_us = || session.inbox.is_answering() || shared.config.login_wait.is_active();
         let answer = before_deadline(patience, alive, waits_for_us, exchange).await?;
         answer.map_err(Error::from)
     }
@@ -253,8 +252,8 @@ fn before_deadline(
     patience: Patience,
     alive: Option<&Notify>,
     waits_for_us: impl Fn() -> bool,
-    mut exchange: Pin<&mut impl Future<Output = Result<Answer, Error>>>,
-) -> impl Future<Output = Result<Answer, Error>> {
+    mut exchange: Pin<&mut impl Future<Output = Result<ServerResponse, Error>>>,
+) -> impl Future<Output = Result<ServerResponse, Error>> {
     let start = Instant::now();
     let latest = deadline_after(start, patience.maximum);
     let mut deadline = deadline_after(start, patience.idle).min(latest);
@@ -264,7 +263,7 @@ fn before_deadline(
             tokio::select! {
                 biased;
                 answer = &mut exchange => return answer,
-                () = sign_of_life(alive) => deadline = deadline_after(Instant::now(), idle).min(latest),
+                () = activity(alive) => deadline = deadline_after(Instant::now(), idle).min(latest),
                 () = tokio::time::sleep_until(deadline) => {
                     if deadline >= latest || !waits_for_us() {
                         return Err(Error::timeout());
@@ -277,7 +276,7 @@ fn before_deadline(
 }
 
 /// Waits for ever when there will be none.
-async fn sign_of_life(alive: Option<&Notify>) {
+async fn activity(alive: Option<&Notify>) {
     match alive {
         Some(alive) => Box::pin(alive.notified()).await,
         None => std::future::pending().await,

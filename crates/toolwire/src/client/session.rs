@@ -8,20 +8,20 @@ use toolwire_types::{
     DiscoverResult, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, meta_key,
 };
 
-use crate::client::inbox::Inbox;
-use crate::client::link::Link;
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::ClientTransport;
 
 /// What is known of one connection. Replaced as a whole when the era turns out to be another one.
 #[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) link: Arc<dyn Link>,
-    pub(crate) inbox: Arc<Inbox>,
+pub(crate) struct ActiveConnection {
+    pub(crate) link: Arc<dyn ClientTransport>,
+    pub(crate) inbox: Arc<IncomingMessages>,
     pub(crate) verdict: Verdict,
     pub(crate) meta: RequestMeta,
-    pub(crate) server: Option<Arc<ServerFacts>>,
+    pub(crate) server: Option<Arc<ServerDetails>>,
 }
 
-impl Session {
+impl ActiveConnection {
     pub(crate) fn version(&self) -> ProtocolVersion {
         self.verdict.version()
     }
@@ -30,7 +30,7 @@ impl Session {
 /// What a server said of itself when the client connected.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct ServerFacts {
+pub struct ServerDetails {
     /// Its name and version; modern servers may keep them to themselves.
     pub info: Option<Implementation>,
     /// What it can do.
@@ -41,7 +41,7 @@ pub struct ServerFacts {
     pub versions: Vec<String>,
 }
 
-impl From<DiscoverResult> for ServerFacts {
+impl From<DiscoverResult> for ServerDetails {
     fn from(result: DiscoverResult) -> Self {
         // The final text has it in `_meta`; servers of the drafts had it beside the capabilities.
         let in_meta = result
@@ -58,7 +58,7 @@ impl From<DiscoverResult> for ServerFacts {
     }
 }
 
-impl From<InitializeResult> for ServerFacts {
+impl From<InitializeResult> for ServerDetails {
     fn from(result: InitializeResult) -> Self {
         Self {
             info: Some(result.server_info),

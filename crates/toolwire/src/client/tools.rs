@@ -31,7 +31,7 @@ const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The tools that were seen.
 #[derive(Debug, Default)]
-pub(crate) struct SeenTools(Mutex<ToolTable>);
+pub(crate) struct KnownTools(Mutex<ToolTable>);
 
 /// The tools that were seen, by name, each with its bytes.
 #[derive(Debug, Default)]
@@ -70,21 +70,21 @@ impl ToolTable {
 
 #[derive(Debug, Clone)]
 enum Seen {
-    Usable(Arc<SeenTool>),
+    Usable(Arc<KnownTool>),
     /// Left out of lists, for this reason.
     Invalid(InvalidParamHeader),
 }
 
 /// What is needed of a tool when it is called.
 #[derive(Debug)]
-pub(crate) struct SeenTool {
+pub(crate) struct KnownTool {
     headers: Vec<ParamHeader>,
     #[cfg(feature = "schema-validation")]
     output: Option<Arc<OutputSchema>>,
 }
 
-impl SeenTools {
-    fn get(&self, name: &str) -> Option<Arc<SeenTool>> {
+impl KnownTools {
+    fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
         match self.table().get(name)? {
             Seen::Usable(tool) => Some(Arc::clone(tool)),
             Seen::Invalid(_) => None,
@@ -110,7 +110,7 @@ impl SeenTools {
             return usable;
         }
         let seen = match headers {
-            Ok(headers) => Seen::Usable(Arc::new(SeenTool {
+            Ok(headers) => Seen::Usable(Arc::new(KnownTool {
                 headers,
                 #[cfg(feature = "schema-validation")]
                 output: output_schema(tool, known),

@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use toolwire_proto::negotiate::Channel;
 
-use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link};
-use crate::client::pipe::{Ending, Pipe};
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::{ClientTransport, Connect};
+use crate::client::pipe::{StreamShutdown, StreamTransport};
 use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
@@ -39,7 +39,7 @@ impl ScriptDial {
     }
 }
 
-impl Dial for ScriptDial {
+impl Connect for ScriptDial {
     fn channel(&self) -> Channel {
         Channel::Stdio
     }
@@ -48,7 +48,10 @@ impl Dial for ScriptDial {
         String::new()
     }
 
-    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let (to_server, from_client) = mpsc::channel(UNREAD_MESSAGES);
             let (to_client, mut from_server) = mpsc::channel::<Vec<u8>>(UNREAD_MESSAGES);
@@ -65,7 +68,7 @@ impl Dial for ScriptDial {
                 hung_up: Mutex::new(Some(hung_up)),
                 reading: Arc::clone(&task),
             };
-            let (pipe, reader) = Pipe::new(outgoing, inbox, Box::new(ending));
+            let (pipe, reader) = StreamTransport::new(outgoing, inbox, Box::new(ending));
             let reading = tokio::spawn(async move {
                 loop {
                     tokio::select! {
@@ -84,7 +87,7 @@ impl Dial for ScriptDial {
                 });
             });
             *task.lock().await = Some(reading);
-            Ok(Arc::new(pipe) as Arc<dyn Link>)
+            Ok(Arc::new(pipe) as Arc<dyn ClientTransport>)
         })
     }
 }
@@ -117,7 +120,7 @@ struct HangUp {
     reading: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
 }
 
-impl Ending for HangUp {
+impl StreamShutdown for HangUp {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         Box::pin(async {

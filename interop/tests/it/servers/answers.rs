@@ -236,7 +236,7 @@ pub(crate) async fn starts_from_a_verdict(at: &Peered) -> Outcome {
     let builder = at
         .setting
         .builder(&at.user)
-        .with_verdict(at.client.verdict());
+        .with_detected_era(at.client.detected_era());
     let url = at.listening()?.borrow().url();
     let second = builder.connect(url).await?;
     equal(second.version(), at.client.version())?;

@@ -97,7 +97,7 @@ pub(crate) async fn ends(at: &Peered) -> Outcome {
         return Err(Failure::new("a closed client calls"));
     };
     equal(error.is_closed(), true)?;
-    equal(at.client.open_entries(), 0)
+    equal(at.client.pending_operations(), 0)
 }
 
 /// A client that is dropped without a word does not leave its child behind either.

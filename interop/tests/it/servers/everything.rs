@@ -162,7 +162,7 @@ pub(crate) async fn dropping_a_call_leaves_the_others_alone(at: &Peered) -> Outc
         at.call("echo", json!({"message": "here"})).await?,
         "Echo: here",
     )?;
-    equal(at.client.open_entries(), 0)
+    equal(at.client.pending_operations(), 0)
 }
 
 /// Every kind of field there is; all but the name have defaults or are not required.

@@ -15,7 +15,7 @@ use super::config::OAuth;
 use super::flow::{Flow, Held, RefusedRequest};
 use crate::auth::fetch::GuardedFetcher;
 use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
-use crate::client::login_wait::LoginWait;
+use crate::client::login_wait::UserInteraction;
 use crate::engine::BoxFuture;
 use crate::transport::http_client::{is_same_origin, is_this_machine};
 
@@ -26,7 +26,7 @@ pub struct AuthorizedHttp<C> {
     flow: Arc<Flow>,
     endpoint: Uri,
     origin: String,
-    login_wait: LoginWait,
+    login_wait: UserInteraction,
 }
 
 impl<C: HttpClient> AuthorizedHttp<C> {
@@ -37,12 +37,12 @@ impl<C: HttpClient> AuthorizedHttp<C> {
             flow: Arc::new(oauth.flow(endpoint)),
             origin: origin_of(endpoint),
             endpoint: endpoint.clone(),
-            login_wait: LoginWait::default(),
+            login_wait: UserInteraction::default(),
         }
     }
 
     /// Lets a client know when a user is asked.
-    pub(super) fn with_login_wait(mut self, wait: LoginWait) -> Self {
+    pub(super) fn with_login_wait(mut self, wait: UserInteraction) -> Self {
         self.login_wait = wait;
         self
     }

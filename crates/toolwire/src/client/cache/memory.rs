@@ -33,12 +33,12 @@ const DEFAULT_BYTES: usize = 8 * 1024 * 1024;
 pub struct MemoryCache {
     entries: usize,
     bytes: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    slots: HashMap<Arc<CacheKey>, Slot>,
+struct CacheState {
+    slots: HashMap<Arc<CacheKey>, CacheSlot>,
     /// The keys by their last use, which a counter tells.
     order: BTreeMap<u64, Arc<CacheKey>>,
     bytes: usize,
@@ -46,7 +46,7 @@ struct Kept {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct CacheSlot {
     entry: CacheEntry,
     bytes: usize,
     used: u64,
@@ -89,7 +89,7 @@ impl MemoryCache {
         self.len() == 0
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CacheState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,7 +137,7 @@ impl CacheStore for MemoryCache {
     }
 }
 
-impl Kept {
+impl CacheState {
     fn get(&mut self, key: &CacheKey) -> Option<CacheEntry> {
         let slot = self.slots.get_mut(key)?;
         self.uses += 1;
@@ -155,7 +155,7 @@ impl Kept {
         self.bytes += bytes;
         self.order.insert(self.uses, Arc::clone(&key));
         let used = self.uses;
-        self.slots.insert(key, Slot { entry, bytes, used });
+        self.slots.insert(key, CacheSlot { entry, bytes, used });
     }
 
     fn forget(&mut self, key: &CacheKey) {

@@ -26,7 +26,7 @@ use toolwire_types::{CacheScope, ProtocolVersion, RawJson, code};
 
 use crate::client::cache::changes::Changes;
 use crate::client::cache::clock::Clock;
-use crate::client::cache::options::Place;
+use crate::client::cache::options::CacheLocation;
 use crate::error::Error;
 
 pub use key::{CacheFilter, CacheKey};
@@ -89,9 +89,9 @@ impl Cache {
     /// The cache of a client; a server without a name is nobody else's.
     pub(crate) fn new(options: &CacheOptions, server: String) -> Self {
         let store: Option<Arc<dyn CacheStore>> = match &options.place {
-            Place::Own => Some(Arc::new(MemoryCache::new())),
-            Place::Given(store) => Some(Arc::clone(store)),
-            Place::Nowhere => None,
+            CacheLocation::Own => Some(Arc::new(MemoryCache::new())),
+            CacheLocation::Given(store) => Some(Arc::clone(store)),
+            CacheLocation::Nowhere => None,
         };
         let own = random_name();
         if own.is_none() {

@@ -21,13 +21,13 @@ pub enum CacheMode {
 /// What the builder collects.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CacheOptions {
-    pub(super) place: Place,
+    pub(super) place: CacheLocation,
     pub(super) partition: Option<String>,
 }
 
 /// Where answers are kept.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Place {
+pub(super) enum CacheLocation {
     /// In memory, for this client alone.
     #[default]
     Own,
@@ -43,13 +43,13 @@ impl ClientBuilder {
     /// Clients with the same store and the same server share the answers that the server calls public. Everything else
     /// is private: only clients of the same [partition](Self::with_cache_partition) see it.
     pub fn with_cache(mut self, store: Arc<dyn CacheStore>) -> Self {
-        self.config.cache.place = Place::Given(store);
+        self.config.cache.place = CacheLocation::Given(store);
         self
     }
 
     /// Keeps no answers at all.
     pub fn without_cache(mut self) -> Self {
-        self.config.cache.place = Place::Nowhere;
+        self.config.cache.place = CacheLocation::Nowhere;
         self
     }
 

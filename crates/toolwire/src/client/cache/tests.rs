@@ -10,7 +10,7 @@ use toolwire_types::ErrorObject;
 use crate::client::cache::{
     CacheEntry, CacheError, CacheFilter, CacheFuture, CacheKey, CacheMode, CacheStore, MemoryCache,
 };
-use crate::client::fake_link::{FakeServer, Sent};
+use crate::client::fake_link::{FakeServer, SentRequest};
 use crate::client::{Client, ClientBuilder};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -239,7 +239,7 @@ async fn clients_of_one_builder_have_partitions_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_that_answers_of_the_user_led_to_is_kept() {
-    let server = FakeServer::new("s", |_, sent: &Sent| {
+    let server = FakeServer::new("s", |_, sent: &SentRequest| {
         Ok(match sent.params.get("requestState") {
             Some(_) => numbered(1, &for_an_hour()),
             None => json!({
@@ -255,7 +255,7 @@ async fn nothing_that_answers_of_the_user_led_to_is_kept() {
         answer(&client, "resources/read", retry, CacheMode::Use).await;
         assert_eq!(server.take_methods(), ["resources/read"]);
         let raw = client.request("resources/read", json!({"uri": "test://a"}));
-        raw.leaving_questions().await.unwrap();
+        raw.without_input_handling().await.unwrap();
         assert_eq!(server.take_methods(), ["resources/read"]);
     }
 }

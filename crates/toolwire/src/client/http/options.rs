@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use crate::client::ClientBuilder;
 use crate::client::http::HttpClient;
-use crate::client::login_wait::LoginWait;
+use crate::client::login_wait::UserInteraction;
 use crate::error::Error;
 
 /// The HTTP part of a builder.
@@ -23,7 +23,7 @@ pub(crate) struct HttpClientOptions {
 
 /// Makes an HTTP stack of another, for one endpoint.
 pub(crate) type HttpLayer =
-    Arc<dyn Fn(Arc<dyn HttpClient>, &Uri, &LoginWait) -> Arc<dyn HttpClient> + Send + Sync>;
+    Arc<dyn Fn(Arc<dyn HttpClient>, &Uri, &UserInteraction) -> Arc<dyn HttpClient> + Send + Sync>;
 
 impl ClientBuilder {
     /// Lets something else speak HTTP: a configured [`HyperHttp`](crate::transport::http_client::HyperHttp), or a test.

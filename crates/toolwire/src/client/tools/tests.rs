@@ -11,7 +11,7 @@ use toolwire_types::{ErrorObject, Tool, code};
 
 use super::*;
 use crate::client::ClientBuilder;
-use crate::client::fake_link::{FakeServer, Sent};
+use crate::client::fake_link::{FakeServer, SentRequest};
 
 fn mismatch() -> ErrorObject {
     ErrorObject::new(
@@ -32,7 +32,7 @@ fn routed(header: &str) -> Value {
 }
 
 /// What the calls of a tool were sent with, besides the headers every request has.
-fn parameters(sent: &[Sent]) -> Vec<Vec<MirroredHeader>> {
+fn parameters(sent: &[SentRequest]) -> Vec<Vec<MirroredHeader>> {
     let calls = sent.iter().filter(|sent| sent.method == "tools/call");
     calls
         .map(|sent| {
@@ -239,7 +239,7 @@ fn tool(name: &str) -> Tool {
 
 #[test]
 fn a_bounded_number_of_tools_is_remembered() {
-    let seen = SeenTools::default();
+    let seen = KnownTools::default();
     for number in 0..REMEMBERED_TOOLS {
         assert!(seen.learn(&tool(&number.to_string()), Ok(Vec::new())));
     }
@@ -260,7 +260,7 @@ fn a_bounded_number_of_tools_is_remembered() {
 
 #[test]
 fn remembered_tools_have_a_limit_in_bytes() {
-    let seen = SeenTools::default();
+    let seen = KnownTools::default();
     let large = |name: &str, bytes: usize| {
         let schema = json!({"description": "x".repeat(bytes)});
         tool(name).with_output_schema(schema)
@@ -283,7 +283,7 @@ fn remembered_tools_have_a_limit_in_bytes() {
 
 #[test]
 fn nothing_is_mirrored_for_a_tool_that_became_invalid() {
-    let seen = SeenTools::default();
+    let seen = KnownTools::default();
     let region = param_headers::validate(&routed("Region")["inputSchema"].clone().into());
     assert!(seen.learn(&tool("query"), region));
     let invalid = param_headers::validate(&routed("")["inputSchema"].clone().into());
@@ -319,7 +319,7 @@ async fn a_schema_is_compiled_once_and_again_when_it_changes() {
         })
     });
     let client = server
-        .connect(ClientBuilder::default().validating_output())
+        .connect(ClientBuilder::default().with_output_validation())
         .await;
     let schema = || {
         client
@@ -364,7 +364,7 @@ async fn results_are_checked_only_when_that_was_asked_for_and_never_errors() {
         })
     });
     let strict = server
-        .connect(ClientBuilder::default().validating_output())
+        .connect(ClientBuilder::default().with_output_validation())
         .await;
     let lenient = server.connect(ClientBuilder::default()).await;
     let check = async |value: Value, fits: bool| {

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use toolwire_proto::negotiate::Channel;
 
 use crate::client::config::ClientLimits;
-use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link};
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
@@ -91,7 +91,7 @@ struct ChildDial {
     limits: ClientLimits,
 }
 
-impl Dial for ChildDial {
+impl Connect for ChildDial {
     fn channel(&self) -> Channel {
         Channel::Stdio
     }
@@ -101,11 +101,14 @@ impl Dial for ChildDial {
         String::new()
     }
 
-    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let (process, pipes) = Process::start(&self.command)?;
             let pipe = running::run(process, pipes, &self.command, &self.limits, inbox);
-            Ok(Arc::new(pipe) as Arc<dyn Link>)
+            Ok(Arc::new(pipe) as Arc<dyn ClientTransport>)
         })
     }
 }

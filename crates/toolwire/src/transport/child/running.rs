@@ -28,8 +28,8 @@ use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
 
 use crate::client::config::ClientLimits;
-use crate::client::inbox::Inbox;
-use crate::client::pipe::{Ending, Pipe, PipeReader};
+use crate::client::inbox::IncomingMessages;
+use crate::client::pipe::{StreamReader, StreamShutdown, StreamTransport};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, ServerExit};
 use crate::transport::child::command::{ServerCommand, StderrOption};
@@ -49,8 +49,8 @@ pub(super) fn run(
     pipes: Pipes,
     command: &ServerCommand,
     limits: &ClientLimits,
-    inbox: Arc<Inbox>,
-) -> Pipe {
+    inbox: Arc<IncomingMessages>,
+) -> StreamTransport {
     let explained = watch::Sender::new(false);
     let most_waiting = limits.calls_in_flight.saturating_add(SPARE_PLACES);
     let (stdin, queue) = Stdin::new(most_waiting, explained.subscribe());
@@ -61,7 +61,7 @@ pub(super) fn run(
         gone: is_gone,
         group: process.handle(),
     };
-    let (pipe, reader) = Pipe::new(Arc::new(stdin), inbox, Box::new(ending));
+    let (pipe, reader) = StreamTransport::new(Arc::new(stdin), inbox, Box::new(ending));
     let reader = Arc::new(reader);
     let words = Arc::new(LastWords::default());
     let closing = watch::Sender::new(false);
@@ -121,7 +121,7 @@ impl EndProcess {
     }
 }
 
-impl Ending for EndProcess {
+impl StreamShutdown for EndProcess {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         let mut gone = self.gone.clone();
@@ -152,7 +152,7 @@ struct Running {
     writing: JoinHandle<()>,
     reading: JoinHandle<()>,
     draining: Option<JoinHandle<()>>,
-    reader: Arc<PipeReader>,
+    reader: Arc<StreamReader>,
     words: Arc<LastWords>,
 }
 
@@ -258,7 +258,7 @@ impl Running {
 }
 
 /// Reads messages until the server closes its output.
-async fn read(mut stdout: impl AsyncRead + Unpin, longest: usize, reader: Arc<PipeReader>) {
+async fn read(mut stdout: impl AsyncRead + Unpin, longest: usize, reader: Arc<StreamReader>) {
     let mut decoder = LineDecoder::new(longest);
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -279,7 +279,7 @@ async fn read(mut stdout: impl AsyncRead + Unpin, longest: usize, reader: Arc<Pi
     }
 }
 
-fn take(frame: Frame<'_>, decoder: &LineDecoder, reader: &PipeReader) {
+fn take(frame: Frame<'_>, decoder: &LineDecoder, reader: &StreamReader) {
     match frame {
         Frame::Line(line) => reader.message(&line),
         Frame::TooLong => reader.too_long(decoder.skipped_head()),

@@ -10,8 +10,8 @@ use toolwire_proto::strict_json;
 use toolwire_types::{RawJson, RequestId, ResponseId};
 
 use crate::client::http::HttpBody;
-use crate::client::intake::Intake;
-use crate::client::link::Answer;
+use crate::client::intake::MessageRouter;
+use crate::client::link::ServerResponse;
 use crate::error::{Closure, Error};
 
 /// How much of a refusal is read.
@@ -76,9 +76,9 @@ pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
 pub(super) async fn read_json(
     mut body: HttpBody,
     limit: usize,
-    intake: &Intake,
+    intake: &MessageRouter,
     id: &RequestId,
-) -> Result<Answer, Error> {
+) -> Result<ServerResponse, Error> {
     let bytes = match body.take_whole() {
         Some(bytes) => {
             within(bytes.len(), limit)?;
@@ -143,7 +143,11 @@ pub(super) fn broken_off() -> Error {
 ///
 /// # Errors
 /// When it is the answer, but unreadable.
-pub(super) fn take(intake: &Intake, bytes: &[u8], id: &RequestId) -> Result<Option<Answer>, Error> {
+pub(super) fn take(
+    intake: &MessageRouter,
+    bytes: &[u8],
+    id: &RequestId,
+) -> Result<Option<ServerResponse>, Error> {
     take_if(intake, bytes, id, |response| match &response.id {
         ResponseId::Id(theirs) => is_id_of(theirs, id),
         ResponseId::Null | ResponseId::Absent => false,
@@ -151,11 +155,11 @@ pub(super) fn take(intake: &Intake, bytes: &[u8], id: &RequestId) -> Result<Opti
 }
 
 fn take_if(
-    intake: &Intake,
+    intake: &MessageRouter,
     bytes: &[u8],
     id: &RequestId,
     is_meant: impl Fn(&ResponseEnvelope<'_>) -> bool,
-) -> Result<Option<Answer>, Error> {
+) -> Result<Option<ServerResponse>, Error> {
     let mut found = None;
     let taken = intake.message(
         bytes,

@@ -12,8 +12,8 @@ use super::link::HttpLink;
 use super::place::Place;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpClient;
-use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link};
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
@@ -99,7 +99,7 @@ struct HttpDial {
     limits: ClientLimits,
 }
 
-impl Dial for HttpDial {
+impl Connect for HttpDial {
     fn channel(&self) -> Channel {
         Channel::Http
     }
@@ -108,14 +108,20 @@ impl Dial for HttpDial {
         self.endpoint.uri.to_string()
     }
 
-    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let link = HttpLink::new(self.endpoint.clone(), inbox, &self.limits);
-            Ok(Arc::new(link) as Arc<dyn Link>)
+            Ok(Arc::new(link) as Arc<dyn ClientTransport>)
         })
     }
 
-    fn open_http_with_sse(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open_http_with_sse(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(http_with_sse::open(&self.endpoint, inbox))
     }
 }

@@ -10,15 +10,18 @@ use super::answer;
 use super::endpoint::Endpoint;
 use super::event_reader::EventReader;
 use super::redirect;
-use crate::client::inbox::Inbox;
-use crate::client::link::Link;
-use crate::client::pipe::{Ending, Pipe};
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::ClientTransport;
+use crate::client::pipe::{StreamShutdown, StreamTransport};
 use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 
 /// Opens the stream and waits for the address of the other endpoint.
-pub(super) async fn open(endpoint: &Endpoint, inbox: Arc<Inbox>) -> Result<Arc<dyn Link>, Error> {
+pub(super) async fn open(
+    endpoint: &Endpoint,
+    inbox: Arc<IncomingMessages>,
+) -> Result<Arc<dyn ClientTransport>, Error> {
     let response = endpoint.events(HeaderMap::new()).await?;
     if !response.status().is_success() {
         return Err(answer::refusal(response).await);
@@ -46,7 +49,8 @@ pub(super) async fn open(endpoint: &Endpoint, inbox: Arc<Inbox>) -> Result<Arc<d
     };
     let out: Arc<dyn SendMessage> = Arc::new(Messages(Arc::new(messages)));
     let ending = Arc::new(std::sync::OnceLock::new());
-    let (pipe, reader) = Pipe::new(out, inbox, Box::new(StopReading(Arc::clone(&ending))));
+    let (pipe, reader) =
+        StreamTransport::new(out, inbox, Box::new(StopReading(Arc::clone(&ending))));
     let reading = tokio::spawn(async move {
         let reason = loop {
             match events.next().await {
@@ -97,7 +101,7 @@ impl SendMessage for Messages {
 #[derive(Debug)]
 struct StopReading(Arc<std::sync::OnceLock<AbortHandle>>);
 
-impl Ending for StopReading {
+impl StreamShutdown for StopReading {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         Box::pin(async {})

@@ -15,9 +15,9 @@ use super::event_reader::EventReader;
 use super::session::LegacySession;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
-use crate::client::inbox::Inbox;
-use crate::client::intake::Intake;
-use crate::client::link::{Answer, Link, OutgoingRequest};
+use crate::client::inbox::IncomingMessages;
+use crate::client::intake::MessageRouter;
+use crate::client::link::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
@@ -26,16 +26,20 @@ use crate::error::{Closure, Error};
 #[derive(Debug)]
 pub(super) struct HttpLink {
     endpoint: Endpoint,
-    intake: Intake,
+    intake: MessageRouter,
     session: Arc<LegacySession>,
 }
 
 impl HttpLink {
-    pub(super) fn new(endpoint: Endpoint, inbox: Arc<Inbox>, limits: &ClientLimits) -> Self {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        inbox: Arc<IncomingMessages>,
+        limits: &ClientLimits,
+    ) -> Self {
         let session = LegacySession::new(endpoint.clone(), Arc::clone(&inbox), limits.clone());
         Self {
             endpoint,
-            intake: Intake {
+            intake: MessageRouter {
                 inbox,
                 reply: Arc::new(Arc::clone(&session)),
             },
@@ -46,8 +50,8 @@ impl HttpLink {
     /// Waits for an answer unless this side closes the connection.
     async fn until_closed(
         &self,
-        exchange: Pin<&mut impl Future<Output = Result<Answer, Error>>>,
-    ) -> Result<Answer, Error> {
+        exchange: Pin<&mut impl Future<Output = Result<ServerResponse, Error>>>,
+    ) -> Result<ServerResponse, Error> {
         let closed = || Error::closed_because(Closure::by_this_side());
         if self.session.is_closed() {
             return Err(closed());
@@ -59,7 +63,7 @@ impl HttpLink {
         }
     }
 
-    async fn modern(&self, request: &OutgoingRequest) -> Result<Answer, Error> {
+    async fn modern(&self, request: &OutgoingRequest) -> Result<ServerResponse, Error> {
         let mut headers = headers_of(request.version);
         for (name, value) in &request.mirrored {
             put(&mut headers, name, value)?;
@@ -79,7 +83,7 @@ impl HttpLink {
         &self,
         body: HttpBody,
         request: &OutgoingRequest,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServerResponse, Error> {
         let mut events = EventReader::new(body, self.endpoint.message_bytes);
         while let Some(event) = events.next().await? {
             let answer = answer::take(&self.intake, event.data.as_bytes(), &request.id)?;
@@ -92,11 +96,11 @@ impl HttpLink {
     }
 }
 
-impl Link for HttpLink {
+impl ClientTransport for HttpLink {
     fn exchange<'a>(
         &'a self,
         request: &'a OutgoingRequest,
-    ) -> BoxFuture<'a, Result<Answer, Error>> {
+    ) -> BoxFuture<'a, Result<ServerResponse, Error>> {
         match request.version.disconnect_cancels() {
             true => Box::pin(async move {
                 let exchange = pin!(self.modern(request));
@@ -113,7 +117,7 @@ impl Link for HttpLink {
         SendMessage::send(&self.session, message)
     }
 
-    fn speaks(&self, version: ProtocolVersion) {
+    fn set_version(&self, version: ProtocolVersion) {
         self.session.speaks(version);
     }
 
@@ -125,7 +129,7 @@ impl Link for HttpLink {
         self.session.open_entries()
     }
 
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn server_stream_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.session.settled())
     }
 

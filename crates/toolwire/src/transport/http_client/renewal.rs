@@ -9,7 +9,7 @@ use toolwire_proto::negotiate::confirms;
 use toolwire_types::{InitializeResult, ProtocolVersion, RawJson, RequestId};
 
 use super::session::LegacySession;
-use crate::client::intake::Intake;
+use crate::client::intake::MessageRouter;
 use crate::client::link::OutgoingRequest;
 use crate::client::send::{SendMessage, encode_notification};
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::error::Error;
 pub(super) async fn renew(
     session: &Arc<LegacySession>,
     lost: u64,
-    intake: &Intake,
+    intake: &MessageRouter,
 ) -> Result<(), Error> {
     let renewal = Renewal {
         session: Arc::clone(session),
@@ -31,7 +31,7 @@ pub(super) async fn renew(
 
 struct Renewal {
     session: Arc<LegacySession>,
-    intake: Intake,
+    intake: MessageRouter,
     lost: u64,
 }
 

@@ -21,9 +21,9 @@ use super::resuming::Resuming;
 use super::standing;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
-use crate::client::inbox::Inbox;
-use crate::client::intake::Intake;
-use crate::client::link::{Answer, OutgoingRequest};
+use crate::client::inbox::IncomingMessages;
+use crate::client::intake::MessageRouter;
+use crate::client::link::{OutgoingRequest, ServerResponse};
 use crate::client::send::SendMessage;
 use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
@@ -36,7 +36,7 @@ const STREAM_TIME: Duration = Duration::from_secs(1);
 pub(super) struct LegacySession {
     pub(super) endpoint: Endpoint,
     pub(super) limits: ClientLimits,
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) inbox: Arc<IncomingMessages>,
     state: Mutex<State>,
     /// One renewal at a time.
     pub(super) renewing: tokio::sync::Mutex<()>,
@@ -57,12 +57,16 @@ pub(super) struct State {
     /// How often the session was opened.
     pub(super) generation: u64,
     /// The requests that wait, for answers that come on another stream than their own.
-    waiting: HashMap<RequestId, oneshot::Sender<Answer>>,
+    waiting: HashMap<RequestId, oneshot::Sender<ServerResponse>>,
     standing: Option<AbortHandle>,
 }
 
 impl LegacySession {
-    pub(super) fn new(endpoint: Endpoint, inbox: Arc<Inbox>, limits: ClientLimits) -> Arc<Self> {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        inbox: Arc<IncomingMessages>,
+        limits: ClientLimits,
+    ) -> Arc<Self> {
         Arc::new(Self {
             endpoint,
             limits,
@@ -97,8 +101,8 @@ impl LegacySession {
     pub(super) async fn exchange(
         self: &Arc<Self>,
         request: &OutgoingRequest,
-        intake: &Intake,
-    ) -> Result<Answer, Error> {
+        intake: &MessageRouter,
+    ) -> Result<ServerResponse, Error> {
         let generation = self.state().generation;
         if request.method == "logging/setLevel" {
             self.state().log_level.clone_from(&request.params);
@@ -122,8 +126,8 @@ impl LegacySession {
     pub(super) async fn attempt(
         self: &Arc<Self>,
         request: &OutgoingRequest,
-        intake: &Intake,
-    ) -> Result<Answer, Error> {
+        intake: &MessageRouter,
+    ) -> Result<ServerResponse, Error> {
         let (slot, elsewhere) = oneshot::channel();
         self.state().waiting.insert(request.id.clone(), slot);
         let mut guard = TakeBack {
@@ -158,8 +162,8 @@ impl LegacySession {
     async fn post_and_wait(
         self: &Arc<Self>,
         request: &OutgoingRequest,
-        intake: &Intake,
-    ) -> Result<Answer, Error> {
+        intake: &MessageRouter,
+    ) -> Result<ServerResponse, Error> {
         let initializes = request.method == "initialize";
         let headers = match initializes {
             true => HeaderMap::new(),
@@ -225,7 +229,7 @@ impl LegacySession {
     }
 
     /// Opens the stream for the server's own messages, in place of an older one.
-    pub(super) fn open_standing_stream(self: &Arc<Self>, intake: &Intake) {
+    pub(super) fn open_standing_stream(self: &Arc<Self>, intake: &MessageRouter) {
         let mut state = self.state();
         if self.is_closed() {
             return;

@@ -9,10 +9,10 @@ use super::answer;
 use super::endpoint::put_event_id;
 use super::event_reader::EventReader;
 use super::session::LegacySession;
-use crate::client::intake::Intake;
+use crate::client::intake::MessageRouter;
 
 /// Listens until the session ends, the server has no such stream, or it is lost too often without any news.
-pub(super) async fn listen(session: Weak<LegacySession>, intake: Intake) {
+pub(super) async fn listen(session: Weak<LegacySession>, intake: MessageRouter) {
     let Some(limits) = session.upgrade().map(|session| session.limits.clone()) else {
         return;
     };
@@ -55,7 +55,7 @@ pub(super) async fn listen(session: Weak<LegacySession>, intake: Intake) {
     }
 }
 
-fn take(session: &LegacySession, intake: &Intake, message: &[u8]) {
+fn take(session: &LegacySession, intake: &MessageRouter, message: &[u8]) {
     let taken = intake.message(message, &mut |response| session.answered(response));
     if taken.is_err() {
         intake.inbox.skipped("an event that is no message");

@@ -7,9 +7,9 @@ use tokio::task::JoinHandle;
 use toolwire_proto::framing::encode_line;
 use toolwire_proto::negotiate::Channel;
 
-use crate::client::inbox::Inbox;
-use crate::client::link::{Dial, Link};
-use crate::client::pipe::{Ending, Pipe};
+use crate::client::inbox::IncomingMessages;
+use crate::client::link::{ClientTransport, Connect};
+use crate::client::pipe::{StreamShutdown, StreamTransport};
 use crate::client::send::SendMessage;
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
@@ -48,7 +48,7 @@ struct InProcessDial {
     server: Server,
 }
 
-impl Dial for InProcessDial {
+impl Connect for InProcessDial {
     fn channel(&self) -> Channel {
         Channel::Stdio
     }
@@ -57,7 +57,10 @@ impl Dial for InProcessDial {
         String::new()
     }
 
-    fn open(&self, inbox: Arc<Inbox>) -> BoxFuture<'_, Result<Arc<dyn Link>, Error>> {
+    fn open(
+        &self,
+        inbox: Arc<IncomingMessages>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let limits = Limits::default();
             let from_server = Arc::new(OutStream::new(limits.outbox()));
@@ -74,7 +77,7 @@ impl Dial for InProcessDial {
                 from_server: Arc::clone(&from_server),
                 tasks: Arc::clone(&tasks),
             };
-            let (pipe, reader) = Pipe::new(lines, inbox, Box::new(ending));
+            let (pipe, reader) = StreamTransport::new(lines, inbox, Box::new(ending));
             let reading = tokio::spawn(async move {
                 while let Some(message) = from_server.next().await {
                     reader.message(&message);
@@ -85,7 +88,7 @@ impl Dial for InProcessDial {
                 });
             });
             tasks.lock().await.extend([serving, reading]);
-            Ok(Arc::new(pipe) as Arc<dyn Link>)
+            Ok(Arc::new(pipe) as Arc<dyn ClientTransport>)
         })
     }
 }
@@ -124,7 +127,7 @@ struct HangUp {
     tasks: Arc<tokio::sync::Mutex<Vec<JoinHandle<()>>>>,
 }
 
-impl Ending for HangUp {
+impl StreamShutdown for HangUp {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         Box::pin(async {

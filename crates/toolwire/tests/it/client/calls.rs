@@ -137,7 +137,7 @@ async fn every_method_has_its_typed_answer_in_every_revision() {
             .expect("raw tools");
         assert!(raw.get().contains("\"add\""));
         assert_rpc_error(&client.request("acme/none", json!({})).await, -32601);
-        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.pending_operations(), 0);
         assert_eq!(client.ignored_messages(), 0);
     }
 }

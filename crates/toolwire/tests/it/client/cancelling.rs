@@ -19,7 +19,7 @@ async fn a_dropped_call_is_cancelled_exactly_once() {
         let cancelled = server.expect_notification("notifications/cancelled").await;
         assert_eq!(cancelled.params["requestId"], request.id);
         server.expect_silence().await;
-        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.pending_operations(), 0);
     }
 }
 
@@ -133,7 +133,7 @@ async fn everybody_who_waits_hears_that_the_server_hung_up() {
     }
     let late = client.call_tool("late", json!({})).await;
     assert!(late.expect_err("the server hung up").is_closed());
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]

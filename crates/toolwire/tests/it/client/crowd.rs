@@ -243,7 +243,7 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
     assert!(hostile.owed.is_subset(&hostile.cancelled));
     assert!(client.ignored_messages() > 0);
 
-    assert_eq!(client.open_entries(), 0, "{client:?}");
+    assert_eq!(client.pending_operations(), 0, "{client:?}");
     drop((client, hostile));
     for _ in 0..100 {
         tokio::task::yield_now().await;

@@ -22,7 +22,7 @@ async fn a_server_that_is_silent_for_a_minute_is_given_up_and_told_so() {
         let error = ended(call).await.expect_err("nothing came");
         assert!(error.is_timeout(), "{error}");
         assert_eq!(start.elapsed().as_secs(), 60);
-        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.pending_operations(), 0);
         // An answer that comes too late is ignored.
         let ignored = client.ignored_messages();
         server.answer(&request, text("late")).await;
@@ -111,7 +111,7 @@ async fn progress_does_not_prolong_a_call_for_ever() {
     let call = client.call_tool("slow", json!({}));
     let call = call
         .with_timeout(Duration::from_secs(5))
-        .with_longest_timeout(Duration::from_secs(30))
+        .with_max_timeout(Duration::from_secs(30))
         .on_progress(drop);
     let call = started(call);
     let request = expect_call(&mut server, "slow").await;
@@ -130,7 +130,7 @@ async fn progress_does_not_prolong_a_call_for_ever() {
     assert_eq!(start.elapsed().as_secs(), 30);
     let cancelled = server.expect_notification("notifications/cancelled").await;
     assert_eq!(cancelled.params["requestId"], request.id);
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,7 +176,7 @@ async fn whoever_waits_for_a_turn_waits_within_the_deadline() {
     assert_text(&ended(third).await.expect("an answer"), "c");
     assert!(ended(second).await.expect_err("silence").is_timeout());
     assert!(ended(fourth).await.expect_err("silence").is_timeout());
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]

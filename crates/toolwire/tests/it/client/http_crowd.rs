@@ -214,7 +214,7 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
         assert!(count > CALLS / 100, "{tally:?}");
     }
     within(async {
-        while client.open_entries() > 0 {
+        while client.pending_operations() > 0 {
             tokio::task::yield_now().await;
         }
     })

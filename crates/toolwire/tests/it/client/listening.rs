@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use toolwire::proto::subscriptions::Change;
 use toolwire::testing::{Received, ScriptedServer, client_speaking};
 use toolwire::types::SubscriptionFilter;
-use toolwire::{Client, Error, Listening, Server};
+use toolwire::{Client, Error, Server, Subscription};
 
 use super::{LEGACY, MODERN, builder, legacy, modern};
 use crate::peer::plain;
@@ -20,7 +20,7 @@ fn wish() -> SubscriptionFilter {
         .with_resource("test://a")
 }
 
-fn listen(client: &Client, wish: SubscriptionFilter) -> JoinHandle<Result<Listening, Error>> {
+fn listen(client: &Client, wish: SubscriptionFilter) -> JoinHandle<Result<Subscription, Error>> {
     let client = client.clone();
     tokio::spawn(async move { client.listen(wish).await })
 }
@@ -42,7 +42,7 @@ async fn tell(server: &ScriptedServer, request: &Received, kind: &str, mut param
         .await;
 }
 
-async fn changed(listening: &mut Listening) -> Option<Change> {
+async fn changed(listening: &mut Subscription) -> Option<Change> {
     listening.next().await.expect("the connection holds")
 }
 
@@ -66,7 +66,7 @@ async fn a_modern_listener_hears_what_belongs_to_its_request() {
     assert!(!first.is_finished(), "nobody has acknowledged yet");
     acknowledge(&server, &request).await;
     let mut first = first.await.expect("no panic").expect("acknowledged");
-    assert_eq!(first.honoured(), &wish());
+    assert_eq!(first.accepted_filter(), &wish());
 
     let second = listen(
         &client,
@@ -98,7 +98,7 @@ async fn a_modern_listener_hears_what_belongs_to_its_request() {
     drop(second);
     server.expect_notification("notifications/cancelled").await;
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,7 +203,7 @@ async fn a_server_that_only_says_goodbye_is_not_asked_for_ever() {
         () = end => {}
         () = script => {}
     }
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,7 +226,7 @@ async fn a_server_that_refuses_to_be_listened_to_says_why() {
     let mut server = server;
     let cancelled = server.expect_notification("notifications/cancelled").await;
     assert_eq!(cancelled.params["requestId"], request.id);
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,7 +245,7 @@ async fn a_listener_hears_that_the_connection_is_lost() {
             Ok(change) => assert_eq!(change, None),
             Err(error) => assert!(error.is_closed(), "{error}"),
         }
-        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.pending_operations(), 0);
     }
 }
 
@@ -257,7 +257,7 @@ async fn a_legacy_listener_subscribes_and_filters() {
     assert_eq!(subscribe.params["uri"], "test://a");
     server.answer(&subscribe, json!({})).await;
     let mut listening = listening.await.expect("no panic").expect("subscribed");
-    assert_eq!(listening.honoured(), &wish());
+    assert_eq!(listening.accepted_filter(), &wish());
     server
         .notify("notifications/prompts/list_changed", json!({}))
         .await;
@@ -286,7 +286,7 @@ async fn a_legacy_listener_subscribes_and_filters() {
     assert_eq!(unsubscribe.params["uri"], "test://a");
     server.answer(&unsubscribe, json!({})).await;
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -46,7 +46,7 @@ async fn what_a_modern_server_says_of_itself_is_kept() {
         .await;
     let client = connecting.await.expect("no panic").expect("connected");
     assert_eq!(client.version(), MODERN);
-    assert_eq!(client.verdict(), Verdict::Modern { version: MODERN });
+    assert_eq!(client.detected_era(), Verdict::Modern { version: MODERN });
     let facts = client.server().expect("it said so");
     assert_eq!(
         facts.info.as_ref().map(|info| info.name.as_str()),
@@ -121,7 +121,7 @@ async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
     let request = server.expect("initialize").await;
     initialized(&mut server, &request, "2025-11-25").await;
     let client = connecting.await.expect("no panic").expect("connected");
-    assert_eq!(client.verdict(), LEGACY_VERDICT);
+    assert_eq!(client.detected_era(), LEGACY_VERDICT);
     // The connection that was lost belongs to nobody any more.
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
@@ -192,8 +192,8 @@ async fn a_refused_initialize_is_told_with_the_words_of_the_server() {
 
 #[tokio::test(start_paused = true)]
 async fn a_verdict_spares_the_question() {
-    let verdict = modern().await.0.verdict();
-    let known = builder().with_verdict(verdict);
+    let verdict = modern().await.0.detected_era();
+    let known = builder().with_detected_era(verdict);
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
     server.expect_silence().await;
     assert_eq!(client.version(), MODERN);
@@ -203,7 +203,7 @@ async fn a_verdict_spares_the_question() {
     server.answer(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
 
-    let known = builder().with_verdict(LEGACY_VERDICT);
+    let known = builder().with_detected_era(LEGACY_VERDICT);
     let (mut server, connecting) = ScriptedServer::awaiting(known);
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -214,7 +214,7 @@ async fn a_verdict_spares_the_question() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wrong_verdict_is_corrected_by_the_first_call() {
-    let known = builder().with_verdict(Verdict::Modern { version: MODERN });
+    let known = builder().with_detected_era(Verdict::Modern { version: MODERN });
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
@@ -233,15 +233,15 @@ async fn a_wrong_verdict_is_corrected_by_the_first_call() {
     assert_eq!(request.params.get("_meta"), None, "{request}");
     server.answer(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
-    assert_eq!(client.verdict(), LEGACY_VERDICT);
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.detected_era(), LEGACY_VERDICT);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 /// The old connection ends when the new one already serves; that must not touch what belongs to the new one.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_replaced_connection_does_not_touch_the_new_one() {
     let known = builder()
-        .with_verdict(Verdict::Modern { version: MODERN })
+        .with_detected_era(Verdict::Modern { version: MODERN })
         .on_elicitation(|_| std::future::pending());
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
     // Two calls: the second one keeps the old connection alive until it is over.
@@ -264,13 +264,17 @@ async fn the_end_of_a_replaced_connection_does_not_touch_the_new_one() {
     server.ask("q", "elicitation/create", super::form()).await;
     server.answer(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
-    assert_eq!(client.open_entries(), 1, "the question is being answered");
+    assert_eq!(
+        client.pending_operations(),
+        1,
+        "the question is being answered"
+    );
     keeping.abort();
     drop(keeping.await);
     server.expect_silence().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
-        client.open_entries(),
+        client.pending_operations(),
         1,
         "the question is still being answered"
     );

@@ -46,7 +46,7 @@ async fn a_callback_hears_the_progress_of_its_call_and_no_other() {
         report(&server, one.meta("progressToken"), 3.0).await;
         server.expect_silence().await;
         assert_eq!(client.ignored_messages(), 1);
-        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.pending_operations(), 0);
     }
 }
 
@@ -89,7 +89,7 @@ async fn a_callback_that_panics_costs_nothing() {
     report(&server, request.meta("progressToken"), 2.0).await;
     server.answer(&request, text("done")).await;
     assert_text(&ended(call).await.expect("an answer"), "done");
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]

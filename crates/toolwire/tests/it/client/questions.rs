@@ -76,7 +76,7 @@ async fn a_ping_is_answered_and_what_is_unknown_is_refused() {
         let error = server.expect_answer(1).await.expect_err("unknown");
         assert_eq!(error["code"], -32601, "{method}");
     }
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
     server.ask(3, "elicitation/create", form()).await;
     let error = server.expect_answer(3).await.expect_err("a panic");
     assert_eq!(error["code"], -32603);
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
     server.ask(4, "ping", json!({})).await;
     assert_eq!(server.expect_answer(4).await, Ok(json!({})));
 }
@@ -223,7 +223,7 @@ async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
         server.ask(id, "elicitation/create", form()).await;
     }
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 64);
+    assert_eq!(client.pending_operations(), 64);
     server.ask("more", "elicitation/create", form()).await;
     let error = server.expect_answer("more").await.expect_err("too many");
     assert_eq!(error["code"], -32603, "{error}");
@@ -244,7 +244,7 @@ async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
     for _ in 0..64 {
         assert_eq!(server.receive().await["result"]["action"], "accept");
     }
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]
@@ -260,19 +260,19 @@ async fn a_question_that_is_taken_back_is_not_answered() {
     let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
     server.ask("q", "elicitation/create", form()).await;
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 1);
+    assert_eq!(client.pending_operations(), 1);
     // What names another question changes nothing.
     server
         .notify("notifications/cancelled", json!({"requestId": "other"}))
         .await;
     server.notify("notifications/cancelled", json!({})).await;
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 1);
+    assert_eq!(client.pending_operations(), 1);
     server
         .notify("notifications/cancelled", json!({"requestId": "q"}))
         .await;
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
     assert!(drops.try_recv().is_err());
     server.ask("p", "ping", json!({})).await;
     assert_eq!(server.expect_answer("p").await, Ok(json!({})));
@@ -292,10 +292,10 @@ async fn questions_end_with_the_connection() {
     let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
     server.ask("q", "elicitation/create", form()).await;
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 1);
+    assert_eq!(client.pending_operations(), 1);
     server.hang_up();
     assert_eq!(crate::peer::within(runs.recv()).await, None);
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]
@@ -321,7 +321,7 @@ async fn a_second_question_under_the_same_id_does_not_hide_the_first() {
     for _ in 0..64 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
     server.hang_up();
 }
 

@@ -59,7 +59,7 @@ async fn a_round_repeats_the_request_with_answers_and_state_under_a_new_id() {
 
     server.answer(&second, text("hello Ada")).await;
     assert_text(&ended(call).await.expect("an answer"), "hello Ada");
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -236,7 +236,11 @@ async fn a_question_without_an_answer_ends_the_call_and_nothing_is_sent() {
 async fn questions_can_be_left_to_the_caller() {
     let (client, mut server) = connect(answering()).await;
     let params = json!({"name": "greet"});
-    let call = started(client.request("tools/call", params).leaving_questions());
+    let call = started(
+        client
+            .request("tools/call", params)
+            .without_input_handling(),
+    );
     let request = expect_call(&mut server, "greet").await;
     server.answer(&request, asks(&[roots()], Some("s"))).await;
     let result = ended(call)
@@ -268,5 +272,5 @@ async fn a_call_that_is_dropped_while_a_question_is_answered_asks_no_more() {
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     // The request was answered, so there is nothing to cancel.
     server.expect_silence().await;
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }

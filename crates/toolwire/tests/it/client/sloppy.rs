@@ -147,7 +147,7 @@ async fn a_request_of_a_modern_server_is_ignored_and_never_answered() {
     server.ask("u", "acme/question", json!({})).await;
     server.expect_silence().await;
     assert_eq!(client.ignored_messages(), 4);
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.answer(&request, text("quick")).await;
@@ -222,7 +222,7 @@ async fn notifications_nobody_knows_change_nothing() {
     }
     assert_eq!(methods[0], "notifications/acme");
     assert_eq!(methods.len(), 4, "{methods:?}");
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]

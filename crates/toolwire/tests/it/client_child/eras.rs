@@ -124,11 +124,15 @@ async fn a_verdict_from_an_earlier_connection_needs_no_question() {
         version: ProtocolVersion::LATEST,
     };
     let (client, _) = connect(Part::Modern).await;
-    assert_eq!(client.verdict(), modern);
+    assert_eq!(client.detected_era(), modern);
     client.close().await;
 
     let (command, heard) = Heard::of(Part::Modern.command());
-    let client = builder().with_verdict(modern).spawn(command).await.unwrap();
+    let client = builder()
+        .with_detected_era(modern)
+        .spawn(command)
+        .await
+        .unwrap();
     client.call_tool("anything", json!({})).await.unwrap();
     client.close().await;
     assert_eq!(heard.received().await, ["tools/call"]);
@@ -138,8 +142,12 @@ async fn a_verdict_from_an_earlier_connection_needs_no_question() {
         transport: LegacyTransport::Direct,
     };
     let (command, heard) = Heard::of(Part::Refuses(-32601).command());
-    let client = builder().with_verdict(legacy).spawn(command).await.unwrap();
-    assert_eq!(client.verdict(), legacy);
+    let client = builder()
+        .with_detected_era(legacy)
+        .spawn(command)
+        .await
+        .unwrap();
+    assert_eq!(client.detected_era(), legacy);
     client.close().await;
     let received = ["initialize", "notifications/initialized"];
     assert_eq!(heard.received().await, received);

@@ -35,7 +35,7 @@ async fn a_child_that_does_not_read_costs_time_but_nothing_else() {
         let error = within(call).await.unwrap().unwrap_err();
         assert!(error.is_timeout(), "{error}");
     }
-    assert_eq!(client.open_entries(), 0);
+    assert_eq!(client.pending_operations(), 0);
     let waits = tokio::spawn(client.call_tool("wait", json!({})).into_future());
     tokio::task::yield_now().await;
     within(client.close()).await;

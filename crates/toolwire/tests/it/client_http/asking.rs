@@ -67,7 +67,7 @@ async fn questions_on_the_standing_stream_are_answered_by_post() {
     assert_eq!(answer(json!(9))["error"]["code"], -32601);
     // The last of them is over once the server has taken it.
     within(async {
-        while client.open_entries() > 0 {
+        while client.pending_operations() > 0 {
             tokio::task::yield_now().await;
         }
     })

@@ -45,7 +45,7 @@ async fn dropping_a_modern_call_closes_its_stream_and_says_nothing() {
             .unwrap();
         let said = server.record.of("POST", "notifications/cancelled");
         assert!(said.is_empty(), "{said:?}");
-        assert_eq!(client.open_entries(), 0);
+        assert_eq!(client.pending_operations(), 0);
     }
 }
 

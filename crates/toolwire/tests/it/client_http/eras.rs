@@ -234,7 +234,7 @@ async fn what_refuses_initialize_may_speak_the_oldest_transport() {
             version: ProtocolVersion::V2024_11_05,
             transport: LegacyTransport::HttpWithSse,
         };
-        assert_eq!(client.verdict(), expected);
+        assert_eq!(client.detected_era(), expected);
         let expected = [
             "POST server/discover",
             "POST initialize",
@@ -257,7 +257,7 @@ async fn the_first_refusal_is_reported_when_the_oldest_transport_is_not_there_ei
 }
 
 fn knowing(verdict: Verdict) -> ClientBuilder {
-    ClientBuilder::new("test", "1").with_verdict(verdict)
+    ClientBuilder::new("test", "1").with_detected_era(verdict)
 }
 
 const MODERN: Verdict = Verdict::Modern {
@@ -282,7 +282,7 @@ async fn a_known_verdict_saves_the_question() {
     let server = Double::new(legacy);
     let verdict = legacy_verdict(LegacyTransport::Direct);
     let client = server.connect_with(knowing(verdict)).await.unwrap();
-    assert_eq!(client.verdict(), verdict);
+    assert_eq!(client.detected_era(), verdict);
     assert_eq!(log(&server.record)[0], "POST initialize");
 }
 

@@ -17,7 +17,7 @@ const VERDICT: Verdict = Verdict::Legacy {
 };
 
 fn knowing() -> ClientBuilder {
-    builder().with_verdict(VERDICT)
+    builder().with_detected_era(VERDICT)
 }
 
 fn endpoint(address: &str) -> String {
@@ -67,7 +67,7 @@ async fn relative_endpoints_are_understood() {
             "GET" => Reply::events(endpoint(named) + &welcome()).left_open(),
             _ => Reply::status(202),
         });
-        let client = ClientBuilder::new("test", "1").with_verdict(VERDICT);
+        let client = ClientBuilder::new("test", "1").with_detected_era(VERDICT);
         let client = client.with_http_client(server.clone());
         within(client.connect("http://made.up/api/sse?key=1"))
             .await

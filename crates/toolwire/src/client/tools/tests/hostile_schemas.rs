@@ -24,7 +24,7 @@ fn server(schema: Value, content: Value) -> FakeServer {
 
 async fn connect(server: &FakeServer) -> Client {
     let client = server
-        .connect(ClientBuilder::default().validating_output())
+        .connect(ClientBuilder::default().with_output_validation())
         .await;
     client.list_tools().await.unwrap();
     client
@@ -123,7 +123,7 @@ async fn other_calls_go_on_while_a_large_result_is_checked() {
             _ => json!({"content": []}),
         })
     });
-    let mut builder = ClientBuilder::default().validating_output();
+    let mut builder = ClientBuilder::default().with_output_validation();
     // No test depends on the speed of the machine.
     builder.config.limits.schema_timeout = Duration::from_secs(600);
     let client = server.connect(builder).await;
@@ -151,7 +151,7 @@ async fn other_calls_go_on_while_a_large_result_is_checked() {
 async fn a_check_that_takes_too_long_fails_its_call() {
     let schema = json!({"type": "array", "items": {"type": "integer", "minimum": 0}});
     let server = server(schema, json!(vec![1; 200_000]));
-    let mut builder = ClientBuilder::default().validating_output();
+    let mut builder = ClientBuilder::default().with_output_validation();
     builder.config.limits.schema_timeout = Duration::ZERO;
     let client = server.connect(builder).await;
     client.list_tools().await.unwrap();
