@@ -171,7 +171,7 @@ impl StateSeal {
             .lifetime
             .saturating_add(request_state::MAX_CLOCK_SKEW);
         match nonces
-            .spend(&spending.owner, &spending.fingerprint, lifetime)
+            .mark_used(&spending.owner, &spending.fingerprint, lifetime)
             .await
         {
             Ok(true) => Ok(()),

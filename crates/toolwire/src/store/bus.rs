@@ -18,13 +18,13 @@ pub struct BusMessage {
     /// The node that sent it, which has acted on it already.
     pub node: String,
     /// What it is about.
-    pub news: News,
+    pub news: BusPayload,
 }
 
 impl BusMessage {
     /// A message from a node.
     #[must_use]
-    pub fn new(node: impl Into<String>, news: News) -> Self {
+    pub fn new(node: impl Into<String>, news: BusPayload) -> Self {
         Self {
             node: node.into(),
             news,
@@ -36,7 +36,7 @@ impl BusMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum News {
+pub enum BusPayload {
     /// Listeners of every node may want to hear of this.
     Change(Change),
     /// Something for the node that works for a session, whichever that is.
@@ -54,7 +54,7 @@ pub enum News {
 #[non_exhaustive]
 pub enum SessionSignal {
     /// The client answered a request of the server.
-    Answered {
+    Responded {
         /// The id of that request.
         id: RequestId,
         /// The answer.
@@ -74,7 +74,7 @@ pub enum SessionSignal {
         token: Arc<TokenInfo>,
     },
     /// A stream of changes is read on another node now, and pushed to from there.
-    Moved {
+    StreamMoved {
         /// The name of the stream.
         stream: String,
     },

@@ -103,7 +103,7 @@ pub trait EventLog: Send + Sync + fmt::Debug {
     ) -> StoreFuture<'a, Replay>;
 
     /// Forgets all streams of a session; whoever waits for one gets [`Replay::Unknown`].
-    fn forget_session<'a>(
+    fn remove_session<'a>(
         &'a self,
         principal: &'a Principal,
         session: &'a str,

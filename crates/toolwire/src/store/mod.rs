@@ -20,7 +20,7 @@ mod token_record;
 use std::error::Error as StdError;
 use std::fmt;
 
-pub use bus::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
+pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 pub use events::{EventLog, LogEntry, Replay, StreamKey};
 pub use memory::{
     MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemoryProxyLimits,

@@ -24,7 +24,7 @@ pub trait NonceStore: Send + Sync + fmt::Debug {
     /// [`StoreError::OwnerFull`](crate::store::StoreError::OwnerFull) if this owner has too many nonces,
     /// [`StoreError::Full`](crate::store::StoreError::Full) if the whole store has. A store that removes nonces early to
     /// make room would let them be used twice.
-    fn spend<'a>(
+    fn mark_used<'a>(
         &'a self,
         owner: &'a Principal,
         fingerprint: &'a [u8; 32],

@@ -11,7 +11,7 @@ use crate::engine::TokenInfo;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Record {
+struct TokenRecord {
     valid: bool,
     subject: Option<String>,
     client_id: Option<String>,
@@ -32,7 +32,7 @@ pub(super) fn serialize<S: Serializer>(
         expires_at,
         claims,
     } = TokenInfo::clone(token);
-    let record = Record {
+    let record = TokenRecord {
         valid,
         subject,
         client_id,
@@ -46,7 +46,7 @@ pub(super) fn serialize<S: Serializer>(
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Arc<TokenInfo>, D::Error> {
-    let record = Record::deserialize(deserializer)?;
+    let record = TokenRecord::deserialize(deserializer)?;
     Ok(Arc::new(TokenInfo {
         valid: record.valid,
         subject: record.subject,

@@ -75,7 +75,9 @@ impl Proofs {
     /// the store. `owner` is the principal of the token, whose share of the store the proof counts for.
     pub(super) async fn spend(&self, owner: &Principal, proof: &Proof) -> Result<bool, StoreError> {
         let lifetime = Duration::from_secs(DEFAULT_PROOF_AGE + MAX_CLOCK_SKEW + 1);
-        self.spent.spend(owner, &proof.fingerprint, lifetime).await
+        self.spent
+            .mark_used(owner, &proof.fingerprint, lifetime)
+            .await
     }
 }
 

@@ -9,7 +9,7 @@ use toolwire_types::{ErrorObject, RawJson, RequestId};
 
 use crate::engine::TokenInfo;
 use crate::store::contract::{fresh, ok, soon};
-use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
+use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 
 /// Checks a [`Bus`]. Each call of `connect` gives a connection to the same bus, as each node has one.
 ///
@@ -39,11 +39,11 @@ impl Node {
         }
     }
 
-    fn message(&self, news: News) -> BusMessage {
+    fn message(&self, news: BusPayload) -> BusMessage {
         BusMessage::new(self.name.clone(), news)
     }
 
-    async fn publish(&self, news: News) {
+    async fn publish(&self, news: BusPayload) {
         ok("publish", self.bus.publish(self.message(news)).await);
     }
 
@@ -68,14 +68,14 @@ async fn next(rule: &str, subscription: &mut dyn BusSubscription, nodes: &[&Node
 }
 
 /// One of every kind.
-fn all_news() -> Vec<News> {
+fn all_news() -> Vec<BusPayload> {
     let session = fresh("session");
     let signals = [
-        SessionSignal::Answered {
+        SessionSignal::Responded {
             id: RequestId::from(7),
             outcome: Ok(RawJson::from(serde_json::json!({ "ä": [1.5, null, "\n"] }))),
         },
-        SessionSignal::Answered {
+        SessionSignal::Responded {
             id: RequestId::from("7"),
             outcome: Err(ErrorObject::invalid_params("no")),
         },
@@ -95,13 +95,13 @@ fn all_news() -> Vec<News> {
         Change::ResourceUpdated("file:///ä b".to_owned()),
         Change::Task(fresh("task")),
     ];
-    let signals = signals.into_iter().map(|signal| News::Session {
+    let signals = signals.into_iter().map(|signal| BusPayload::Session {
         session: session.clone(),
         signal,
     });
     changes
         .into_iter()
-        .map(News::Change)
+        .map(BusPayload::Change)
         .chain(signals)
         .collect()
 }
@@ -119,8 +119,8 @@ fn ann() -> TokenInfo {
     token
 }
 
-fn numbered(number: u32) -> News {
-    News::Change(Change::ResourceUpdated(number.to_string()))
+fn numbered(number: u32) -> BusPayload {
+    BusPayload::Change(Change::ResourceUpdated(number.to_string()))
 }
 
 async fn unheard_message_is_no_failure(node: &Node) {

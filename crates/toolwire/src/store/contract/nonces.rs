@@ -15,19 +15,19 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
     for owner in [new_owner(), Principal::anonymous()] {
         let (one, other) = (fingerprint(), fingerprint());
         assert!(
-            ok("spend", store.spend(&owner, &one, LIFETIME).await),
+            ok("spend", store.mark_used(&owner, &one, LIFETIME).await),
             "a nonce is unused at first"
         );
         assert!(
-            !ok("spend", store.spend(&owner, &one, LIFETIME).await),
+            !ok("spend", store.mark_used(&owner, &one, LIFETIME).await),
             "a nonce is used once"
         );
         assert!(
-            ok("spend", store.spend(&owner, &other, LIFETIME).await),
+            ok("spend", store.mark_used(&owner, &other, LIFETIME).await),
             "nonces do not use up each other"
         );
         assert!(
-            ok("spend", store.spend(&new_owner(), &one, LIFETIME).await),
+            ok("spend", store.mark_used(&new_owner(), &one, LIFETIME).await),
             "owners do not use up each other's nonces"
         );
     }
@@ -36,7 +36,7 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
     let tasks: Vec<_> = (0..16)
         .map(|_| {
             let (store, owner) = (Arc::clone(&store), owner.clone());
-            tokio::spawn(async move { store.spend(&owner, &wanted, LIFETIME).await })
+            tokio::spawn(async move { store.mark_used(&owner, &wanted, LIFETIME).await })
         })
         .collect();
     let mut winners = 0;
@@ -54,22 +54,24 @@ pub async fn nonce_store_owner_bound<S: NonceStore + 'static>(
 ) {
     let store = connect().await;
     let (owner, first) = (new_owner(), fingerprint());
-    let unused = ok("spend", store.spend(&owner, &first, LIFETIME).await);
+    let unused = ok("spend", store.mark_used(&owner, &first, LIFETIME).await);
     assert!(unused, "a nonce is unused at first");
     for _ in 1..limit {
-        let unused = store.spend(&owner, &fingerprint(), LIFETIME).await;
+        let unused = store.mark_used(&owner, &fingerprint(), LIFETIME).await;
         assert!(ok("spend", unused), "an owner may have {limit} nonces");
     }
-    let rejected = store.spend(&owner, &fingerprint(), LIFETIME).await;
+    let rejected = store.mark_used(&owner, &fingerprint(), LIFETIME).await;
     assert!(
         matches!(rejected, Err(StoreError::OwnerFull)),
         "one more nonce of an owner is rejected"
     );
     assert!(
-        !ok("spend", store.spend(&owner, &first, LIFETIME).await),
+        !ok("spend", store.mark_used(&owner, &first, LIFETIME).await),
         "no nonce is removed to make room"
     );
-    let unused = store.spend(&new_owner(), &fingerprint(), LIFETIME).await;
+    let unused = store
+        .mark_used(&new_owner(), &fingerprint(), LIFETIME)
+        .await;
     assert!(ok("spend", unused), "other owners are not affected");
 }
 

@@ -74,11 +74,11 @@ mod tests {
     use toolwire_proto::subscriptions::Change;
 
     use super::*;
-    use crate::store::{News, contract};
+    use crate::store::{BusPayload, contract};
 
     fn message(number: usize) -> BusMessage {
         let change = Change::ResourceUpdated(number.to_string());
-        BusMessage::new("node", News::Change(change))
+        BusMessage::new("node", BusPayload::Change(change))
     }
 
     #[tokio::test(start_paused = true)]

@@ -147,7 +147,7 @@ impl Default for MemoryNonceStore {
 }
 
 impl NonceStore for MemoryNonceStore {
-    fn spend<'a>(
+    fn mark_used<'a>(
         &'a self,
         owner: &'a Principal,
         fingerprint: &'a [u8; 32],

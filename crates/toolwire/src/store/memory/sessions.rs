@@ -137,7 +137,7 @@ impl SessionStore for MemorySessionStore {
         principal: &'a Principal,
         ttl: Duration,
     ) -> StoreFuture<'a, Option<StoredSession>> {
-        Box::pin(async move { Ok(self.lock().prolong(id, principal, Instant::now(), ttl)) })
+        Box::pin(async move { Ok(self.lock().extend_ttl(id, principal, Instant::now(), ttl)) })
     }
 
     fn touch<'a>(
@@ -147,7 +147,7 @@ impl SessionStore for MemorySessionStore {
         ttl: Duration,
     ) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let session = self.lock().prolong(id, principal, Instant::now(), ttl);
+            let session = self.lock().extend_ttl(id, principal, Instant::now(), ttl);
             Ok(session.is_some())
         })
     }
@@ -208,7 +208,7 @@ impl SessionStore for MemorySessionStore {
 #[derive(Debug, Default)]
 struct Sessions {
     /// Ids are random, and made here.
-    by_id: HashMap<Arc<str>, Session, BuildNameHasher>,
+    by_id: HashMap<Arc<str>, MemorySession, BuildNameHasher>,
     /// Every session once, under a time that is not after its deadline. A look-up only moves the deadline; the place
     /// in here is corrected when its time has come, so that the busy sessions cost nothing.
     by_deadline: BTreeSet<(Instant, Arc<str>)>,
@@ -226,7 +226,7 @@ struct Sessions {
 const MAX_EXPIRED: usize = 10_000;
 
 #[derive(Debug)]
-struct Session {
+struct MemorySession {
     principal: Principal,
     /// The network that opened it.
     network: Option<IpAddr>,
@@ -275,7 +275,7 @@ impl Sessions {
         let id: Arc<str> = id.into();
         let record = Arc::new(record);
         let deadline = deadline_after(now, ttl);
-        let session = Session {
+        let session = MemorySession {
             principal: principal.clone(),
             network: record.network,
             record: Arc::clone(&record),
@@ -291,14 +291,19 @@ impl Sessions {
     }
 
     /// The session, if it has not ended and belongs to the principal.
-    fn find(&mut self, id: &str, principal: &Principal, now: Instant) -> Option<&mut Session> {
+    fn find(
+        &mut self,
+        id: &str,
+        principal: &Principal,
+        now: Instant,
+    ) -> Option<&mut MemorySession> {
         self.by_id
             .get_mut(id)
             .filter(|session| session.principal == *principal && session.deadline > now)
     }
 
     /// Lets a session live for another `ttl`.
-    fn prolong(
+    fn extend_ttl(
         &mut self,
         id: &str,
         principal: &Principal,

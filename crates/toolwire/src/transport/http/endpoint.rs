@@ -9,7 +9,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::engine::{Principal, box_cold};
 use crate::server::Server;
 use crate::store::{
-    BusMessage, LogEntry, News, SessionRecord, SessionSignal, StoreError, StoredSession, StreamKey,
+    BusMessage, BusPayload, LogEntry, SessionRecord, SessionSignal, StoreError, StoredSession,
+    StreamKey,
 };
 use crate::transport::http::answer::{self, Answer};
 use crate::transport::http::byte_budget::ByteBudget;
@@ -139,7 +140,7 @@ impl Endpoint {
         }
         let told = self.signal(id, SessionSignal::Ended).await;
         // Nobody can come back for it, whether the others were told or not.
-        self.options.events.forget_session(principal, id).await?;
+        self.options.events.remove_session(principal, id).await?;
         told.map(|()| true)
     }
 
@@ -152,7 +153,7 @@ impl Endpoint {
         let Some(bus) = &self.options.bus else {
             return Ok(());
         };
-        let news = News::Session {
+        let news = BusPayload::Session {
             session: session.to_owned(),
             signal,
         };

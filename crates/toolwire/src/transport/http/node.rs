@@ -10,7 +10,7 @@ use toolwire_types::ResponseId;
 
 use crate::engine::BoxFuture;
 use crate::server::hub::ChangeForwarder;
-use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, News, SessionSignal};
+use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 use crate::transport::http::endpoint::{Endpoint, random_name};
 
 /// How long to wait before a bus that failed is tried again.
@@ -103,7 +103,7 @@ async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<OutgoingChanges>) 
             let _ = tokio::time::timeout(RECONNECT, ready).await;
         }
         for change in changes {
-            let message = BusMessage::new(&node, News::Change(change));
+            let message = BusMessage::new(&node, BusPayload::Change(change));
             if let Err(error) = bus.publish(message).await {
                 tracing::warn!(%error, "other nodes were not told of a change");
             }
@@ -151,23 +151,23 @@ async fn hear_until_lost(endpoint: &Weak<Endpoint>, mut subscription: Box<dyn Bu
 }
 
 impl Endpoint {
-    fn on_news(&self, news: News) {
+    fn on_news(&self, news: BusPayload) {
         match news {
-            News::Change(change) => drop(self.server.hub().publish_local(&change)),
-            News::Session {
+            BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
+            BusPayload::Session {
                 session,
                 signal: SessionSignal::Message { message, token },
             } => self.http_with_sse.deliver(&session, &message, token),
-            News::Session { session, signal } => {
+            BusPayload::Session { session, signal } => {
                 let Some(live) = self.live.find(&session) else {
                     return;
                 };
                 match signal {
-                    SessionSignal::Answered { id, outcome } => {
+                    SessionSignal::Responded { id, outcome } => {
                         live.caller.resolve(&ResponseId::Id(id), outcome);
                     }
                     SessionSignal::Cancelled { id } => live.state.cancel(&id),
-                    SessionSignal::Moved { stream } => live.hand_over(&stream),
+                    SessionSignal::StreamMoved { stream } => live.hand_over(&stream),
                     SessionSignal::Ended => live.end(),
                     // Handled above: streams of that transport are no sessions of this kind.
                     SessionSignal::Message { .. } => {}

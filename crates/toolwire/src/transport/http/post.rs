@@ -104,7 +104,7 @@ impl Post<'_> {
         let ResponseId::Id(id) = response.id else {
             return Ok(());
         };
-        let signal = SessionSignal::Answered { id, outcome };
+        let signal = SessionSignal::Responded { id, outcome };
         let told = self.endpoint.signal(&session.id, signal).await;
         told.map_err(|error| answer::store_failed(&error))
     }

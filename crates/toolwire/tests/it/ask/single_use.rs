@@ -72,7 +72,7 @@ impl Told {
 }
 
 impl NonceStore for Told {
-    fn spend<'a>(
+    fn mark_used<'a>(
         &'a self,
         _: &'a Principal,
         fingerprint: &'a [u8; 32],

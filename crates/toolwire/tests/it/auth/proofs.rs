@@ -301,7 +301,7 @@ async fn only_proofs_of_verified_tokens_are_stored() {
 struct Broken;
 
 impl toolwire::store::NonceStore for Broken {
-    fn spend<'a>(
+    fn mark_used<'a>(
         &'a self,
         _: &'a toolwire::Principal,
         _: &'a [u8; 32],

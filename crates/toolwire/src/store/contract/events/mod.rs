@@ -143,7 +143,7 @@ impl Case {
     }
 
     async fn forget(&self) {
-        let forgotten = self.log.forget_session(&self.owner, &self.key.session);
+        let forgotten = self.log.remove_session(&self.owner, &self.key.session);
         ok("forget_session", forgotten.await);
     }
 }

@@ -16,8 +16,8 @@ use crate::engine::Principal;
 use crate::engine::deadline_after;
 use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
 
-use shelf::Shelf;
-use stream::Found;
+use shelf::StreamTable;
+use stream::ReadResult;
 
 /// How much a [`MemoryEventLog`] holds.
 ///
@@ -95,7 +95,7 @@ impl MemoryEventLogLimits {
 /// A stream that is written to after it was forgotten goes on with a number above every one it had, so that nobody who
 /// comes back with an old number misses entries without being told.
 pub struct MemoryEventLog {
-    shelf: Mutex<Shelf>,
+    shelf: Mutex<StreamTable>,
 }
 
 impl Default for MemoryEventLog {
@@ -109,11 +109,11 @@ impl MemoryEventLog {
     #[must_use]
     pub fn new(limits: MemoryEventLogLimits) -> Self {
         Self {
-            shelf: Mutex::new(Shelf::new(limits)),
+            shelf: Mutex::new(StreamTable::new(limits)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
+    fn lock(&self) -> MutexGuard<'_, StreamTable> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,16 +153,18 @@ impl EventLog for MemoryEventLog {
                 let now = Instant::now();
                 let found = self.lock().read_after(principal, key, after_number, now);
                 let changed = match found {
-                    Found::Replay(replay) => return Ok(replay),
-                    Found::NothingYet(_) if !in_time => return Ok(Replay::Entries(Vec::new())),
-                    Found::NothingYet(changed) => changed,
+                    ReadResult::Replay(replay) => return Ok(replay),
+                    ReadResult::NothingYet(_) if !in_time => {
+                        return Ok(Replay::Entries(Vec::new()));
+                    }
+                    ReadResult::NothingYet(changed) => changed,
                 };
                 in_time = timeout_at(deadline, changed).await.is_ok();
             }
         })
     }
 
-    fn forget_session<'a>(
+    fn remove_session<'a>(
         &'a self,
         principal: &'a Principal,
         session: &'a str,

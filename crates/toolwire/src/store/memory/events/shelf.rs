@@ -9,20 +9,24 @@ use crate::store::{LogEntry, Replay, StoreError, StreamKey};
 
 use super::MemoryEventLogLimits;
 use super::directory::{Directory, StreamId};
-use super::stream::{Class, Found, Stream, Use};
+use super::stream::{EvictionClass, LastUse, ReadResult, StoredStream};
 
 /// How many streams that have become too old one call removes. More than one call can add, so that they do not pile up,
 /// and few enough that no call is slow.
 const REMOVED_PER_CALL: usize = 16;
 
 /// In which order streams are given up.
-const CLASSES: [Class; 3] = [Class::Ended, Class::Bare, Class::Live];
+const CLASSES: [EvictionClass; 3] = [
+    EvictionClass::Ended,
+    EvictionClass::Bare,
+    EvictionClass::Live,
+];
 
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct StreamTable {
     limits: MemoryEventLogLimits,
     directory: Directory,
-    streams: HashMap<StreamId, Stream>,
+    streams: HashMap<StreamId, StoredStream>,
     /// Every stream once in the order of its class, under the number of a use that need not be its last. A use only
     /// changes the stream; its place in here is corrected when it comes to the front.
     ended: BTreeMap<u64, StreamId>,
@@ -35,7 +39,7 @@ pub(super) struct Shelf {
     highest_forgotten: u64,
 }
 
-impl Shelf {
+impl StreamTable {
     pub(super) fn new(limits: MemoryEventLogLimits) -> Self {
         Self {
             limits,
@@ -87,7 +91,7 @@ impl Shelf {
         let before = stream.bytes();
         let number = stream.push(entry);
         self.bytes = self.bytes - before + self.stream(id).bytes();
-        self.shorten(id);
+        self.trim(id);
         self.classify(id);
         self.make_space(id);
         Ok(number)
@@ -99,10 +103,10 @@ impl Shelf {
         key: &StreamKey,
         number: u64,
         now: Instant,
-    ) -> Found {
+    ) -> ReadResult {
         self.forget_old(now);
         let Some(id) = self.find(principal, key, now) else {
-            return Found::Replay(Replay::Unknown);
+            return ReadResult::Replay(Replay::Unknown);
         };
         self.mark_used(id, now);
         let found = self.stream(id).after(number);
@@ -140,7 +144,7 @@ impl Shelf {
         self.directory.insert(principal, key, id);
         self.bare.insert(used.number, id);
         self.streams
-            .insert(id, Stream::new(principal, key, first, used));
+            .insert(id, StoredStream::new(principal, key, first, used));
         Ok(id)
     }
 
@@ -157,7 +161,7 @@ impl Shelf {
     }
 
     /// Keeps one stream within its own bounds.
-    fn shorten(&mut self, id: StreamId) {
+    fn trim(&mut self, id: StreamId) {
         let limits = self.limits;
         let stream = self.stream(id);
         let before = stream.bytes();
@@ -173,11 +177,14 @@ impl Shelf {
     /// Keeps all streams together within their bound, after an entry was added to the stream `newest`, which keeps it.
     fn make_space(&mut self, newest: StreamId) {
         while self.bytes > self.limits.total_bytes {
-            if let Some(id) = self.least_recent(Class::Ended).filter(|id| *id != newest) {
+            if let Some(id) = self
+                .least_recent(EvictionClass::Ended)
+                .filter(|id| *id != newest)
+            {
                 self.forget(id);
                 continue;
             }
-            let Some(id) = self.least_recent(Class::Live) else {
+            let Some(id) = self.least_recent(EvictionClass::Live) else {
                 return;
             };
             let stream = self.stream(id);
@@ -237,7 +244,7 @@ impl Shelf {
                     if self.stream(id).is_awaited() {
                         self.mark_used(id, now);
                     }
-                    self.list_again(id);
+                    self.reindex(id);
                 }
             }
         }
@@ -250,14 +257,14 @@ impl Shelf {
     }
 
     /// The stream of a class that was not used for the longest time.
-    fn least_recent(&mut self, class: Class) -> Option<StreamId> {
+    fn least_recent(&mut self, class: EvictionClass) -> Option<StreamId> {
         loop {
             let id = self.order(class).values().next().copied()?;
             let stream = self.stream(id);
             if stream.used.number == stream.listed.1.number {
                 return Some(id);
             }
-            self.list_again(id);
+            self.reindex(id);
         }
     }
 
@@ -266,9 +273,9 @@ impl Shelf {
         self.stream(id).used = used;
     }
 
-    fn next_use(&mut self, at: Instant) -> Use {
+    fn next_use(&mut self, at: Instant) -> LastUse {
         self.uses += 1;
-        Use {
+        LastUse {
             number: self.uses,
             at,
         }
@@ -278,12 +285,12 @@ impl Shelf {
     fn classify(&mut self, id: StreamId) {
         let stream = self.stream(id);
         if stream.class() != stream.listed.0 {
-            self.list_again(id);
+            self.reindex(id);
         }
     }
 
     /// Puts a stream where its class and its last use say.
-    fn list_again(&mut self, id: StreamId) {
+    fn reindex(&mut self, id: StreamId) {
         let stream = self.stream(id);
         let (old_class, old_use) = stream.listed;
         let (class, used) = (stream.class(), stream.used);
@@ -292,15 +299,15 @@ impl Shelf {
         self.order(class).insert(used.number, id);
     }
 
-    fn order(&mut self, class: Class) -> &mut BTreeMap<u64, StreamId> {
+    fn order(&mut self, class: EvictionClass) -> &mut BTreeMap<u64, StreamId> {
         match class {
-            Class::Ended => &mut self.ended,
-            Class::Bare => &mut self.bare,
-            Class::Live => &mut self.live,
+            EvictionClass::Ended => &mut self.ended,
+            EvictionClass::Bare => &mut self.bare,
+            EvictionClass::Live => &mut self.live,
         }
     }
 
-    fn stream(&mut self, id: StreamId) -> &mut Stream {
+    fn stream(&mut self, id: StreamId) -> &mut StoredStream {
         self.streams
             .get_mut(&id)
             .expect("every listed stream is on the shelf")
@@ -308,14 +315,14 @@ impl Shelf {
 }
 
 #[cfg(test)]
-impl Shelf {
+impl StreamTable {
     pub(super) fn is_empty(&self) -> bool {
         self.streams.is_empty() && self.directory.is_empty() && self.bytes == 0
     }
 
     /// Checks what has to hold between calls.
     pub(super) fn check(&self) {
-        let bytes: usize = self.streams.values().map(Stream::bytes).sum();
+        let bytes: usize = self.streams.values().map(StoredStream::bytes).sum();
         assert_eq!(self.bytes, bytes, "bytes are counted");
         assert!(
             self.streams.len() <= self.limits.streams,
@@ -332,9 +339,9 @@ impl Shelf {
             let (class, used) = stream.listed;
             assert_eq!(class, stream.class(), "streams are listed by class");
             let order = match class {
-                Class::Ended => &self.ended,
-                Class::Bare => &self.bare,
-                Class::Live => &self.live,
+                EvictionClass::Ended => &self.ended,
+                EvictionClass::Bare => &self.bare,
+                EvictionClass::Live => &self.live,
             };
             assert!(order.contains_key(&used.number), "streams are listed");
         }

@@ -16,14 +16,14 @@ const ENTRY_OVERHEAD: usize = 64;
 
 /// When a stream was used. No two uses have the same number, and a later one has a higher one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Use {
+pub(super) struct LastUse {
     pub(super) number: u64,
     pub(super) at: Instant,
 }
 
 /// What a stream can lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum EvictionClass {
     /// Nothing will follow, and somebody has read it to its end.
     Ended,
     /// It has no entries, but it may get some.
@@ -34,14 +34,14 @@ pub(super) enum Class {
 
 /// What a look into a stream gives.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum ReadResult {
     Replay(Replay),
     /// There is nothing after the entry asked for; the future ends when there may be.
     NothingYet(OwnedNotified),
 }
 
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct StoredStream {
     pub(super) principal: Principal,
     pub(super) key: StreamKey,
     entries: VecDeque<LogEntry>,
@@ -53,14 +53,14 @@ pub(super) struct Stream {
     read: bool,
     /// Whoever waits holds a share of this.
     changed: Arc<Notify>,
-    pub(super) used: Use,
+    pub(super) used: LastUse,
     /// The use and the class under which the shelf has listed it.
-    pub(super) listed: (Class, Use),
+    pub(super) listed: (EvictionClass, LastUse),
 }
 
-impl Stream {
+impl StoredStream {
     /// A stream whose first entry will have the number `first`.
-    pub(super) fn new(principal: &Principal, key: &StreamKey, first: u64, used: Use) -> Self {
+    pub(super) fn new(principal: &Principal, key: &StreamKey, first: u64, used: LastUse) -> Self {
         Self {
             principal: principal.clone(),
             key: key.clone(),
@@ -71,16 +71,16 @@ impl Stream {
             read: false,
             changed: Arc::default(),
             used,
-            listed: (Class::Bare, used),
+            listed: (EvictionClass::Bare, used),
         }
     }
 
-    pub(super) fn class(&self) -> Class {
+    pub(super) fn class(&self) -> EvictionClass {
         match (self.entries.is_empty(), self.ended) {
-            (true, false) => Class::Bare,
-            (true, true) => Class::Ended,
-            (false, true) if self.read => Class::Ended,
-            (false, _) => Class::Live,
+            (true, false) => EvictionClass::Bare,
+            (true, true) => EvictionClass::Ended,
+            (false, true) if self.read => EvictionClass::Ended,
+            (false, _) => EvictionClass::Live,
         }
     }
 
@@ -121,26 +121,26 @@ impl Stream {
         }
     }
 
-    pub(super) fn after(&mut self, number: u64) -> Found {
+    pub(super) fn after(&mut self, number: u64) -> ReadResult {
         let last = self.last();
         if number > last {
-            return Found::Replay(Replay::Unknown);
+            return ReadResult::Replay(Replay::Unknown);
         }
         if self.ended && number == last {
-            return Found::Replay(Replay::Ended);
+            return ReadResult::Replay(Replay::Ended);
         }
         if number + 1 < self.first {
-            return Found::Replay(Replay::Gap { oldest: self.first });
+            return ReadResult::Replay(Replay::Gap { oldest: self.first });
         }
         if number == last {
-            return Found::NothingYet(Arc::clone(&self.changed).notified_owned());
+            return ReadResult::NothingYet(Arc::clone(&self.changed).notified_owned());
         }
         let entries = (number + 1..)
             .zip(self.entries.iter().skip((number + 1 - self.first) as usize))
             .map(|(number, entry)| (number, entry.clone()))
             .collect();
         self.read = self.ended;
-        Found::Replay(Replay::Entries(entries))
+        ReadResult::Replay(Replay::Entries(entries))
     }
 
     /// Wakes whoever waits, to find that the stream is gone.

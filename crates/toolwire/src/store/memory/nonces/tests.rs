@@ -26,7 +26,7 @@ async fn spend(
     owner: &Principal,
     number: usize,
 ) -> Result<bool, StoreError> {
-    store.spend(owner, &fingerprint(number), LIFETIME).await
+    store.mark_used(owner, &fingerprint(number), LIFETIME).await
 }
 
 #[tokio::test]

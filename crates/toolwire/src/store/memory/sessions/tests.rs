@@ -240,7 +240,7 @@ proptest! {
                     let ttl = Duration::from_secs(seconds.into());
                     let found = list.iter_mut().find(|(a, b, _)| (*a, *b) == (id, owner));
                     let touched =
-                        sessions.prolong(&id.to_string(), &owners[usize::from(owner)], now, ttl);
+                        sessions.extend_ttl(&id.to_string(), &owners[usize::from(owner)], now, ttl);
                     prop_assert_eq!(touched.is_some(), found.is_some());
                     if let Some((.., deadline)) = found {
                         *deadline = now + ttl;

@@ -64,7 +64,7 @@ async fn remove_expired(endpoint: Weak<Endpoint>, interval: Duration) {
             // Nothing may write to the streams again, because writing would begin them anew.
             endpoint.live.end(&session.id, &session.principal);
             let events = &endpoint.options.events;
-            let removed = events.forget_session(&session.principal, &session.id);
+            let removed = events.remove_session(&session.principal, &session.id);
             if let Err(error) = removed.await {
                 tracing::warn!(%error, "the streams of an expired session are left in the event log");
             }

@@ -104,7 +104,7 @@ async fn resume(
         (None, None)
     } else {
         // Whichever node pushed into this stream stops now: this one does.
-        let signal = SessionSignal::Moved {
+        let signal = SessionSignal::StreamMoved {
             stream: last.stream().to_owned(),
         };
         let told = endpoint.signal(&session.id, signal).await;

@@ -170,7 +170,7 @@ async fn replay_is_the_suffix_in(
                 }
             }
             Call::Forget(_) => {
-                log.forget_session(&owner, &name).await.unwrap();
+                log.remove_session(&owner, &name).await.unwrap();
                 known[stream] = false;
                 lists[stream].clear();
             }
