@@ -31,7 +31,7 @@ pub async fn client(server: &Server) -> Client {
 ///
 /// # Panics
 /// When the server does not speak it.
-pub async fn client_speaking(server: &Server, version: ProtocolVersion) -> Client {
+pub async fn client_with_version(server: &Server, version: ProtocolVersion) -> Client {
     let builder = ClientBuilder::new("test", "1.0.0").with_versions([version]);
     connect(builder, server).await
 }

@@ -39,8 +39,8 @@ mod wire;
 pub use assertions::{
     TextResult, assert_rpc_error, assert_structured, assert_text, assert_tool_error,
 };
-pub use connected::{client, client_speaking};
-pub use received::Received;
+pub use connected::{client, client_with_version};
+pub use received::ReceivedMessage;
 pub use scripted_client::ScriptedClient;
 pub use scripted_server::ScriptedServer;
 pub use snapshot::{UPDATE_SNAPSHOTS, assert_snapshot, snapshot};

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// How long a script waits for the next message before the test fails. 10 s.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request or notification that a scripted peer received.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Received {
+pub struct ReceivedMessage {
     /// The id of a request; `null` for a notification.
     pub id: Value,
     /// The method.
@@ -24,7 +24,7 @@ pub struct Received {
     pub text: String,
 }
 
-impl Received {
+impl ReceivedMessage {
     /// A member of `_meta`; `null` when there is none.
     #[must_use]
     pub fn meta(&self, key: &str) -> &Value {
@@ -52,7 +52,7 @@ impl Received {
     }
 }
 
-impl fmt::Display for Received {
+impl fmt::Display for ReceivedMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -79,7 +79,7 @@ pub(super) fn outcome(text: &str, id: &Value, at: &Location<'_>) -> Result<Value
 }
 
 /// Waits for a message; the test fails when none comes.
-pub(super) async fn patiently(
+pub(super) async fn receive_in_time(
     patience: Duration,
     at: &Location<'_>,
     message: impl Future<Output = Option<String>>,

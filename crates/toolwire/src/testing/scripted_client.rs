@@ -9,7 +9,7 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_types::{ProtocolVersion, meta_key};
 
 use crate::server::Server;
-use crate::testing::received::{PATIENCE, Received, outcome, parse, patiently};
+use crate::testing::received::{RECEIVE_TIMEOUT, ReceivedMessage, outcome, parse, receive_in_time};
 use crate::transport::InProcess;
 
 /// Plays the client for a real server: sends messages and looks at everything that comes back.
@@ -49,7 +49,7 @@ impl ScriptedClient {
     pub fn connect(server: &Server) -> Self {
         Self {
             wire: InProcess::connect(server),
-            patience: PATIENCE,
+            patience: RECEIVE_TIMEOUT,
             next_id: 1,
             meta: Map::new(),
         }
@@ -60,7 +60,11 @@ impl ScriptedClient {
     ///
     /// # Panics
     /// When the server does not serve the revision.
-    pub async fn speaking(server: &Server, version: ProtocolVersion, capabilities: Value) -> Self {
+    pub async fn with_version(
+        server: &Server,
+        version: ProtocolVersion,
+        capabilities: Value,
+    ) -> Self {
         let mut client = Self::connect(server);
         let info = json!({"name": "script", "version": "1.0.0"});
         if version.is_legacy() {
@@ -135,7 +139,7 @@ impl ScriptedClient {
     }
 
     /// Answers a question of a legacy server.
-    pub async fn answer(&mut self, question: &Received, result: Value) {
+    pub async fn respond(&mut self, question: &ReceivedMessage, result: Value) {
         self.send(json!({"jsonrpc": "2.0", "id": question.id, "result": result}))
             .await;
     }
@@ -162,16 +166,16 @@ impl ScriptedClient {
 
     /// The next message, which must be a question of this method.
     #[track_caller]
-    pub fn expect(&mut self, method: &str) -> impl Future<Output = Received> {
+    pub fn expect(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
-        async move { Received::read(self.next(at).await, method, true, at) }
+        async move { ReceivedMessage::read(self.next(at).await, method, true, at) }
     }
 
     /// The next message, which must be a notification of this method.
     #[track_caller]
-    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Received> {
+    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
-        async move { Received::read(self.next(at).await, method, false, at) }
+        async move { ReceivedMessage::read(self.next(at).await, method, false, at) }
     }
 
     /// The next message, which must be the answer to this request: its result, or its error object.
@@ -179,17 +183,17 @@ impl ScriptedClient {
     /// # Errors
     /// The error object the server answered with.
     #[track_caller]
-    pub fn expect_answer(&mut self, id: Value) -> impl Future<Output = Result<Value, Value>> {
+    pub fn expect_response(&mut self, id: Value) -> impl Future<Output = Result<Value, Value>> {
         let at = Location::caller();
         async move { outcome(&self.next(at).await, &id, at) }
     }
 
     /// Hangs up; the answers to what still runs can be received.
-    pub fn hang_up(&mut self) {
+    pub fn disconnect(&mut self) {
         self.wire.close();
     }
 
     async fn next(&mut self, at: &Location<'_>) -> String {
-        patiently(self.patience, at, self.wire.receive()).await
+        receive_in_time(self.patience, at, self.wire.receive()).await
     }
 }

@@ -11,7 +11,7 @@ use toolwire_types::{ProtocolVersion, code};
 
 use crate::client::{Client, ClientBuilder};
 use crate::error::Error;
-use crate::testing::received::{PATIENCE, Received, outcome, parse, patiently};
+use crate::testing::received::{RECEIVE_TIMEOUT, ReceivedMessage, outcome, parse, receive_in_time};
 use crate::testing::wire::{ScriptDial, Wire};
 
 /// How often everything else gets its turn before silence counts as silence.
@@ -54,7 +54,7 @@ impl ScriptedServer {
     /// # Panics
     /// When the client cannot connect, for example because it does not speak the revision.
     pub async fn connect(builder: ClientBuilder, version: ProtocolVersion) -> (Client, Self) {
-        let (mut server, connecting) = Self::awaiting(builder);
+        let (mut server, connecting) = Self::listening(builder);
         let client = if version.is_legacy() {
             let (client, ()) = tokio::join!(connecting, server.initialize(version));
             client
@@ -97,7 +97,7 @@ impl ScriptedServer {
     /// assert!(error.to_string().contains("1999-12-31"));
     /// # }
     /// ```
-    pub fn awaiting(
+    pub fn listening(
         builder: ClientBuilder,
     ) -> (
         Self,
@@ -108,7 +108,7 @@ impl ScriptedServer {
             arrivals,
             wire: None,
             earlier: Vec::new(),
-            patience: PATIENCE,
+            patience: RECEIVE_TIMEOUT,
         };
         (server, Client::open(builder.config, Box::new(dial)))
     }
@@ -116,7 +116,7 @@ impl ScriptedServer {
     /// Waits longer, or less long, for each message. In a test with paused time it must be longer than what the client
     /// itself waits for.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
+    pub fn with_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
@@ -164,21 +164,21 @@ impl ScriptedServer {
 
     /// The next message, which must be a request of this method.
     #[track_caller]
-    pub fn expect(&mut self, method: &str) -> impl Future<Output = Received> {
+    pub fn expect(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
-        async move { Received::read(self.next(at).await, method, true, at) }
+        async move { ReceivedMessage::read(self.next(at).await, method, true, at) }
     }
 
     /// The next message, which must be a notification of this method.
     #[track_caller]
-    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Received> {
+    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
-        async move { Received::read(self.next(at).await, method, false, at) }
+        async move { ReceivedMessage::read(self.next(at).await, method, false, at) }
     }
 
     /// The next message, which must be the answer to this question: its result, or its error object.
     #[track_caller]
-    pub fn expect_answer(
+    pub fn expect_response(
         &mut self,
         id: impl Into<Value>,
     ) -> impl Future<Output = Result<Value, Value>> {
@@ -207,7 +207,7 @@ impl ScriptedServer {
 
     /// The client has hung up, and sent nothing more before.
     #[track_caller]
-    pub fn expect_end(&mut self) -> impl Future<Output = ()> {
+    pub fn expect_disconnect(&mut self) -> impl Future<Output = ()> {
         let at = Location::caller();
         async move {
             let wire = self.wire.as_mut().expect("the client is connected");
@@ -224,13 +224,19 @@ impl ScriptedServer {
     }
 
     /// Answers a request. In revisions with `resultType`, a result without one is complete.
-    pub async fn answer(&self, request: &Received, result: Value) {
+    pub async fn respond(&self, request: &ReceivedMessage, result: Value) {
         self.send(json!({"jsonrpc": "2.0", "id": request.id, "result": result}))
             .await;
     }
 
     /// Answers a request with an error; `data` may be `null`.
-    pub async fn refuse(&self, request: &Received, code: i64, message: &str, data: Value) {
+    pub async fn respond_error(
+        &self,
+        request: &ReceivedMessage,
+        code: i64,
+        message: &str,
+        data: Value,
+    ) {
         let mut error = json!({"code": code, "message": message});
         if !data.is_null() {
             error["data"] = data;
@@ -264,7 +270,7 @@ impl ScriptedServer {
     }
 
     /// Ends the connection: calls that still wait fail. What the client sent can still be received.
-    pub fn hang_up(&mut self) {
+    pub fn disconnect(&mut self) {
         if let Some(wire) = &mut self.wire {
             wire.to_client = None;
         }
@@ -276,7 +282,7 @@ impl ScriptedServer {
             let message = wire.from_client.recv().await?;
             Some(String::from_utf8_lossy(&message).into_owned())
         };
-        patiently(self.patience, at, message).await
+        receive_in_time(self.patience, at, message).await
     }
 
     async fn discover(&mut self, version: ProtocolVersion) {
@@ -288,7 +294,7 @@ impl ScriptedServer {
             "capabilities": everything(),
             "_meta": {"io.modelcontextprotocol/serverInfo": server_info()},
         });
-        self.answer(&request, result).await;
+        self.respond(&request, result).await;
     }
 
     async fn initialize(&mut self, version: ProtocolVersion) {
@@ -296,8 +302,8 @@ impl ScriptedServer {
         self.accept().await;
         let mut text = self.next(at).await;
         if parse(&text, at)["method"] == "server/discover" {
-            let probe = Received::read(text, "server/discover", true, at);
-            self.refuse(
+            let probe = ReceivedMessage::read(text, "server/discover", true, at);
+            self.respond_error(
                 &probe,
                 code::METHOD_NOT_FOUND,
                 "unknown method",
@@ -306,13 +312,13 @@ impl ScriptedServer {
             .await;
             text = self.next(at).await;
         }
-        let request = Received::read(text, "initialize", true, at);
+        let request = ReceivedMessage::read(text, "initialize", true, at);
         let result = json!({
             "protocolVersion": version,
             "capabilities": everything(),
             "serverInfo": server_info(),
         });
-        self.answer(&request, result).await;
+        self.respond(&request, result).await;
         self.expect_notification("notifications/initialized").await;
     }
 }

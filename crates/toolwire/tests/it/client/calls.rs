@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolwire::testing::{
-    assert_rpc_error, assert_structured, assert_text, assert_tool_error, client_speaking,
+    assert_rpc_error, assert_structured, assert_text, assert_tool_error, client_with_version,
 };
 use toolwire::types::{CompletionArgument, PromptArgument, PromptReference};
 use toolwire::{
@@ -73,7 +73,7 @@ const VERSIONS: [ProtocolVersion; 5] = [
 async fn every_method_has_its_typed_answer_in_every_revision() {
     let server = server();
     for version in VERSIONS {
-        let client = client_speaking(&server, version).await;
+        let client = client_with_version(&server, version).await;
         assert_eq!(client.version(), version);
         let facts = client.server().expect("it said so");
         assert_eq!(facts.instructions.as_deref(), Some("Add."));
@@ -144,7 +144,7 @@ async fn every_method_has_its_typed_answer_in_every_revision() {
 
 #[tokio::test]
 async fn many_calls_run_beside_each_other() {
-    let client = client_speaking(&server(), MODERN).await;
+    let client = client_with_version(&server(), MODERN).await;
     let calls: Vec<_> = (0..100)
         .map(|a| {
             (

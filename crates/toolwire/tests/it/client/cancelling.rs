@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwire::Server;
-use toolwire::testing::{ScriptedServer, assert_text, client_speaking};
+use toolwire::testing::{ScriptedServer, assert_text, client_with_version};
 
 use super::{LEGACY, MODERN, builder, calling, ended, expect_call, legacy, modern, started, text};
 use crate::peer::plain;
@@ -36,7 +36,7 @@ async fn a_call_that_is_over_is_not_cancelled() {
     let (client, mut server) = modern().await;
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("done")).await;
+    server.respond(&request, text("done")).await;
     let mut call = call;
     while !call.is_finished() {
         tokio::task::yield_now().await;
@@ -56,7 +56,7 @@ async fn an_answer_after_the_cancellation_is_ignored() {
     let request = expect_call(&mut server, "slow").await;
     call.abort();
     server.expect_notification("notifications/cancelled").await;
-    server.answer(&request, text("too late")).await;
+    server.respond(&request, text("too late")).await;
     server.expect_silence().await;
     assert_eq!(client.ignored_messages(), 1);
 }
@@ -70,14 +70,14 @@ async fn other_calls_go_on_when_one_is_dropped() {
     let request = expect_call(&mut server, "kept").await;
     dropped.abort();
     server.expect_notification("notifications/cancelled").await;
-    server.answer(&request, text("kept")).await;
+    server.respond(&request, text("kept")).await;
     assert_text(&ended(kept).await.expect("an answer"), "kept");
 }
 
 #[tokio::test(start_paused = true)]
 async fn initialize_is_never_cancelled() {
     let only_legacy = builder().with_versions([LEGACY]);
-    let (mut server, connecting) = ScriptedServer::awaiting(only_legacy.clone());
+    let (mut server, connecting) = ScriptedServer::listening(only_legacy.clone());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     server.expect("initialize").await;
@@ -85,12 +85,12 @@ async fn initialize_is_never_cancelled() {
     server.expect_silence().await;
 
     // Nor when nobody answers it.
-    let (server, connecting) = ScriptedServer::awaiting(only_legacy);
-    let mut server = server.with_patience(Duration::from_secs(600));
+    let (server, connecting) = ScriptedServer::listening(only_legacy);
+    let mut server = server.with_timeout(Duration::from_secs(600));
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     server.expect("initialize").await;
-    server.expect_end().await;
+    server.expect_disconnect().await;
     let error = connecting.await.expect("no panic").expect_err("no answer");
     assert!(error.is_timeout(), "{error}");
 }
@@ -109,7 +109,7 @@ async fn a_handler_of_a_real_server_hears_that_its_call_was_dropped() {
             }
         });
         let server = Server::new("demo", "1.0.0").tool(tool);
-        let client = client_speaking(&server, version).await;
+        let client = client_with_version(&server, version).await;
         let call = calling(&client, "slow");
         begins.recv().await.expect("it began");
         call.abort();
@@ -125,7 +125,7 @@ async fn everybody_who_waits_hears_that_the_server_hung_up() {
     for _ in &calls {
         expect_call(&mut server, "slow").await;
     }
-    server.hang_up();
+    server.disconnect();
     for call in calls {
         let error = ended(call).await.expect_err("the server hung up");
         assert!(error.is_closed(), "{error}");
@@ -145,7 +145,7 @@ async fn close_ends_calls_and_the_connection() {
     client.close().await;
     let error = ended(call).await.expect_err("the client was closed");
     assert!(error.is_closed(), "{error}");
-    server.expect_end().await;
+    server.expect_disconnect().await;
     let late = other.call_tool("late", json!({})).await;
     assert!(late.expect_err("the client was closed").is_closed());
 }
@@ -159,20 +159,20 @@ async fn the_connection_ends_with_the_last_handle() {
     let call = started(clone.ping());
     let request = server.expect("server/discover").await;
     server
-        .answer(
+        .respond(
             &request,
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {}}),
         )
         .await;
     ended(call).await.expect("it is still there");
     drop(clone);
-    server.expect_end().await;
+    server.expect_disconnect().await;
 }
 
 /// A caller may stop waiting for the connection itself.
 #[tokio::test]
 async fn a_connection_that_nobody_waits_for_is_ended() {
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     server.expect("server/discover").await;

@@ -13,7 +13,7 @@ use super::{LEGACY, MODERN, builder, calling, ended, expect_call, legacy, modern
 async fn a_server_that_is_silent_for_a_minute_is_given_up_and_told_so() {
     for version in [MODERN, LEGACY] {
         let (client, server) = ScriptedServer::connect(builder(), version).await;
-        let mut server = server.with_patience(Duration::from_secs(600));
+        let mut server = server.with_timeout(Duration::from_secs(600));
         let start = Instant::now();
         let call = calling(&client, "slow");
         let request = expect_call(&mut server, "slow").await;
@@ -25,10 +25,10 @@ async fn a_server_that_is_silent_for_a_minute_is_given_up_and_told_so() {
         assert_eq!(client.pending_operations(), 0);
         // An answer that comes too late is ignored.
         let ignored = client.ignored_messages();
-        server.answer(&request, text("late")).await;
+        server.respond(&request, text("late")).await;
         let call = calling(&client, "quick");
         let request = expect_call(&mut server, "quick").await;
-        server.answer(&request, text("on time")).await;
+        server.respond(&request, text("on time")).await;
         assert_text(&ended(call).await.expect("an answer"), "on time");
         assert_eq!(client.ignored_messages(), ignored + 1);
     }
@@ -70,7 +70,7 @@ async fn progress_starts_the_wait_anew() {
             .await;
     }
     tokio::time::sleep(Duration::from_secs(4)).await;
-    server.answer(&request, text("done")).await;
+    server.respond(&request, text("done")).await;
     assert_text(&ended(call).await.expect("an answer"), "done");
     assert_eq!(start.elapsed().as_secs(), 20);
 }
@@ -168,9 +168,9 @@ async fn whoever_waits_for_a_turn_waits_within_the_deadline() {
     let fourth = calling(&client, "d");
     server.expect_silence().await;
     // A turn that is free is taken by the next in line.
-    server.answer(&request, text("a")).await;
+    server.respond(&request, text("a")).await;
     let request = expect_call(&mut server, "c").await;
-    server.answer(&request, text("c")).await;
+    server.respond(&request, text("c")).await;
     expect_call(&mut server, "d").await;
     assert_text(&ended(first).await.expect("an answer"), "a");
     assert_text(&ended(third).await.expect("an answer"), "c");
@@ -191,7 +191,7 @@ async fn a_call_that_never_had_its_turn_is_not_cancelled_either() {
     let waiting = started(call.with_timeout(Duration::from_secs(2)));
     assert!(ended(waiting).await.expect_err("no turn").is_timeout());
     server.expect_silence().await;
-    server.answer(&request, text("a")).await;
+    server.respond(&request, text("a")).await;
     ended(first).await.expect("an answer");
     server.expect_silence().await;
 }
@@ -204,10 +204,10 @@ async fn a_list_waits_for_each_page() {
     let first = server.expect("tools/list").await;
     tokio::time::sleep(Duration::from_secs(4)).await;
     server
-        .answer(&first, json!({"tools": [], "nextCursor": "2"}))
+        .respond(&first, json!({"tools": [], "nextCursor": "2"}))
         .await;
     let second = server.expect("tools/list").await;
     tokio::time::sleep(Duration::from_secs(4)).await;
-    server.answer(&second, json!({"tools": []})).await;
+    server.respond(&second, json!({"tools": []})).await;
     list.await.expect("no panic").expect("an empty list");
 }

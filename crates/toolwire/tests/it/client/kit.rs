@@ -24,7 +24,7 @@ fn server() -> Server {
 #[tokio::test]
 async fn a_scripted_client_speaks_every_revision() {
     for version in [ProtocolVersion::V2024_11_05, LEGACY, MODERN] {
-        let mut client = ScriptedClient::speaking(&server(), version, json!({})).await;
+        let mut client = ScriptedClient::with_version(&server(), version, json!({})).await;
         let result = client.call("tools/list", json!({})).await.expect("a list");
         assert_eq!(result["tools"][0]["name"], "ask");
         let error = client
@@ -38,13 +38,13 @@ async fn a_scripted_client_speaks_every_revision() {
 #[tokio::test]
 async fn a_scripted_client_answers_questions() {
     let capabilities = json!({"roots": {}});
-    let mut client = ScriptedClient::speaking(&server(), LEGACY, capabilities).await;
+    let mut client = ScriptedClient::with_version(&server(), LEGACY, capabilities).await;
     let id = client.request("tools/call", json!({"name": "ask"})).await;
     let question = client.expect("roots/list").await;
     client
-        .answer(&question, json!({"roots": [{"uri": "file:///a"}]}))
+        .respond(&question, json!({"roots": [{"uri": "file:///a"}]}))
         .await;
-    let result = client.expect_answer(id).await.expect("a result");
+    let result = client.expect_response(id).await.expect("a result");
     assert_eq!(result["content"][0]["text"], "1 roots");
 }
 
@@ -129,7 +129,7 @@ async fn a_script_waits_ten_seconds_unless_told_otherwise() {
     assert_eq!(start.elapsed().as_secs(), 10);
     let message = failure(async {
         let (_client, server) = modern().await;
-        server.with_patience(Duration::from_secs(3)).receive().await;
+        server.with_timeout(Duration::from_secs(3)).receive().await;
     })
     .await;
     assert!(message.contains("3s"), "{message}");
@@ -148,7 +148,7 @@ async fn a_client_in_one_line_speaks_the_newest_common_revision() {
     assert_eq!(client(&old).await.version(), ProtocolVersion::V2025_03_26);
     let message = failure(async {
         let none = Server::new("demo", "1.0.0").with_versions([LEGACY]);
-        toolwire::testing::client_speaking(&none, MODERN).await;
+        toolwire::testing::client_with_version(&none, MODERN).await;
     })
     .await;
     assert!(message.contains("cannot connect"), "{message}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolwire::proto::subscriptions::Change;
-use toolwire::testing::{Received, ScriptedServer, client_speaking};
+use toolwire::testing::{ReceivedMessage, ScriptedServer, client_with_version};
 use toolwire::types::SubscriptionFilter;
 use toolwire::{Client, Error, Server, Subscription};
 
@@ -25,7 +25,7 @@ fn listen(client: &Client, wish: SubscriptionFilter) -> JoinHandle<Result<Subscr
     tokio::spawn(async move { client.listen(wish).await })
 }
 
-async fn acknowledge(server: &ScriptedServer, request: &Received) {
+async fn acknowledge(server: &ScriptedServer, request: &ReceivedMessage) {
     let params = json!({
         "notifications": request.params["notifications"],
         "_meta": {SUBSCRIPTION: request.id},
@@ -35,7 +35,7 @@ async fn acknowledge(server: &ScriptedServer, request: &Received) {
         .await;
 }
 
-async fn tell(server: &ScriptedServer, request: &Received, kind: &str, mut params: Value) {
+async fn tell(server: &ScriptedServer, request: &ReceivedMessage, kind: &str, mut params: Value) {
     params["_meta"] = json!({SUBSCRIPTION: request.id});
     server
         .notify(&format!("notifications/{kind}"), params)
@@ -136,7 +136,7 @@ async fn a_subscription_that_the_server_ends_is_made_again_and_everything_is_tol
     acknowledge(&server, &request).await;
     let mut listening = listening.await.expect("no panic").expect("acknowledged");
     let goodbye = json!({"resultType": "complete", "_meta": {SUBSCRIPTION: request.id}});
-    server.answer(&request, goodbye).await;
+    server.respond(&request, goodbye).await;
     let again = server.expect("subscriptions/listen").await;
     assert_ne!(again.id, request.id);
     assert_eq!(
@@ -180,7 +180,7 @@ async fn a_server_that_only_says_goodbye_is_not_asked_for_ever() {
     acknowledge(&server, &request).await;
     let mut listening = listening.await.expect("no panic").expect("acknowledged");
     server
-        .answer(&request, json!({"resultType": "complete"}))
+        .respond(&request, json!({"resultType": "complete"}))
         .await;
     let script = async {
         let mut asked = 0;
@@ -212,7 +212,7 @@ async fn a_server_that_refuses_to_be_listened_to_says_why() {
     let listening = listen(&client, wish());
     let request = server.expect("subscriptions/listen").await;
     server
-        .refuse(&request, -32602, "too many", Value::Null)
+        .respond_error(&request, -32602, "too many", Value::Null)
         .await;
     let error = listening.await.expect("no panic").expect_err("refused");
     assert_eq!(error.rpc().map(|rpc| rpc.code), Some(-32602), "{error}");
@@ -220,7 +220,7 @@ async fn a_server_that_refuses_to_be_listened_to_says_why() {
 
     let listening = listen(&client, wish());
     let request = server.expect("subscriptions/listen").await;
-    let server = server.with_patience(Duration::from_secs(600));
+    let server = server.with_timeout(Duration::from_secs(600));
     let error = listening.await.expect("no panic").expect_err("silence");
     assert!(error.is_timeout(), "{error}");
     let mut server = server;
@@ -240,7 +240,7 @@ async fn a_listener_hears_that_the_connection_is_lost() {
             acknowledge(&server, &request).await;
         }
         let mut listening = listening.await.expect("no panic").expect("acknowledged");
-        server.hang_up();
+        server.disconnect();
         match listening.next().await {
             Ok(change) => assert_eq!(change, None),
             Err(error) => assert!(error.is_closed(), "{error}"),
@@ -255,7 +255,7 @@ async fn a_legacy_listener_subscribes_and_filters() {
     let listening = listen(&client, wish());
     let subscribe = server.expect("resources/subscribe").await;
     assert_eq!(subscribe.params["uri"], "test://a");
-    server.answer(&subscribe, json!({})).await;
+    server.respond(&subscribe, json!({})).await;
     let mut listening = listening.await.expect("no panic").expect("subscribed");
     assert_eq!(listening.accepted_filter(), &wish());
     server
@@ -284,7 +284,7 @@ async fn a_legacy_listener_subscribes_and_filters() {
     drop(listening);
     let unsubscribe = server.expect("resources/unsubscribe").await;
     assert_eq!(unsubscribe.params["uri"], "test://a");
-    server.answer(&unsubscribe, json!({})).await;
+    server.respond(&unsubscribe, json!({})).await;
     server.expect_silence().await;
     assert_eq!(client.pending_operations(), 0);
 }
@@ -295,7 +295,7 @@ async fn two_legacy_listeners_to_one_resource_share_its_subscription() {
     let wish = SubscriptionFilter::new().with_resource("test://a");
     let first = listen(&client, wish.clone());
     let subscribe = server.expect("resources/subscribe").await;
-    server.answer(&subscribe, json!({})).await;
+    server.respond(&subscribe, json!({})).await;
     let first = first.await.expect("no panic").expect("subscribed");
     let second = listen(&client, wish);
     tokio::task::yield_now().await;
@@ -338,7 +338,7 @@ async fn changes_of_a_real_server_are_heard_in_both_eras() {
                 |_, _| async { "content" },
             ))
             .tool(plain("gone", |_| async { "" }));
-        let client = client_speaking(&server, version).await;
+        let client = client_with_version(&server, version).await;
         let mut listening = client.listen(wish()).await.expect("acknowledged");
         server.resource_updated("test://b");
         server.remove_tool("gone");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwire::proto::trace_context::TraceContext;
-use toolwire::testing::{Received, ScriptedServer, client_speaking};
+use toolwire::testing::{ReceivedMessage, ScriptedServer, client_with_version};
 use toolwire::types::{CompletionArgument, ElicitResult, PromptReference, Root};
 use toolwire::{Client, ClientBuilder, LoggingLevel, ProtocolVersion, Server};
 
@@ -97,7 +97,7 @@ async fn only_what_is_registered_is_advertised() {
 async fn capabilities_are_said_once_in_the_words_of_a_legacy_revision() {
     let check = async |version: ProtocolVersion, expected: Value| {
         let builder = everything().with_versions([version]);
-        let (mut server, connecting) = ScriptedServer::awaiting(builder);
+        let (mut server, connecting) = ScriptedServer::listening(builder);
         let connecting = tokio::spawn(connecting);
         server.accept().await;
         let request = server.expect("initialize").await;
@@ -154,10 +154,10 @@ async fn the_client_may_keep_its_name_to_itself() {
     call.abort();
 }
 
-async fn next_call(client: &Client, server: &mut ScriptedServer) -> Received {
+async fn next_call(client: &Client, server: &mut ScriptedServer) -> ReceivedMessage {
     let call = started(client.call_tool("t", json!({})));
     let request = expect_call(server, "t").await;
-    server.answer(&request, text("")).await;
+    server.respond(&request, text("")).await;
     ended(call).await.expect("an answer");
     request
 }
@@ -203,7 +203,7 @@ async fn a_log_level_is_set_once_for_a_legacy_session() {
         tokio::spawn(async move { setting.set_log_level(Some(LoggingLevel::Error)).await });
     let request = server.expect("logging/setLevel").await;
     assert_eq!(request.params, json!({"level": "error"}));
-    server.answer(&request, json!({})).await;
+    server.respond(&request, json!({})).await;
     setting.await.expect("no panic").expect("it is set");
     assert_eq!(
         next_call(&client, &mut server).await.params.get("_meta"),
@@ -274,7 +274,7 @@ async fn a_real_server_sees_the_trace() {
     });
     let server = Server::new("demo", "1.0.0").tool(tool);
     for version in [MODERN, LEGACY] {
-        let client = client_speaking(&server, version).await;
+        let client = client_with_version(&server, version).await;
         let call = client.call_tool("trace", json!({}));
         let result = call.with_trace_context(trace("00f067aa0ba902b7")).await;
         let result = result.expect("an answer");

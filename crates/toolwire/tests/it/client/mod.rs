@@ -18,7 +18,7 @@ mod sloppy;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use toolwire::testing::{Received, ScriptedServer};
+use toolwire::testing::{ReceivedMessage, ScriptedServer};
 use toolwire::{Call, Client, ClientBuilder, Error, ProtocolVersion};
 
 pub(crate) const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
@@ -99,7 +99,7 @@ pub(crate) fn roots() -> Value {
 }
 
 /// The next request calls this tool.
-pub(crate) async fn expect_call(server: &mut ScriptedServer, tool: &str) -> Received {
+pub(crate) async fn expect_call(server: &mut ScriptedServer, tool: &str) -> ReceivedMessage {
     let request = server.expect("tools/call").await;
     assert_eq!(request.params["name"], tool, "{request}");
     request

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolwire::ProtocolVersion;
 use toolwire::proto::negotiate::{LegacyTransport, Verdict};
-use toolwire::testing::{Received, ScriptedServer, assert_rpc_error, assert_text};
+use toolwire::testing::{ReceivedMessage, ScriptedServer, assert_rpc_error, assert_text};
 
 use super::{LEGACY, MODERN, builder, calling, ended, expect_call, modern, text};
 
@@ -15,13 +15,13 @@ const LEGACY_VERDICT: Verdict = Verdict::Legacy {
     transport: LegacyTransport::Direct,
 };
 
-async fn initialized(server: &mut ScriptedServer, request: &Received, version: &str) {
+async fn initialized(server: &mut ScriptedServer, request: &ReceivedMessage, version: &str) {
     let result = json!({
         "protocolVersion": version,
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "old", "version": "1"},
     });
-    server.answer(request, result).await;
+    server.respond(request, result).await;
     server
         .expect_notification("notifications/initialized")
         .await;
@@ -29,12 +29,12 @@ async fn initialized(server: &mut ScriptedServer, request: &Received, version: &
 
 #[tokio::test(start_paused = true)]
 async fn what_a_modern_server_says_of_itself_is_kept() {
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     let request = server.expect("server/discover").await;
     server
-        .answer(
+        .respond(
             &request,
             json!({
                 "supportedVersions": ["2026-07-28", "2099-01-01"],
@@ -61,11 +61,13 @@ async fn what_a_modern_server_says_of_itself_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn any_refusal_that_is_not_modern_means_legacy() {
     for code in [-32601, -32602, -32600, -32000, 7] {
-        let (mut server, connecting) = ScriptedServer::awaiting(builder());
+        let (mut server, connecting) = ScriptedServer::listening(builder());
         let connecting = tokio::spawn(connecting);
         server.accept().await;
         let request = server.expect("server/discover").await;
-        server.refuse(&request, code, "what?", Value::Null).await;
+        server
+            .respond_error(&request, code, "what?", Value::Null)
+            .await;
         let request = server.expect("initialize").await;
         assert_eq!(request.params["protocolVersion"], "2025-11-25");
         initialized(&mut server, &request, "2025-06-18").await;
@@ -81,11 +83,11 @@ async fn any_refusal_that_is_not_modern_means_legacy() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_discover_that_is_none_means_legacy() {
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     let request = server.expect("server/discover").await;
-    server.answer(&request, json!({"ok": true})).await;
+    server.respond(&request, json!({"ok": true})).await;
     let request = server.expect("initialize").await;
     initialized(&mut server, &request, "2024-11-05").await;
     let client = connecting.await.expect("no panic").expect("connected");
@@ -94,7 +96,7 @@ async fn an_answer_to_discover_that_is_none_means_legacy() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_for_five_seconds_means_legacy_and_nothing_comes_before_initialize() {
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     let start = Instant::now();
@@ -104,7 +106,9 @@ async fn silence_for_five_seconds_means_legacy_and_nothing_comes_before_initiali
     initialized(&mut server, &request, "2025-11-25").await;
     let client = connecting.await.expect("no panic").expect("connected");
     // The late answer to the probe changes nothing.
-    server.refuse(&probe, -32601, "late", Value::Null).await;
+    server
+        .respond_error(&probe, -32601, "late", Value::Null)
+        .await;
     server.expect_silence().await;
     assert_eq!(client.version(), LEGACY);
     assert_eq!(client.ignored_messages(), 1);
@@ -112,11 +116,11 @@ async fn silence_for_five_seconds_means_legacy_and_nothing_comes_before_initiali
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     server.expect("server/discover").await;
-    server.hang_up();
+    server.disconnect();
     server.accept().await;
     let request = server.expect("initialize").await;
     initialized(&mut server, &request, "2025-11-25").await;
@@ -125,15 +129,15 @@ async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
     // The connection that was lost belongs to nobody any more.
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
 
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     for method in ["server/discover", "initialize"] {
         server.accept().await;
         server.expect(method).await;
-        server.hang_up();
+        server.disconnect();
     }
     let error = connecting
         .await
@@ -144,13 +148,13 @@ async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
 
 #[tokio::test(start_paused = true)]
 async fn another_modern_version_is_taken_from_the_refusal() {
-    let (mut server, connecting) = ScriptedServer::awaiting(builder());
+    let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     let request = server.expect("server/discover").await;
     let supported = json!({"supported": ["2025-06-18", "2099-01-01"], "requested": "2026-07-28"});
     server
-        .refuse(&request, -32022, "not that one", supported)
+        .respond_error(&request, -32022, "not that one", supported)
         .await;
     let request = server.expect("initialize").await;
     assert_eq!(request.params["protocolVersion"], "2025-06-18");
@@ -162,32 +166,32 @@ async fn another_modern_version_is_taken_from_the_refusal() {
 async fn a_version_this_client_does_not_speak_is_an_error_and_the_connection_ends() {
     for offered in ["1999-12-31", "2026-07-28", "2024-11-05"] {
         let only = builder().with_versions([LEGACY]);
-        let (mut server, connecting) = ScriptedServer::awaiting(only);
+        let (mut server, connecting) = ScriptedServer::listening(only);
         let connecting = tokio::spawn(connecting);
         server.accept().await;
         let request = server.expect("initialize").await;
         let info = json!({"name": "old", "version": "1"});
         let result = json!({"protocolVersion": offered, "capabilities": {}, "serverInfo": info});
-        server.answer(&request, result).await;
+        server.respond(&request, result).await;
         let error = connecting.await.expect("no panic").expect_err("not spoken");
         assert!(error.to_string().contains(offered), "{error}");
-        server.expect_end().await;
+        server.expect_disconnect().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_initialize_is_told_with_the_words_of_the_server() {
     let only = builder().with_versions([LEGACY]);
-    let (mut server, connecting) = ScriptedServer::awaiting(only);
+    let (mut server, connecting) = ScriptedServer::listening(only);
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     let request = server.expect("initialize").await;
     server
-        .refuse(&request, -32000, "closed on Sundays", Value::Null)
+        .respond_error(&request, -32000, "closed on Sundays", Value::Null)
         .await;
     let outcome = connecting.await.expect("no panic");
     assert_eq!(assert_rpc_error(&outcome, -32000), "closed on Sundays");
-    server.expect_end().await;
+    server.expect_disconnect().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,11 +204,11 @@ async fn a_verdict_spares_the_question() {
     assert_eq!(client.server(), None);
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
 
     let known = builder().with_detected_era(LEGACY_VERDICT);
-    let (mut server, connecting) = ScriptedServer::awaiting(known);
+    let (mut server, connecting) = ScriptedServer::listening(known);
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     let request = server.expect("initialize").await;
@@ -220,18 +224,18 @@ async fn a_wrong_verdict_is_corrected_by_the_first_call() {
     let request = expect_call(&mut server, "quick").await;
     let supported = json!({"supported": ["2025-11-25"], "requested": "2026-07-28"});
     server
-        .refuse(&request, -32022, "not any more", supported.clone())
+        .respond_error(&request, -32022, "not any more", supported.clone())
         .await;
     server.accept().await;
     let request = server.expect("server/discover").await;
     server
-        .refuse(&request, -32022, "not any more", supported)
+        .respond_error(&request, -32022, "not any more", supported)
         .await;
     let request = server.expect("initialize").await;
     initialized(&mut server, &request, "2025-11-25").await;
     let request = expect_call(&mut server, "quick").await;
     assert_eq!(request.params.get("_meta"), None, "{request}");
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
     assert_eq!(client.detected_era(), LEGACY_VERDICT);
     assert_eq!(client.pending_operations(), 0);
@@ -251,18 +255,18 @@ async fn the_end_of_a_replaced_connection_does_not_touch_the_new_one() {
     let request = expect_call(&mut server, "quick").await;
     let supported = json!({"supported": ["2025-11-25"], "requested": "2026-07-28"});
     server
-        .refuse(&request, -32022, "not any more", supported.clone())
+        .respond_error(&request, -32022, "not any more", supported.clone())
         .await;
     server.accept().await;
     let request = server.expect("server/discover").await;
     server
-        .refuse(&request, -32022, "not any more", supported)
+        .respond_error(&request, -32022, "not any more", supported)
         .await;
     let request = server.expect("initialize").await;
     initialized(&mut server, &request, "2025-11-25").await;
     let request = expect_call(&mut server, "quick").await;
     server.ask("q", "elicitation/create", super::form()).await;
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
     assert_eq!(
         client.pending_operations(),

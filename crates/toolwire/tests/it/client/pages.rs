@@ -26,7 +26,7 @@ async fn tools_of(
         if !next.is_null() {
             page["nextCursor"] = next;
         }
-        server.answer(&request, page).await;
+        server.respond(&request, page).await;
         for _ in 0..8 {
             tokio::task::yield_now().await;
         }
@@ -110,7 +110,7 @@ async fn lists_of_a_real_server_are_whole_in_both_eras() {
         },
     );
     for version in [MODERN, LEGACY] {
-        let client: Client = toolwire::testing::client_speaking(&server, version).await;
+        let client: Client = toolwire::testing::client_with_version(&server, version).await;
         assert_eq!(client.list_tools().await.expect("a list").len(), 10);
         let page = client.list_tools_page(None).await.expect("a page");
         assert_eq!(page.tools.len(), 3);

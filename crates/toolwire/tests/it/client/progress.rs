@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwire::Server;
-use toolwire::testing::{ScriptedServer, assert_text, client_speaking};
+use toolwire::testing::{ScriptedServer, assert_text, client_with_version};
 
 use super::{LEGACY, MODERN, builder, ended, expect_call, modern, started, text};
 use crate::peer::plain;
@@ -35,8 +35,8 @@ async fn a_callback_hears_the_progress_of_its_call_and_no_other() {
         report(&server, one.meta("progressToken"), 1.0).await;
         report(&server, two.meta("progressToken"), 1.5).await;
         report(&server, one.meta("progressToken"), 2.0).await;
-        server.answer(&one, text("1")).await;
-        server.answer(&two, text("2")).await;
+        server.respond(&one, text("1")).await;
+        server.respond(&two, text("2")).await;
         ended(first).await.expect("an answer");
         ended(second).await.expect("an answer");
         let heard = heard.lock().expect("no panic").clone();
@@ -56,7 +56,7 @@ async fn without_a_listener_no_progress_is_asked_for() {
     let call = started(client.call_tool("quick", json!({})));
     let request = expect_call(&mut server, "quick").await;
     assert!(request.meta("progressToken").is_null(), "{request}");
-    server.answer(&request, text("")).await;
+    server.respond(&request, text("")).await;
     ended(call).await.expect("an answer");
 }
 
@@ -69,7 +69,7 @@ async fn a_stream_ends_with_its_call_and_keeps_the_oldest_64() {
     for step in 1..=65 {
         report(&server, request.meta("progressToken"), f64::from(step)).await;
     }
-    server.answer(&request, text("done")).await;
+    server.respond(&request, text("done")).await;
     assert_text(&ended(call).await.expect("an answer"), "done");
     let mut heard = Vec::new();
     while let Some(step) = progress.next().await {
@@ -87,7 +87,7 @@ async fn a_callback_that_panics_costs_nothing() {
     let request = expect_call(&mut server, "slow").await;
     report(&server, request.meta("progressToken"), 1.0).await;
     report(&server, request.meta("progressToken"), 2.0).await;
-    server.answer(&request, text("done")).await;
+    server.respond(&request, text("done")).await;
     assert_text(&ended(call).await.expect("an answer"), "done");
     assert_eq!(client.pending_operations(), 0);
 }
@@ -102,7 +102,7 @@ async fn a_token_that_comes_back_as_text_is_understood() {
     report(&server, &token, 1.0).await;
     let step = progress.next().await.expect("progress");
     assert!((step.progress - 1.0).abs() < f64::EPSILON);
-    server.answer(&request, text("done")).await;
+    server.respond(&request, text("done")).await;
     ended(call).await.expect("an answer");
 }
 
@@ -115,7 +115,7 @@ async fn progress_of_a_real_server_arrives_in_both_eras() {
     });
     let server = Server::new("demo", "1.0.0").tool(tool);
     for version in [MODERN, LEGACY] {
-        let client = client_speaking(&server, version).await;
+        let client = client_with_version(&server, version).await;
         let (call, mut progress) = client.call_tool("steps", json!({})).with_progress();
         assert_text(&call.await.expect("an answer"), "done");
         let first = progress.next().await.expect("progress");

@@ -44,18 +44,18 @@ async fn the_handlers_answer_requests_of_every_legacy_revision() {
     for version in LEGACY_VERSIONS {
         let (_client, mut server) = ScriptedServer::connect(answering(), version).await;
         server.ask("r", "roots/list", json!({})).await;
-        let roots = server.expect_answer("r").await.expect("roots");
+        let roots = server.expect_response("r").await.expect("roots");
         assert_eq!(
             roots,
             json!({"roots": [{"uri": "file:///project", "name": "project"}]})
         );
         server.ask(7, "sampling/createMessage", message()).await;
-        let sampled = server.expect_answer(7).await.expect("a message");
+        let sampled = server.expect_response(7).await.expect("a message");
         assert_eq!(sampled["content"], json!({"type": "text", "text": "hello"}));
         assert_eq!(sampled["role"], "assistant");
 
         server.ask(8, "elicitation/create", form()).await;
-        let answer = server.expect_answer(8).await;
+        let answer = server.expect_response(8).await;
         match version >= ProtocolVersion::V2025_06_18 {
             true => assert_eq!(
                 answer.expect("an answer"),
@@ -70,10 +70,10 @@ async fn the_handlers_answer_requests_of_every_legacy_revision() {
 async fn a_ping_is_answered_and_what_is_unknown_is_refused() {
     let (client, mut server) = legacy().await;
     server.ask("p", "ping", json!({})).await;
-    assert_eq!(server.expect_answer("p").await, Ok(json!({})));
+    assert_eq!(server.expect_response("p").await, Ok(json!({})));
     for method in ["acme/question", "tools/list", "", "initialize"] {
         server.ask(1, method, json!({})).await;
-        let error = server.expect_answer(1).await.expect_err("unknown");
+        let error = server.expect_response(1).await.expect_err("unknown");
         assert_eq!(error["code"], -32601, "{method}");
     }
     assert_eq!(client.pending_operations(), 0);
@@ -88,7 +88,7 @@ async fn what_is_not_registered_is_refused() {
         ("elicitation/create", form()),
     ] {
         server.ask(1, method, params).await;
-        let error = server.expect_answer(1).await.expect_err("not offered");
+        let error = server.expect_response(1).await.expect_err("not offered");
         assert_eq!(error["code"], -32601, "{method}");
     }
 }
@@ -98,16 +98,16 @@ async fn an_undeclared_mode_is_an_invalid_parameter() {
     let url = json!({"mode": "url", "message": "Go there", "url": "https://example.com/", "elicitationId": "e"});
     let (_client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
     server.ask(1, "elicitation/create", url.clone()).await;
-    let error = server.expect_answer(1).await.expect_err("not declared");
+    let error = server.expect_response(1).await.expect_err("not declared");
     assert_eq!(error["code"], -32602, "{error}");
 
     let only_url = builder().on_url_elicitation(|_| async { Ok(ElicitResult::accept()) });
     let (_client, mut server) = ScriptedServer::connect(only_url, LEGACY).await;
     server.ask(1, "elicitation/create", url).await;
-    let answer = server.expect_answer(1).await;
+    let answer = server.expect_response(1).await;
     assert_eq!(answer, Ok(json!({"action": "accept"})));
     server.ask(2, "elicitation/create", form()).await;
-    let error = server.expect_answer(2).await.expect_err("not declared");
+    let error = server.expect_response(2).await.expect_err("not declared");
     assert_eq!(error["code"], -32602, "{error}");
 }
 
@@ -117,7 +117,7 @@ async fn tools_for_a_model_that_takes_none_are_refused() {
     let mut params = message();
     params["tools"] = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
     server.ask(1, "sampling/createMessage", params).await;
-    let error = server.expect_answer(1).await.expect_err("not declared");
+    let error = server.expect_response(1).await.expect_err("not declared");
     assert_eq!(error["code"], -32602, "{error}");
 }
 
@@ -130,7 +130,7 @@ async fn tools_are_refused_where_the_revision_has_none() {
         let mut request = message();
         request["tools"] = json!([]);
         server.ask(1, "sampling/createMessage", request).await;
-        let answer = server.expect_answer(1).await;
+        let answer = server.expect_response(1).await;
         assert_eq!(answer.is_ok(), version == LEGACY, "{version}");
     }
 }
@@ -149,7 +149,7 @@ async fn a_model_that_says_several_things_is_told_in_the_form_of_the_revision() 
             });
             let (_client, mut server) = ScriptedServer::connect(client, version).await;
             server.ask(1, "sampling/createMessage", message()).await;
-            match (server.expect_answer(1).await, &before) {
+            match (server.expect_response(1).await, &before) {
                 (Ok(answer), _) if version == LEGACY => assert_eq!(answer["content"], sent),
                 (Ok(answer), Ok(expected)) => assert_eq!(answer["content"], *expected),
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
@@ -171,17 +171,17 @@ async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
     server
         .ask(1, "sampling/createMessage", json!({"messages": 3}))
         .await;
-    let error = server.expect_answer(1).await.expect_err("unreadable");
+    let error = server.expect_response(1).await.expect_err("unreadable");
     assert_eq!(error["code"], -32602);
     server.ask(2, "sampling/createMessage", message()).await;
-    let error = server.expect_answer(2).await.expect_err("refused");
+    let error = server.expect_response(2).await.expect_err("refused");
     assert_eq!(error, json!({"code": -1, "message": "the user said no"}));
     server.ask(3, "elicitation/create", form()).await;
-    let error = server.expect_answer(3).await.expect_err("a panic");
+    let error = server.expect_response(3).await.expect_err("a panic");
     assert_eq!(error["code"], -32603);
     assert_eq!(client.pending_operations(), 0);
     server.ask(4, "ping", json!({})).await;
-    assert_eq!(server.expect_answer(4).await, Ok(json!({})));
+    assert_eq!(server.expect_response(4).await, Ok(json!({})));
 }
 
 #[tokio::test]
@@ -194,11 +194,11 @@ async fn a_number_that_fits_no_type_costs_only_its_question() {
         );
         server.send(question).await;
         server.ask("p", "ping", json!({})).await;
-        assert_eq!(server.expect_answer("p").await, Ok(json!({})), "{method}");
+        assert_eq!(server.expect_response("p").await, Ok(json!({})), "{method}");
     }
     let call = started(client.call_tool("quick", json!({})));
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("still here")).await;
+    server.respond(&request, text("still here")).await;
     assert_text(&ended(call).await.expect("an answer"), "still here");
 }
 
@@ -225,15 +225,15 @@ async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
     server.expect_silence().await;
     assert_eq!(client.pending_operations(), 64);
     server.ask("more", "elicitation/create", form()).await;
-    let error = server.expect_answer("more").await.expect_err("too many");
+    let error = server.expect_response("more").await.expect_err("too many");
     assert_eq!(error["code"], -32603, "{error}");
     assert_eq!(asked.load(Ordering::SeqCst), 64);
     // Calls and pings do not wait behind questions.
     server.ask("p", "ping", json!({})).await;
-    assert_eq!(server.expect_answer("p").await, Ok(json!({})));
+    assert_eq!(server.expect_response("p").await, Ok(json!({})));
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
     // A place that is free is taken again.
     gate.add_permits(1);
@@ -275,7 +275,7 @@ async fn a_question_that_is_taken_back_is_not_answered() {
     assert_eq!(client.pending_operations(), 0);
     assert!(drops.try_recv().is_err());
     server.ask("p", "ping", json!({})).await;
-    assert_eq!(server.expect_answer("p").await, Ok(json!({})));
+    assert_eq!(server.expect_response("p").await, Ok(json!({})));
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn questions_end_with_the_connection() {
     server.ask("q", "elicitation/create", form()).await;
     server.expect_silence().await;
     assert_eq!(client.pending_operations(), 1);
-    server.hang_up();
+    server.disconnect();
     assert_eq!(crate::peer::within(runs.recv()).await, None);
     assert_eq!(client.pending_operations(), 0);
 }
@@ -322,7 +322,7 @@ async fn a_second_question_under_the_same_id_does_not_hide_the_first() {
         tokio::task::yield_now().await;
     }
     assert_eq!(client.pending_operations(), 0);
-    server.hang_up();
+    server.disconnect();
 }
 
 #[tokio::test]
@@ -338,7 +338,7 @@ async fn changed_roots_are_told_to_legacy_servers_only() {
                 .expect_notification("notifications/roots/list_changed")
                 .await;
             server.ask(1, "roots/list", json!({})).await;
-            let roots = server.expect_answer(1).await.expect("roots");
+            let roots = server.expect_response(1).await.expect("roots");
             assert_eq!(roots, json!({"roots": [{"uri": "file:///elsewhere"}]}));
         }
         server.expect_silence().await;

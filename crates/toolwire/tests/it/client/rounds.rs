@@ -37,7 +37,7 @@ async fn a_round_repeats_the_request_with_answers_and_state_under_a_new_id() {
     let call = started(client.call_tool("greet", json!({"loud": true})));
     let first = expect_call(&mut server, "greet").await;
     let questions = [elicitation(), sampling(), roots()];
-    server.answer(&first, asks(&questions, Some("s"))).await;
+    server.respond(&first, asks(&questions, Some("s"))).await;
 
     let second = expect_call(&mut server, "greet").await;
     assert_ne!(first.id, second.id);
@@ -57,7 +57,7 @@ async fn a_round_repeats_the_request_with_answers_and_state_under_a_new_id() {
     // Spec 2026-07-28, basic/patterns/mrtr: each round is a request like any other.
     assert_eq!(first.params["_meta"], second.params["_meta"]);
 
-    server.answer(&second, text("hello Ada")).await;
+    server.respond(&second, text("hello Ada")).await;
     assert_text(&ended(call).await.expect("an answer"), "hello Ada");
     assert_eq!(client.pending_operations(), 0);
 }
@@ -76,7 +76,7 @@ async fn the_state_comes_back_byte_for_byte() {
     let again = expect_call(&mut server, "greet").await;
     let expected: Value = serde_json::from_str(state).expect("JSON");
     assert_eq!(again.params["requestState"], expected);
-    server.answer(&again, text("")).await;
+    server.respond(&again, text("")).await;
     ended(call).await.expect("an answer");
 }
 
@@ -85,18 +85,18 @@ async fn a_state_that_was_not_given_is_not_sent() {
     let (client, mut server) = connect(answering()).await;
     let call = calling(&client, "greet");
     let first = expect_call(&mut server, "greet").await;
-    server.answer(&first, asks(&[roots()], Some("s"))).await;
+    server.respond(&first, asks(&[roots()], Some("s"))).await;
     let second = expect_call(&mut server, "greet").await;
     // The state of the first round is not the state of the second.
-    server.answer(&second, asks(&[elicitation()], None)).await;
+    server.respond(&second, asks(&[elicitation()], None)).await;
     let third = expect_call(&mut server, "greet").await;
     assert_eq!(third.params.get("requestState"), None, "{third}");
     assert_eq!(third.params["inputResponses"]["q0"]["action"], "accept");
-    server.answer(&third, asks(&[], Some("t"))).await;
+    server.respond(&third, asks(&[], Some("t"))).await;
     let fourth = expect_call(&mut server, "greet").await;
     assert_eq!(fourth.params["requestState"], "t");
     assert_eq!(fourth.params.get("inputResponses"), None, "{fourth}");
-    server.answer(&fourth, text("")).await;
+    server.respond(&fourth, text("")).await;
     ended(call).await.expect("an answer");
 }
 
@@ -105,21 +105,23 @@ async fn prompts_and_resources_have_rounds_too() {
     let (client, mut server) = connect(answering()).await;
     let prompt = started(client.get_prompt("greet", [("who", "you")]));
     let first = server.expect("prompts/get").await;
-    server.answer(&first, asks(&[roots()], None)).await;
+    server.respond(&first, asks(&[roots()], None)).await;
     let second = server.expect("prompts/get").await;
     assert_eq!(second.params["arguments"], json!({"who": "you"}));
     assert!(second.params["inputResponses"]["q0"]["roots"].is_array());
     let message = json!({"role": "user", "content": {"type": "text", "text": "hi"}});
-    server.answer(&second, json!({"messages": [message]})).await;
+    server
+        .respond(&second, json!({"messages": [message]}))
+        .await;
     assert_text(&ended(prompt).await.expect("an answer"), "hi");
 
     let resource = started(client.read_resource("test://a"));
     let first = server.expect("resources/read").await;
-    server.answer(&first, asks(&[roots()], None)).await;
+    server.respond(&first, asks(&[roots()], None)).await;
     let second = server.expect("resources/read").await;
     assert_eq!(second.params["uri"], "test://a");
     let contents = json!([{"uri": "test://a", "text": "content"}]);
-    server.answer(&second, json!({"contents": contents})).await;
+    server.respond(&second, json!({"contents": contents})).await;
     assert_text(&ended(resource).await.expect("an answer"), "content");
 }
 
@@ -128,7 +130,7 @@ async fn no_other_method_may_ask() {
     let (client, mut server) = connect(answering()).await;
     let list = started(client.list_tools_page(None));
     let request = server.expect("tools/list").await;
-    server.answer(&request, asks(&[roots()], None)).await;
+    server.respond(&request, asks(&[roots()], None)).await;
     let error = ended(list).await.expect_err("no list");
     assert!(error.is_protocol_violation(), "{error}");
     assert!(error.to_string().contains("input_required"), "{error}");
@@ -144,16 +146,16 @@ async fn sixteen_rounds_are_gone_along_with_and_no_more() {
         let request = expect_call(&mut server, "greet").await;
         assert!(!ids.contains(&request.id), "{request}");
         ids.push(request.id.clone());
-        server.answer(&request, asks(&[roots()], None)).await;
+        server.respond(&request, asks(&[roots()], None)).await;
     }
     let last = expect_call(&mut server, "greet").await;
-    server.answer(&last, text("at last")).await;
+    server.respond(&last, text("at last")).await;
     assert_text(&ended(call).await.expect("an answer"), "at last");
 
     let call = calling(&client, "greet");
     for _ in 0..=16 {
         let request = expect_call(&mut server, "greet").await;
-        server.answer(&request, asks(&[roots()], None)).await;
+        server.respond(&request, asks(&[roots()], None)).await;
     }
     let error = ended(call).await.expect_err("too many rounds");
     assert!(error.is_limit(), "{error}");
@@ -169,14 +171,14 @@ async fn rounds_without_questions_slow_down() {
     let mut request = expect_call(&mut server, "greet").await;
     for _ in 0..8 {
         let before = start.elapsed();
-        server.answer(&request, asks(&[], Some("s"))).await;
+        server.respond(&request, asks(&[], Some("s"))).await;
         request = expect_call(&mut server, "greet").await;
         waits.push((start.elapsed() - before).as_millis());
     }
     assert!(waits[0] > 0, "{waits:?}");
     assert!(waits.is_sorted(), "{waits:?}");
     assert!(waits[7] > waits[0] && waits[7] <= 5001, "{waits:?}");
-    server.answer(&request, text("")).await;
+    server.respond(&request, text("")).await;
     ended(call).await.expect("an answer");
 }
 
@@ -187,7 +189,7 @@ async fn rounds_of_one_call_do_not_touch_another() {
     let first = expect_call(&mut server, "asks").await;
     let plain = calling(&client, "plain");
     let other = expect_call(&mut server, "plain").await;
-    server.answer(&first, asks(&[roots()], Some("s"))).await;
+    server.respond(&first, asks(&[roots()], Some("s"))).await;
     let second = expect_call(&mut server, "asks").await;
     let third = calling(&client, "third");
     let third_request = expect_call(&mut server, "third").await;
@@ -195,9 +197,9 @@ async fn rounds_of_one_call_do_not_touch_another() {
         assert_eq!(request.params.get("requestState"), None, "{request}");
         assert_eq!(request.params.get("inputResponses"), None, "{request}");
     }
-    server.answer(&third_request, text("3")).await;
-    server.answer(&other, text("2")).await;
-    server.answer(&second, text("1")).await;
+    server.respond(&third_request, text("3")).await;
+    server.respond(&other, text("2")).await;
+    server.respond(&second, text("1")).await;
     assert_text(&ended(asking).await.expect("an answer"), "1");
     assert_text(&ended(plain).await.expect("an answer"), "2");
     assert_text(&ended(third).await.expect("an answer"), "3");
@@ -209,7 +211,7 @@ async fn a_question_without_an_answer_ends_the_call_and_nothing_is_sent() {
         let (client, mut server) = connect(builder).await;
         let call = calling(&client, "greet");
         let request = expect_call(&mut server, "greet").await;
-        server.answer(&request, asks(&[question], Some("s"))).await;
+        server.respond(&request, asks(&[question], Some("s"))).await;
         let error = ended(call).await.expect_err("there is no answer");
         assert!(error.to_string().contains(part), "{error}");
         assert!(error.to_string().contains("q0"), "{error}");
@@ -217,7 +219,7 @@ async fn a_question_without_an_answer_ends_the_call_and_nothing_is_sent() {
         // The connection serves on.
         let call = calling(&client, "greet");
         let request = expect_call(&mut server, "greet").await;
-        server.answer(&request, text("on")).await;
+        server.respond(&request, text("on")).await;
         assert_text(&ended(call).await.expect("an answer"), "on");
     };
     check(builder(), elicitation(), "elicitation").await;
@@ -242,7 +244,7 @@ async fn questions_can_be_left_to_the_caller() {
             .without_input_handling(),
     );
     let request = expect_call(&mut server, "greet").await;
-    server.answer(&request, asks(&[roots()], Some("s"))).await;
+    server.respond(&request, asks(&[roots()], Some("s"))).await;
     let result = ended(call)
         .await
         .expect("a result")
@@ -265,7 +267,7 @@ async fn a_call_that_is_dropped_while_a_question_is_answered_asks_no_more() {
     let call = tokio::time::timeout(Duration::from_secs(5), call);
     let script = async {
         let request = expect_call(&mut server, "greet").await;
-        server.answer(&request, asks(&[elicitation()], None)).await;
+        server.respond(&request, asks(&[elicitation()], None)).await;
     };
     let (outcome, ()) = tokio::join!(call, script);
     outcome.expect_err("nobody answers");

@@ -16,7 +16,7 @@ async fn an_answer_whose_id_is_the_same_number_as_text_is_accepted() {
         let call = calling(&client, "quick");
         let mut request = expect_call(&mut server, "quick").await;
         request.id = json!(request.id.to_string());
-        server.answer(&request, text("quick")).await;
+        server.respond(&request, text("quick")).await;
         assert_text(&ended(call).await.expect("an answer"), "quick");
         assert_eq!(client.ignored_messages(), 0);
     }
@@ -36,9 +36,11 @@ async fn answers_nobody_waits_for_are_ignored_and_counted() {
     for answer in &stray {
         server.send(answer).await;
     }
-    server.answer(&request, text("first")).await;
-    server.answer(&request, text("second")).await;
-    server.refuse(&request, -32603, "third", Value::Null).await;
+    server.respond(&request, text("first")).await;
+    server.respond(&request, text("second")).await;
+    server
+        .respond_error(&request, -32603, "third", Value::Null)
+        .await;
     assert_text(&ended(call).await.expect("an answer"), "first");
     server.expect_silence().await;
     assert_eq!(client.ignored_messages(), 6);
@@ -62,7 +64,7 @@ async fn what_is_no_message_is_skipped_and_never_answered() {
     for line in lines {
         server.send(line).await;
     }
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
     server.expect_silence().await;
     assert!(
@@ -100,7 +102,7 @@ async fn a_result_of_another_shape_is_an_error_that_names_the_method() {
     ] {
         let call = started(client.list_tools_page(None));
         let request = server.expect("tools/list").await;
-        server.answer(&request, result.clone()).await;
+        server.respond(&request, result.clone()).await;
         let error = ended(call).await.expect_err("no list");
         assert!(error.is_protocol_violation(), "{result}: {error}");
         assert!(
@@ -117,21 +119,21 @@ async fn an_unknown_result_type_is_refused_and_a_missing_one_is_complete() {
     let request = expect_call(&mut server, "greet").await;
     let mut result = text("half of something");
     result["resultType"] = json!("hologram");
-    server.answer(&request, result.clone()).await;
+    server.respond(&request, result.clone()).await;
     let error = ended(call).await.expect_err("an unknown kind");
     assert!(error.is_protocol_violation(), "{error}");
     assert!(error.to_string().contains("hologram"), "{error}");
 
     let call = calling(&client, "greet");
     let request = expect_call(&mut server, "greet").await;
-    server.answer(&request, text("whole")).await;
+    server.respond(&request, text("whole")).await;
     assert_text(&ended(call).await.expect("an answer"), "whole");
 
     // In the legacy revisions it means nothing.
     let (client, mut server) = legacy().await;
     let call = calling(&client, "greet");
     let request = expect_call(&mut server, "greet").await;
-    server.answer(&request, result).await;
+    server.respond(&request, result).await;
     assert_text(&ended(call).await.expect("an answer"), "half of something");
 }
 
@@ -150,7 +152,7 @@ async fn a_request_of_a_modern_server_is_ignored_and_never_answered() {
     assert_eq!(client.pending_operations(), 0);
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
 }
 
@@ -174,7 +176,7 @@ async fn a_batch_of_an_old_server_is_taken_apart() {
         .await;
     assert_text(&ended(first).await.expect("an answer"), "1");
     assert_text(&ended(second).await.expect("an answer"), "2");
-    let roots = server.expect_answer("r").await.expect("roots");
+    let roots = server.expect_response("r").await.expect("roots");
     assert_eq!(roots["roots"][0]["uri"], "file:///project");
     assert_eq!(client.ignored_messages(), 2);
 }
@@ -186,7 +188,7 @@ async fn errors_of_the_server_come_with_code_message_and_data() {
         let call = started(client.read_resource("test://a"));
         let request = server.expect("resources/read").await;
         server
-            .refuse(&request, -32602, "no such note", json!({"uri": "test://a"}))
+            .respond_error(&request, -32602, "no such note", json!({"uri": "test://a"}))
             .await;
         let outcome = ended(call).await;
         assert_eq!(assert_rpc_error(&outcome, -32602), "no such note");
@@ -240,7 +242,7 @@ async fn a_listener_that_panics_costs_nothing() {
         .await;
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
-    server.answer(&request, text("quick")).await;
+    server.respond(&request, text("quick")).await;
     assert_text(&ended(call).await.expect("an answer"), "quick");
 }
 
@@ -274,7 +276,7 @@ async fn numbers_that_fit_no_type_harm_nobody() {
         server
             .send(r#"{"jsonrpc":"2.0","id":77,"error":{"code":1e999,"message":"m"}}"#)
             .await;
-        server.answer(&request, text("still here")).await;
+        server.respond(&request, text("still here")).await;
         assert_text(&ended(call).await.expect("an answer"), "still here");
     }
 }
