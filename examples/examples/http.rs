@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = HttpOptions::new()
         // The names under which others reach the server. Local ones are always answered.
         .with_public_hosts(["mcp.example.com"])
-        .with_retry(Duration::from_millis(100))
+        .with_sse_retry(Duration::from_millis(100))
         .with_limits(limits);
 
     // `server.serve_http(address)` does the same without options. This way the port is known before serving begins.

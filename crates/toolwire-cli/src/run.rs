@@ -185,7 +185,7 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     };
     let mut options = HttpOptions::new().with_public_hosts(arguments.public_host);
     if arguments.sse {
-        options = options.with_http_with_sse();
+        options = options.with_http_sse();
     }
     let cannot = |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
     let listener = HttpListener::bind(demo::server(), &address, options)

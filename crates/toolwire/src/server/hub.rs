@@ -21,7 +21,7 @@ pub(crate) trait ChangeListener: Send + Sync {
 /// The other nodes of the service.
 pub(crate) trait ChangeForwarder: Send + Sync {
     /// Tells them of a change; never waits.
-    fn tell(&self, change: &Change);
+    fn publish_changes(&self, change: &Change);
 }
 
 /// All listeners of one server.
@@ -53,7 +53,7 @@ impl Hub {
     /// Offers a change to everybody, here and on other nodes; returns how many took it here.
     pub(crate) fn publish(&self, change: &Change) -> usize {
         if let Some(neighbours) = self.neighbours.get() {
-            neighbours.tell(change);
+            neighbours.publish_changes(change);
         }
         self.publish_local(change)
     }

@@ -206,7 +206,7 @@ async fn what_is_no_single_message_is_refused_in_the_answer_to_the_post() {
 async fn a_client_that_leaves_ends_everything() {
     let sessions = Arc::new(MemorySessionStore::default());
     let options = HttpOptions::new()
-        .with_http_with_sse()
+        .with_http_sse()
         .with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
     let (running, mut heard) = mpsc::unbounded_channel();
     let service = HttpService::new(server().tool(endless("wait", running)), options);
@@ -274,7 +274,7 @@ async fn a_stream_that_is_not_read_ends() {
 async fn a_stream_ends_with_its_record() {
     let sessions = Arc::new(MemorySessionStore::default());
     let options = HttpOptions::new()
-        .with_http_with_sse()
+        .with_http_sse()
         .with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
     let service = HttpService::new(server(), options);
     let mut client = OldClient::connect(&service).await;
@@ -290,7 +290,7 @@ async fn a_stream_ends_with_its_record() {
 async fn a_client_that_sends_without_reading_is_told_to_wait() {
     let mut limits = HttpLimits::default();
     limits.queued_messages = 4;
-    let options = HttpOptions::new().with_http_with_sse().with_limits(limits);
+    let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let service = HttpService::new(server(), options);
     let mut client = OldClient::connect(&service).await;
     let mut accepted = 0;
@@ -317,7 +317,7 @@ fn two_nodes(server: impl Fn() -> Server, bus: Option<Arc<dyn Bus>>) -> [HttpSer
     let sessions: Arc<dyn SessionStore> = Arc::new(MemorySessionStore::default());
     [(), ()].map(|()| {
         let mut options = HttpOptions::new()
-            .with_http_with_sse()
+            .with_http_sse()
             .with_session_store(Arc::clone(&sessions));
         if let Some(bus) = &bus {
             options = options.with_bus(Arc::clone(bus));
@@ -392,7 +392,7 @@ async fn read_until(socket: &mut TcpStream, text: &str, times: usize) -> String 
 #[tokio::test]
 async fn over_sockets_a_client_is_served_until_it_leaves() {
     let server = server();
-    let options = HttpOptions::new().with_http_with_sse().without_signals();
+    let options = HttpOptions::new().with_http_sse().without_signals();
     let listener = HttpListener::bind(server.clone(), "127.0.0.1:0", options);
     let listener = listener.await.unwrap();
     let (address, service) = (listener.local_address(), listener.service().clone());

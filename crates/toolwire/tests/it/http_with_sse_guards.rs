@@ -89,7 +89,7 @@ async fn both_paths_have_the_guards_of_the_endpoint() {
 async fn a_message_may_not_be_longer_than_the_limit() {
     let mut limits = HttpLimits::default();
     limits.body_bytes = PING.len();
-    let options = HttpOptions::new().with_http_with_sse().with_limits(limits);
+    let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let mut client = OldClient::connect(&HttpService::new(server(), options)).await;
     client.send(PING).await;
     client.expect(answer(1, json!({}))).await;
@@ -138,7 +138,7 @@ async fn both_paths_are_closed_when_the_server_shuts_down() {
 async fn there_are_as_many_streams_as_the_limit_says() {
     let mut limits = HttpLimits::default();
     limits.open_streams = 1;
-    let options = HttpOptions::new().with_http_with_sse().with_limits(limits);
+    let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let service = HttpService::new(server(), options);
     let first = OldClient::connect(&service).await;
     let get = || {

@@ -20,7 +20,7 @@ use crate::peer::{legacy, notification, within};
 
 /// A server with the old endpoints beside the new one.
 pub(crate) fn service(server: Server) -> HttpService {
-    HttpService::new(server, HttpOptions::new().with_http_with_sse())
+    HttpService::new(server, HttpOptions::new().with_http_sse())
 }
 
 /// A request of a local client.

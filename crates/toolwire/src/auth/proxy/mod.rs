@@ -65,7 +65,7 @@ use self::sources::Sources;
 use self::vault::Vault;
 use super::resource::{ResourceServer, TokenPurpose, TokenRejected, TokenVerifier};
 use crate::engine::{BoxFuture, TokenInfo};
-use crate::transport::http::{AuthorizationRefusal, Authorizer, PublicRoute};
+use crate::transport::http::{AuthorizationError, Authorizer, PublicRoute};
 
 /// How many bytes a registration may have.
 const LARGEST_REGISTRATION: usize = 64 * 1024;
@@ -262,11 +262,11 @@ impl Authorizer for OAuthProxy {
     fn authorize<'a>(
         &'a self,
         head: &'a Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
         self.guard.authorize(head)
     }
 
-    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationRefusal {
+    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
         self.guard.insufficient_scope(needed, token)
     }
 
@@ -282,8 +282,8 @@ impl Authorizer for OAuthProxy {
         Some(match self.core.paths.place(path)? {
             Place::Authorize | Place::Callback => PublicRoute::get(),
             Place::Consent => PublicRoute::post(LONGEST_PARAMETERS),
-            Place::Token | Place::Revoke => PublicRoute::post(LONGEST_PARAMETERS).for_pages(),
-            Place::Register => PublicRoute::post(LARGEST_REGISTRATION).for_pages(),
+            Place::Token | Place::Revoke => PublicRoute::post(LONGEST_PARAMETERS).with_cors(),
+            Place::Register => PublicRoute::post(LARGEST_REGISTRATION).with_cors(),
         })
     }
 

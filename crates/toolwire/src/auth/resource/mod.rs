@@ -36,7 +36,7 @@ use toolwire_types::auth::AccessTokenClaims;
 use self::proofs::{Proof, Proofs};
 use crate::engine::{BoxFuture, Principal, TokenInfo, since_epoch};
 use crate::store::StoreError;
-use crate::transport::http::{AuthorizationRefusal, Authorizer};
+use crate::transport::http::{AuthorizationError, Authorizer};
 
 /// Verifies the tokens of requests and publishes the metadata of the resource; made by a [`ResourceServerConfig`].
 pub struct ResourceServer {
@@ -55,7 +55,7 @@ pub struct ResourceServer {
 }
 
 impl ResourceServer {
-    async fn identify(&self, head: &Parts) -> Result<TokenInfo, AuthorizationRefusal> {
+    async fn identify(&self, head: &Parts) -> Result<TokenInfo, AuthorizationError> {
         let preferred = self.preferred_scheme();
         let malformed = |reason| {
             let error = Some(ChallengeError::InvalidRequest);
@@ -90,7 +90,7 @@ impl ResourceServer {
     async fn verify(
         &self,
         credentials: &Credentials,
-    ) -> Result<AccessTokenClaims, AuthorizationRefusal> {
+    ) -> Result<AccessTokenClaims, AuthorizationError> {
         let verified = self.verifier.verify(&credentials.token, &self.purpose);
         let claims = match verified.await {
             Ok(claims) => claims,
@@ -113,7 +113,7 @@ impl ResourceServer {
         head: &Parts,
         credentials: &Credentials,
         claims: &AccessTokenClaims,
-    ) -> Result<Option<Proof>, AuthorizationRefusal> {
+    ) -> Result<Option<Proof>, AuthorizationError> {
         let scheme = credentials.scheme;
         if scheme == TokenScheme::Bearer {
             let bound_to_key = claims.cnf.as_ref().is_some_and(|cnf| cnf.jkt.is_some());
@@ -133,13 +133,13 @@ impl ResourceServer {
     }
 
     /// Uses up a verified proof of a verified token, so that it is not accepted again.
-    async fn spend(&self, proof: &Proof, token: &TokenInfo) -> Result<(), AuthorizationRefusal> {
+    async fn spend(&self, proof: &Proof, token: &TokenInfo) -> Result<(), AuthorizationError> {
         match self.proofs.spend(&Principal::of(token), proof).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.reject_proof(&"the proof was used before")),
             Err(StoreError::OwnerFull) => {
                 tracing::warn!("a user sends more proofs of possession than one user may");
-                Err(AuthorizationRefusal::new(
+                Err(AuthorizationError::new(
                     StatusCode::TOO_MANY_REQUESTS,
                     "this user has sent too many requests in a short time",
                 ))
@@ -155,7 +155,7 @@ impl ResourceServer {
         &self,
         scheme: TokenScheme,
         claims: AccessTokenClaims,
-    ) -> Result<TokenInfo, AuthorizationRefusal> {
+    ) -> Result<TokenInfo, AuthorizationError> {
         let scopes = match scopes_of(&claims) {
             Ok(scopes) => self.hierarchy.closure(&scopes),
             Err(invalid) => return Err(self.reject(scheme, &invalid)),
@@ -184,7 +184,7 @@ impl ResourceServer {
     }
 
     /// A proof of possession that is not accepted.
-    fn reject_proof(&self, why: &dyn fmt::Display) -> AuthorizationRefusal {
+    fn reject_proof(&self, why: &dyn fmt::Display) -> AuthorizationError {
         tracing::debug!(%why, "a proof of possession is rejected");
         let error = Some(ChallengeError::InvalidDpopProof);
         let reason = "the proof of possession is not accepted";
@@ -192,7 +192,7 @@ impl ResourceServer {
     }
 
     /// A token that is not accepted. Why is for the log: whoever tries tokens learns nothing.
-    fn reject(&self, scheme: TokenScheme, why: &dyn fmt::Display) -> AuthorizationRefusal {
+    fn reject(&self, scheme: TokenScheme, why: &dyn fmt::Display) -> AuthorizationError {
         tracing::debug!(%why, "an access token is refused");
         self.refuse(
             scheme,
@@ -206,7 +206,7 @@ impl ResourceServer {
         scheme: TokenScheme,
         error: Option<ChallengeError>,
         reason: &'static str,
-    ) -> AuthorizationRefusal {
+    ) -> AuthorizationError {
         let mut challenge = self.challenge(scheme).with_scopes(&self.required);
         if let Some(error) = error {
             challenge = challenge.with_error(error).with_error_description(reason);
@@ -238,11 +238,11 @@ impl Authorizer for ResourceServer {
     fn authorize<'a>(
         &'a self,
         head: &'a Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
         Box::pin(self.identify(head))
     }
 
-    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationRefusal {
+    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
         let reason = "the access token does not grant all that this needs";
         let scheme = match token.claims.contains_key("cnf") {
             true => TokenScheme::Dpop,
@@ -272,16 +272,16 @@ impl fmt::Debug for ResourceServer {
 }
 
 /// The refusal while nobody can tell whether a token is good.
-fn unavailable() -> AuthorizationRefusal {
-    AuthorizationRefusal::new(
+fn unavailable() -> AuthorizationError {
+    AuthorizationError::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "access tokens cannot be verified at the moment",
     )
 }
 
-fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationRefusal {
+fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationError {
     let status = StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-    let refusal = AuthorizationRefusal::new(status, reason);
+    let refusal = AuthorizationError::new(status, reason);
     match HeaderValue::from_str(&challenge.to_string()) {
         Ok(value) => refusal.with_challenge(value),
         Err(_) => refusal,

@@ -17,7 +17,7 @@ use crate::transport::http::listener::head_deadline::RequestInProgress;
 
 /// An answer that is not sent yet. Small, because it goes through many hands: hardly any has more in its head than its type.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     status: StatusCode,
     is_json: bool,
     /// What its head says besides.
@@ -25,7 +25,7 @@ pub(super) struct Answer {
     body: HttpBody,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(super) fn new(status: StatusCode, body: HttpBody) -> Self {
         Self {
             status,
@@ -71,7 +71,7 @@ impl Answer {
     }
 
     /// The same answer, whose body ends a request of its connection when it is dropped.
-    pub(super) fn during(mut self, request: RequestInProgress) -> Self {
+    pub(super) fn with_request_guard(mut self, request: RequestInProgress) -> Self {
         self.body = self.body.during(request);
         self
     }
@@ -101,35 +101,38 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// One message.
-pub(super) fn json(status: StatusCode, body: HttpBody) -> Answer {
-    Answer {
+pub(super) fn json(status: StatusCode, body: HttpBody) -> HttpResponse {
+    HttpResponse {
         is_json: true,
-        ..Answer::new(status, body)
+        ..HttpResponse::new(status, body)
     }
 }
 
 /// One error.
 #[cold]
-pub(super) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> Answer {
+pub(super) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> HttpResponse {
     json(status, HttpBody::message(encode_error(id, error)))
 }
 
 /// A request that is turned away before anybody has read its message.
 #[cold]
-pub(super) fn refuse(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Answer {
+pub(super) fn reject(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> HttpResponse {
     let object = ErrorObject::invalid_request(reason);
     error(status, ResponseId::Absent, object)
 }
 
 /// As [`refuse`], and the rest of the request is not wanted.
 #[cold]
-pub(super) fn refuse_and_close(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Answer {
-    close_after(refuse(status, reason))
+pub(super) fn reject_and_close(
+    status: StatusCode,
+    reason: impl Into<Cow<'static, str>>,
+) -> HttpResponse {
+    close_after(reject(status, reason))
 }
 
 /// The same response, after which the connection closes.
 #[cold]
-pub(super) fn close_after(mut answer: Answer) -> Answer {
+pub(super) fn close_after(mut answer: HttpResponse) -> HttpResponse {
     let close = HeaderValue::from_static("close");
     answer.fields_mut().insert(CONNECTION, close);
     answer
@@ -137,7 +140,7 @@ pub(super) fn close_after(mut answer: Answer) -> Answer {
 
 /// Come back later.
 #[cold]
-pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> Answer {
+pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse {
     let object =
         ErrorObject::internal(reason).with_data(serde_json::json!({ "reason": "overloaded" }));
     overloaded(ResponseId::Absent, object)
@@ -145,17 +148,17 @@ pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> Answer {
 
 /// Come back later with this request.
 #[cold]
-pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> Answer {
+pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> HttpResponse {
     retry_later(StatusCode::SERVICE_UNAVAILABLE, id, object)
 }
 
 /// Rejects a request of a client that has sent too many.
 #[cold]
-pub(super) fn too_many_requests(id: ResponseId, object: ErrorObject) -> Answer {
+pub(super) fn too_many_requests(id: ResponseId, object: ErrorObject) -> HttpResponse {
     retry_later(StatusCode::TOO_MANY_REQUESTS, id, object)
 }
 
-fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> Answer {
+fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> HttpResponse {
     let mut answer = error(status, id, object);
     let headers = answer.fields_mut();
     headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
@@ -164,7 +167,7 @@ fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> Answe
 
 /// A store did not do what it was asked, so nothing is served that would need it.
 #[cold]
-pub(super) fn store_failed(failure: &StoreError) -> Answer {
+pub(super) fn store_error(failure: &StoreError) -> HttpResponse {
     tracing::warn!(error = %failure, "a request cannot be served");
     unavailable(match failure {
         StoreError::Full | StoreError::OwnerFull => "there are too many sessions at the moment",
@@ -174,23 +177,23 @@ pub(super) fn store_failed(failure: &StoreError) -> Answer {
 
 /// The HTTP method is not served here.
 #[cold]
-pub(super) fn method_not_allowed(allowed: &'static str) -> Answer {
+pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
     let reason = format!("the endpoint takes {allowed} for what the request says it is");
-    let mut answer = refuse(StatusCode::METHOD_NOT_ALLOWED, reason);
+    let mut answer = reject(StatusCode::METHOD_NOT_ALLOWED, reason);
     let allowed = HeaderValue::from_static(allowed);
     answer.fields_mut().insert(ALLOW, allowed);
     answer
 }
 
 /// Nothing to say.
-pub(super) fn empty(status: StatusCode) -> Answer {
-    Answer::new(status, HttpBody::empty())
+pub(super) fn empty(status: StatusCode) -> HttpResponse {
+    HttpResponse::new(status, HttpBody::empty())
 }
 
 /// Events as they come.
 #[cold]
-pub(super) fn event_stream(stream: EventStream) -> Answer {
-    let mut answer = Answer::new(StatusCode::OK, HttpBody::stream(stream));
+pub(super) fn event_stream(stream: EventStream) -> HttpResponse {
+    let mut answer = HttpResponse::new(StatusCode::OK, HttpBody::stream(stream));
     let headers = answer.fields_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -200,12 +203,12 @@ pub(super) fn event_stream(stream: EventStream) -> Answer {
 }
 
 /// The last message of an answer.
-pub(super) struct Finished {
+pub(super) struct FinalMessage {
     pub(super) status: StatusCode,
     pub(super) message: EncodedResponse,
 }
 
-impl Finished {
+impl FinalMessage {
     pub(super) fn new(id: &RequestId, era: Era, outcome: Outcome) -> Self {
         let status = match &outcome {
             Ok(_) => StatusCode::OK,
@@ -224,7 +227,7 @@ pub(super) fn status(code: u16) -> StatusCode {
 }
 
 /// The last message of a request, which is also the first; nothing is said of a request that was cancelled.
-pub(super) fn finished(finished: Option<Finished>) -> Answer {
+pub(super) fn finished(finished: Option<FinalMessage>) -> HttpResponse {
     match finished {
         Some(finished) => json(finished.status, HttpBody::answer(finished.message)),
         None => empty(StatusCode::ACCEPTED),

@@ -12,7 +12,7 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::body::HttpBody;
 
 /// Verifies the access tokens of requests. `toolwire::auth::ResourceServer` is one.
@@ -29,10 +29,10 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     fn authorize<'a>(
         &'a self,
         head: &'a Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>>;
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>>;
 
     /// What a caller is told whose token does not grant all the scopes that its request needs.
-    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationRefusal;
+    fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError;
 
     /// A JSON document that anybody may read at a path of this host: metadata.
     fn document(&self, path: &str) -> Option<Bytes>;
@@ -95,7 +95,7 @@ impl PublicRoute {
 
     /// The same, and web pages of allowed origins may read the answer.
     #[must_use]
-    pub const fn for_pages(mut self) -> Self {
+    pub const fn with_cors(mut self) -> Self {
         self.for_pages = true;
         self
     }
@@ -104,7 +104,7 @@ impl PublicRoute {
 /// A request that is turned away, and how its sender can do better.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct AuthorizationRefusal {
+pub struct AuthorizationError {
     /// The HTTP status: 400, 401, 403, 429 or 503.
     pub status: StatusCode,
     /// The values of `WWW-Authenticate`.
@@ -113,7 +113,7 @@ pub struct AuthorizationRefusal {
     pub reason: Cow<'static, str>,
 }
 
-impl AuthorizationRefusal {
+impl AuthorizationError {
     /// Turns a request away.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl AuthorizationRefusal {
     }
 
     /// The answer to the request with this id.
-    pub(super) fn answer(self, id: ResponseId) -> Answer {
+    pub(super) fn answer(self, id: ResponseId) -> HttpResponse {
         let error = ErrorObject::invalid_request(self.reason);
         let mut answer = match self.status {
             StatusCode::SERVICE_UNAVAILABLE => answer::overloaded(id, error),
@@ -150,8 +150,8 @@ impl AuthorizationRefusal {
 }
 
 /// The refusal where nobody verifies tokens, so that nobody has scopes.
-pub(super) fn nobody_has_scopes() -> AuthorizationRefusal {
-    AuthorizationRefusal::new(
+pub(super) fn scopes_unsupported() -> AuthorizationError {
+    AuthorizationError::new(
         StatusCode::FORBIDDEN,
         "this needs an access token, and the server verifies none",
     )
@@ -162,7 +162,7 @@ pub(super) async fn ask(
     authorizer: &dyn Authorizer,
     head: &Parts,
     deadline: Duration,
-) -> Result<TokenInfo, Answer> {
+) -> Result<TokenInfo, HttpResponse> {
     let asking = CatchPanic::new(async { authorizer.authorize(head).await });
     match tokio::time::timeout(deadline, asking).await {
         Ok(Ok(Ok(token))) => Ok(token),
@@ -183,7 +183,7 @@ pub(super) async fn ask(
 }
 
 /// A document that anybody may read.
-pub(super) fn document(content: Bytes) -> Answer {
+pub(super) fn document(content: Bytes) -> HttpResponse {
     let mut answer = answer::json(StatusCode::OK, HttpBody::full(content));
     let cached = HeaderValue::from_static("max-age=3600");
     answer.fields_mut().insert(CACHE_CONTROL, cached);

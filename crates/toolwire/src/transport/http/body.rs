@@ -16,12 +16,12 @@ use crate::transport::http::listener::head_deadline::RequestInProgress;
 ///
 /// Dropping it means that the client is gone; what that does to the request is the protocol's business.
 pub struct HttpBody {
-    content: Content,
+    content: BodyContent,
     /// Tells the connection when the answer is out.
     _in_progress: Option<RequestInProgress>,
 }
 
-enum Content {
+enum BodyContent {
     Empty,
     /// One message that nobody shares.
     Message(Vec<u8>),
@@ -33,21 +33,21 @@ enum Content {
 
 impl HttpBody {
     pub(super) fn empty() -> Self {
-        Self::of(Content::Empty)
+        Self::of(BodyContent::Empty)
     }
 
     pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self::of(if bytes.is_empty() {
-            Content::Empty
+            BodyContent::Empty
         } else {
-            Content::Full(bytes)
+            BodyContent::Full(bytes)
         })
     }
 
     /// One message.
     pub(super) fn message(message: Vec<u8>) -> Self {
-        Self::of(Content::Message(message))
+        Self::of(BodyContent::Message(message))
     }
 
     /// A message that answers a request.
@@ -56,13 +56,13 @@ impl HttpBody {
             EncodedResponse::Whole(message) => Self::message(message),
             EncodedResponse::Around { before, result } => {
                 let after = Bytes::from_static(AFTER_RESULT);
-                Self::of(Content::Pieces(vec![after, result, before.into()]))
+                Self::of(BodyContent::Pieces(vec![after, result, before.into()]))
             }
         }
     }
 
     pub(super) fn stream(stream: EventStream) -> Self {
-        Self::of(Content::Stream(Box::new(stream)))
+        Self::of(BodyContent::Stream(Box::new(stream)))
     }
 
     /// The same body, which ends a request of its connection when it is dropped.
@@ -72,47 +72,47 @@ impl HttpBody {
     }
 
     /// Whether it is known to its end.
-    pub(super) fn is_whole(&self) -> bool {
-        !matches!(self.content, Content::Stream(_))
+    pub(super) fn is_complete(&self) -> bool {
+        !matches!(self.content, BodyContent::Stream(_))
     }
 
     /// How much is left of a body that is known to its end.
-    pub(super) fn whole_length(&self) -> usize {
+    pub(super) fn remaining_len(&self) -> usize {
         match &self.content {
-            Content::Empty | Content::Stream(_) => 0,
-            Content::Message(message) => message.len(),
-            Content::Full(bytes) => bytes.len(),
-            Content::Pieces(pieces) => pieces.iter().map(Bytes::len).sum(),
+            BodyContent::Empty | BodyContent::Stream(_) => 0,
+            BodyContent::Message(message) => message.len(),
+            BodyContent::Full(bytes) => bytes.len(),
+            BodyContent::Pieces(pieces) => pieces.iter().map(Bytes::len).sum(),
         }
     }
 
     /// The next piece of a body that is known to its end.
-    pub(super) fn next_piece(&mut self) -> Option<Bytes> {
-        if let Content::Pieces(pieces) = &mut self.content {
+    pub(super) fn next_chunk(&mut self) -> Option<Bytes> {
+        if let BodyContent::Pieces(pieces) = &mut self.content {
             let piece = pieces.pop();
             if pieces.is_empty() {
-                self.content = Content::Empty;
+                self.content = BodyContent::Empty;
             }
             return piece;
         }
-        match std::mem::replace(&mut self.content, Content::Empty) {
-            Content::Full(bytes) => Some(bytes),
-            Content::Message(message) => Some(message.into()),
+        match std::mem::replace(&mut self.content, BodyContent::Empty) {
+            BodyContent::Full(bytes) => Some(bytes),
+            BodyContent::Message(message) => Some(message.into()),
             _ => None,
         }
     }
 
     /// Appends all of a body that is known to its end.
     pub(super) fn append_to(mut self, out: &mut Vec<u8>) {
-        if let Content::Message(message) = &self.content {
+        if let BodyContent::Message(message) = &self.content {
             return out.extend_from_slice(message);
         }
-        while let Some(piece) = self.next_piece() {
+        while let Some(piece) = self.next_chunk() {
             out.extend_from_slice(&piece);
         }
     }
 
-    fn of(content: Content) -> Self {
+    fn of(content: BodyContent) -> Self {
         Self {
             content,
             _in_progress: None,
@@ -129,19 +129,19 @@ impl Body for HttpBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = match &mut self.content {
-            Content::Stream(stream) => ready!(stream.poll_chunk(cx)),
-            _ => self.next_piece(),
+            BodyContent::Stream(stream) => ready!(stream.poll_chunk(cx)),
+            _ => self.next_chunk(),
         };
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.content, Content::Empty)
+        matches!(self.content, BodyContent::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.is_whole() {
-            true => SizeHint::with_exact(self.whole_length() as u64),
+        match self.is_complete() {
+            true => SizeHint::with_exact(self.remaining_len() as u64),
             false => SizeHint::default(),
         }
     }
@@ -150,9 +150,11 @@ impl Body for HttpBody {
 impl fmt::Debug for HttpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.content {
-            Content::Empty => "HttpBody::Empty",
-            Content::Message(_) | Content::Full(_) | Content::Pieces(_) => "HttpBody::Full",
-            Content::Stream(_) => "HttpBody::Stream",
+            BodyContent::Empty => "HttpBody::Empty",
+            BodyContent::Message(_) | BodyContent::Full(_) | BodyContent::Pieces(_) => {
+                "HttpBody::Full"
+            }
+            BodyContent::Stream(_) => "HttpBody::Stream",
         })
     }
 }

@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use toolwire_proto::param_headers::HeaderLookup;
 
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 
 /// What pages may read besides the body.
 const EXPOSED: HeaderValue =
@@ -21,7 +21,7 @@ const EXPOSED: HeaderValue =
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// The answer to a browser that asks whether it may send a request at all.
-pub(super) fn preflight(parts: &Parts, methods: &'static str) -> Option<Answer> {
+pub(super) fn preflight(parts: &Parts, methods: &'static str) -> Option<HttpResponse> {
     let headers = &parts.headers;
     let asks = parts.method == Method::OPTIONS
         && headers.contains_key(ORIGIN)
@@ -41,13 +41,13 @@ pub(super) fn preflight(parts: &Parts, methods: &'static str) -> Option<Answer> 
 }
 
 /// Lets every page read an answer that is the same for everybody.
-pub(super) fn expose_to_all(answer: &mut Answer) {
+pub(super) fn expose_to_all(answer: &mut HttpResponse) {
     let all = HeaderValue::from_static("*");
     answer.fields_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, all);
 }
 
 /// Lets the page that asked read the answer.
-pub(super) fn expose(origin: HeaderLookup<'_>, answer: &mut Answer) {
+pub(super) fn expose(origin: HeaderLookup<'_>, answer: &mut HttpResponse) {
     let HeaderLookup::One(origin) = origin else {
         return;
     };
@@ -55,7 +55,7 @@ pub(super) fn expose(origin: HeaderLookup<'_>, answer: &mut Answer) {
 }
 
 #[cold]
-fn expose_to(origin: &str, answer: &mut Answer) {
+fn expose_to(origin: &str, answer: &mut HttpResponse) {
     let Ok(origin) = HeaderValue::from_str(origin) else {
         return;
     };

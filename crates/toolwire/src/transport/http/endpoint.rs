@@ -12,7 +12,7 @@ use crate::store::{
     BusMessage, BusPayload, LogEntry, SessionRecord, SessionSignal, StoreError, StoredSession,
     StreamKey,
 };
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::event_source::EventSource;
 use crate::transport::http::event_stream::EventStream;
@@ -22,44 +22,44 @@ use crate::transport::http::legacy::live_session::{LiveSession, LiveSessions};
 use crate::transport::http::legacy::open_streams::OpenStreams;
 use crate::transport::http::legacy::requests;
 use crate::transport::http::legacy::stream_control::StreamControl;
-use crate::transport::http::node::Node;
+use crate::transport::http::node::ClusterNode;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
-use crate::transport::http::running::{ExchangeEvents, Opening, Running};
-use crate::transport::http::slots::{RequestSlot, Slots, StreamSlot};
-use crate::transport::http::stalls::Stalls;
-use crate::transport::http::stream_queue::StreamQueue;
+use crate::transport::http::running::{FirstEvent, HandlerEvents, RunningHandler};
+use crate::transport::http::slots::{Permits, RequestPermit, StreamPermit};
+use crate::transport::http::stalls::StallMonitor;
+use crate::transport::http::stream_queue::EventQueue;
 
 /// One server on HTTP.
-pub(super) struct Endpoint {
+pub(super) struct HttpEndpoint {
     pub(super) server: Server,
     pub(super) options: HttpOptions,
     pub(super) guard: Guard,
-    pub(super) requests: Arc<Slots>,
-    pub(super) streams: Arc<Slots>,
-    pub(super) stalls: Arc<Stalls>,
+    pub(super) requests: Arc<Permits>,
+    pub(super) streams: Arc<Permits>,
+    pub(super) stalls: Arc<StallMonitor>,
     pub(super) live: Arc<LiveSessions>,
     pub(super) http_with_sse: Arc<OpenStreams>,
-    pub(super) node: Node,
+    pub(super) node: ClusterNode,
     expiry: SessionExpiry,
 }
 
-impl Endpoint {
+impl HttpEndpoint {
     pub(super) fn new(server: Server, options: HttpOptions) -> Self {
         let limits = &options.limits;
         Self {
             guard: Guard::new(&options),
-            requests: Slots::new(
+            requests: Permits::new(
                 limits.requests_in_flight,
                 ByteBudget::new(limits.bytes_in_flight, limits.body_bytes),
             ),
-            streams: Slots::new(
+            streams: Permits::new(
                 limits.open_streams,
                 ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
             ),
-            stalls: Stalls::new(limits.write_stall),
+            stalls: StallMonitor::new(limits.write_stall),
             live: Arc::default(),
             http_with_sse: Arc::default(),
-            node: Node::new(options.bus.clone().zip(options.join_bus)),
+            node: ClusterNode::new(options.bus.clone().zip(options.join_bus)),
             expiry: SessionExpiry::default(),
             server,
             options,
@@ -67,7 +67,7 @@ impl Endpoint {
     }
 
     /// Whether any client may have a session here.
-    pub(super) fn keeps_sessions(&self) -> bool {
+    pub(super) fn has_sessions(&self) -> bool {
         let has_legacy = || self.server.snapshot().supported.legacy().next().is_some();
         self.options.legacy == LegacyMode::Sessions && has_legacy()
     }
@@ -94,7 +94,7 @@ impl Endpoint {
         principal: &Principal,
         record: SessionRecord,
     ) -> Result<String, StoreError> {
-        let id = random_name("", 32)?;
+        let id = random_id("", 32)?;
         let ttl = self.options.limits.session_init;
         let sessions = &self.options.sessions;
         sessions.create(&id, principal, record, ttl).await?;
@@ -161,13 +161,17 @@ impl Endpoint {
     }
 
     /// Creates the queue of messages for one stream.
-    pub(super) fn queue(&self) -> StreamQueue {
+    pub(super) fn queue(&self) -> EventQueue {
         let limits = self.options.limits.outbox();
-        StreamQueue::new(limits, Arc::clone(self.streams.bytes()))
+        EventQueue::new(limits, Arc::clone(self.streams.bytes()))
     }
 
     /// An answer that is a stream of events.
-    pub(super) fn stream(&self, source: Box<dyn EventSource>, slot: Option<StreamSlot>) -> Answer {
+    pub(super) fn stream(
+        &self,
+        source: Box<dyn EventSource>,
+        slot: Option<StreamPermit>,
+    ) -> HttpResponse {
         let keep_alive = self.options.limits.keep_alive;
         answer::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
     }
@@ -176,35 +180,35 @@ impl Endpoint {
     /// resumed.
     pub(super) async fn answer(
         self: &Arc<Self>,
-        mut running: Running,
+        mut running: RunningHandler,
         session: Option<Arc<LiveSession>>,
-    ) -> Answer {
+    ) -> HttpResponse {
         match (
             running.open(self.options.limits.quiet_period).await,
             session,
         ) {
-            (Opening::Outcome(finished), _) => answer::finished(finished),
-            (Opening::Stream, Some(session)) => {
+            (FirstEvent::Outcome(finished), _) => answer::finished(finished),
+            (FirstEvent::Stream, Some(session)) => {
                 box_cold(|| requests::stream(self, session, running)).await
             }
-            (Opening::Stream, None) => {
+            (FirstEvent::Stream, None) => {
                 running.context.set_streaming();
-                self.stream(Box::new(ExchangeEvents(running)), None)
+                self.stream(Box::new(HandlerEvents(running)), None)
             }
         }
     }
 
     /// Acquires a slot for a running request whose handler holds `bytes` of its message.
-    pub(super) fn request_slot(&self, bytes: usize) -> Result<RequestSlot, Answer> {
-        let slot = self.requests.take(bytes);
+    pub(super) fn request_slot(&self, bytes: usize) -> Result<RequestPermit, HttpResponse> {
+        let slot = self.requests.try_acquire(bytes);
         slot.ok_or_else(|| {
             answer::unavailable("too many requests, or too large ones, run at the moment")
         })
     }
 
     /// Acquires a slot for an open stream whose filter holds `bytes`.
-    pub(super) fn stream_slot(&self, bytes: usize) -> Result<StreamSlot, Answer> {
-        let slot = self.streams.take(bytes);
+    pub(super) fn stream_slot(&self, bytes: usize) -> Result<StreamPermit, HttpResponse> {
+        let slot = self.streams.try_acquire(bytes);
         slot.ok_or_else(|| {
             answer::unavailable("too many streams, or too large ones, are open at the moment")
         })
@@ -243,7 +247,7 @@ impl Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for HttpEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("server", &self.server)
@@ -253,7 +257,7 @@ impl fmt::Debug for Endpoint {
 }
 
 /// A name nobody can guess, made of visible characters.
-pub(super) fn random_name(prefix: &str, bytes: usize) -> Result<String, StoreError> {
+pub(super) fn random_id(prefix: &str, bytes: usize) -> Result<String, StoreError> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|_| {
         StoreError::unavailable("the system gives no random bytes for an unguessable name")

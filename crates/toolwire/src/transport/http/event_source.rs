@@ -5,12 +5,12 @@ use std::task::{Context, Poll};
 /// Where the events of a stream come from.
 pub(super) trait EventSource: Send {
     /// Appends the events that are ready. `Ready(Flow::Ends)` after the last one; `Pending` when nothing was appended.
-    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow>;
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState>;
 }
 
 /// Whether a stream goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    Continues,
-    Ends,
+pub(super) enum StreamState {
+    Open,
+    Ended,
 }

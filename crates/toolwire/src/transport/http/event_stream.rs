@@ -11,25 +11,25 @@ use tokio::time::{Instant, Sleep};
 use toolwire_proto::sse;
 
 use crate::engine::deadline_after;
-use crate::transport::http::event_source::{EventSource, Flow};
-use crate::transport::http::slots::StreamSlot;
-use crate::transport::http::stalls::{Stalls, Watch};
+use crate::transport::http::event_source::{EventSource, StreamState};
+use crate::transport::http::slots::StreamPermit;
+use crate::transport::http::stalls::{MonitorGuard, StallMonitor};
 
 /// The body of one event stream.
 pub(super) struct EventStream {
-    watch: Watch,
+    watch: MonitorGuard,
     keep_alive: KeepAlive,
     opened: bool,
-    _slot: Option<StreamSlot>,
+    _slot: Option<StreamPermit>,
 }
 
 impl EventStream {
     /// A stream of the source's events. A slot is given for streams that are no request of their own.
     pub(super) fn new(
-        stalls: &Arc<Stalls>,
+        stalls: &Arc<StallMonitor>,
         keep_alive: Duration,
         source: Box<dyn EventSource>,
-        slot: Option<StreamSlot>,
+        slot: Option<StreamPermit>,
     ) -> Self {
         Self {
             watch: stalls.watch(source),
@@ -50,7 +50,7 @@ impl EventStream {
             // Sent at once, so that the client and every proxy in between see that the stream is open.
             sse::encode_comment(&mut out, "open");
         }
-        if source.poll_events(cx, &mut out) == Poll::Ready(Flow::Ends) {
+        if source.poll_events(cx, &mut out) == Poll::Ready(StreamState::Ended) {
             let over = current.take();
             drop(current);
             drop(over);
@@ -63,7 +63,7 @@ impl EventStream {
             sse::encode_comment(&mut out, "still here");
         }
         drop(current);
-        self.watch.note_handed_out();
+        self.watch.record_chunk_sent();
         self.keep_alive.note_sent();
         Poll::Ready(Some(out.into()))
     }
@@ -126,12 +126,12 @@ mod tests {
     }
 
     impl EventSource for Source {
-        fn poll_events(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+        fn poll_events(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
             if !self.talks {
                 return Poll::Pending;
             }
             out.extend_from_slice(b"data: {}\n\n");
-            Poll::Ready(Flow::Continues)
+            Poll::Ready(StreamState::Open)
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn stream_with(keep_alive: Duration, talks: bool) -> (EventStream, oneshot::Receiver<()>) {
         let (_dropped, dropped) = oneshot::channel();
         let source = Box::new(Source { talks, _dropped });
-        let stalls = Stalls::new(PATIENCE);
+        let stalls = StallMonitor::new(PATIENCE);
         let stream = EventStream::new(&stalls, keep_alive, source, None);
         (stream, dropped)
     }

@@ -8,11 +8,11 @@ use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TE, TRAILER, TRANSFER_ENCOD
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::body::HttpBody;
 
 /// What belongs to the connection or the framing. RFC 9110, sections 6.6.1, 7.6.1 and 8.6; RFC 9112, section 6.1.
-const NOT_THEIRS: [HeaderName; 9] = [
+const CONNECTION_HEADERS: [HeaderName; 9] = [
     CONNECTION,
     CONTENT_LENGTH,
     DATE,
@@ -25,7 +25,7 @@ const NOT_THEIRS: [HeaderName; 9] = [
 ];
 
 /// Makes an answer of ours of it. That the connection should be closed is a wish that is granted.
-pub(super) fn adopt(answer: Response<Bytes>) -> Answer {
+pub(super) fn sanitize(answer: Response<Bytes>) -> HttpResponse {
     let (mut parts, mut body) = answer.into_parts();
     if parts.status.is_informational() {
         tracing::error!(status = %parts.status, "an authorizer answered with a status that is no answer");
@@ -34,7 +34,7 @@ pub(super) fn adopt(answer: Response<Bytes>) -> Answer {
         return answer::error(status, ResponseId::Absent, error);
     }
     let named = named_by_connection(&parts.headers);
-    for name in NOT_THEIRS.iter().chain(&named) {
+    for name in CONNECTION_HEADERS.iter().chain(&named) {
         parts.headers.remove(name);
     }
     if named.iter().any(|name| name == "close") {
@@ -46,7 +46,7 @@ pub(super) fn adopt(answer: Response<Bytes>) -> Answer {
     {
         body.clear();
     }
-    Answer::with_fields(parts.status, parts.headers, HttpBody::full(body))
+    HttpResponse::with_fields(parts.status, parts.headers, HttpBody::full(body))
 }
 
 /// The fields that are for the next hop only, and `close`, in lower case all.
@@ -72,7 +72,7 @@ mod tests {
             let value = HeaderValue::from_static(value);
             foreign.headers_mut().append(*name, value);
         }
-        let answer = adopt(foreign);
+        let answer = sanitize(foreign);
         let fields = answer.fields().into_iter().flatten();
         let fields = fields.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
         (fields.collect(), answer.body().size_hint().exact().unwrap())
@@ -139,6 +139,9 @@ mod tests {
     fn a_status_that_is_no_answer_is_a_fault() {
         let mut foreign = Response::new(Bytes::new());
         *foreign.status_mut() = StatusCode::CONTINUE;
-        assert_eq!(adopt(foreign).status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(
+            sanitize(foreign).status(),
+            StatusCode::INTERNAL_SERVER_ERROR
+        );
     }
 }

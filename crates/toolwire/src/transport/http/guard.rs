@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use toolwire_proto::http::{HostPolicy, OriginPolicy, accepts, accepts_both, is_json};
 use toolwire_proto::param_headers::HeaderLookup;
 
-use crate::transport::http::answer::{self, Answer};
-use crate::transport::http::head::{self, Head};
+use crate::transport::http::answer::{self, HttpResponse};
+use crate::transport::http::head::{self, RequestHeaders};
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::options::HttpOptions;
 
@@ -22,12 +22,12 @@ pub(super) struct Guard {
     hosts: HostPolicy,
     origins: OriginPolicy,
     /// The first host that was let in. Most servers are called by one name, which need not be judged again.
-    usual: OnceLock<UsualHost>,
+    usual: OnceLock<LastHost>,
 }
 
 /// A host that was let in, and where the connection came in.
 #[derive(Debug, PartialEq, Eq)]
-struct UsualHost {
+struct LastHost {
     header: Box<str>,
     local: Option<IpAddr>,
 }
@@ -55,13 +55,13 @@ impl Guard {
     pub(super) fn check_names(
         &self,
         parts: &Parts,
-        head: &Head<'_>,
+        head: &RequestHeaders<'_>,
         origin: HeaderLookup<'_>,
         local_address: Option<SocketAddr>,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), HttpResponse> {
         let local = local_address.map(|address| address.ip());
         let malformed = || {
-            answer::refuse_and_close(
+            answer::reject_and_close(
                 StatusCode::BAD_REQUEST,
                 "a request needs exactly one readable Host",
             )
@@ -82,7 +82,7 @@ impl Guard {
         for host in [Some(host), second].into_iter().flatten() {
             let served = self.hosts.check(host, local).map_err(|refused| {
                 tracing::warn!(%refused, "a request for a name that is not served");
-                answer::refuse(StatusCode::FORBIDDEN, refused.to_string())
+                answer::reject(StatusCode::FORBIDDEN, refused.to_string())
             })?;
             let origin = match origin {
                 HeaderLookup::Absent => continue,
@@ -91,13 +91,13 @@ impl Guard {
             };
             self.origins.check(origin, &served).map_err(|refused| {
                 tracing::warn!(%refused, "a request from a web page that is not allowed");
-                answer::refuse(StatusCode::FORBIDDEN, refused.to_string())
+                answer::reject(StatusCode::FORBIDDEN, refused.to_string())
             })?;
         }
         if is_plain {
             let header = host.into();
             // Whoever was first stays.
-            let _ = self.usual.set(UsualHost { header, local });
+            let _ = self.usual.set(LastHost { header, local });
         }
         Ok(())
     }
@@ -109,9 +109,12 @@ impl Guard {
 }
 
 /// Refuses heads that are too large.
-pub(super) fn check_head(head: &Head<'_>, limits: &HttpLimits) -> Result<(), Answer> {
+pub(super) fn check_header_limits(
+    head: &RequestHeaders<'_>,
+    limits: &HttpLimits,
+) -> Result<(), HttpResponse> {
     if head.fields > limits.header_fields || head.bytes > limits.header_bytes {
-        return Err(answer::refuse_and_close(
+        return Err(answer::reject_and_close(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             format!(
                 "at most {} header fields and {} bytes of them are read",
@@ -123,26 +126,26 @@ pub(super) fn check_head(head: &Head<'_>, limits: &HttpLimits) -> Result<(), Ans
 }
 
 /// Refuses what cannot be a message to the endpoint.
-pub(super) fn check_message_head(head: &Head<'_>) -> Result<(), Answer> {
+pub(super) fn check_message_headers(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     check_content(head)?;
     check_accept_both(head)
 }
 
 /// Refuses messages that are not plain JSON. Of the content types a web page may send unasked none passes.
-pub(super) fn check_content(head: &Head<'_>) -> Result<(), Answer> {
+pub(super) fn check_content(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     let content_type = match head.content_type {
         HeaderLookup::One(value) => Some(value),
         HeaderLookup::Absent | HeaderLookup::Repeated | HeaderLookup::Unreadable => None,
     };
     if !is_json(content_type) {
-        return Err(answer::refuse(
+        return Err(answer::reject(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "send the message as `Content-Type: application/json`",
         ));
     }
     match head.content_encoding {
         HeaderLookup::Absent | HeaderLookup::One("identity") => Ok(()),
-        _ => Err(answer::refuse(
+        _ => Err(answer::reject(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "send the message without a content encoding",
         )),
@@ -151,22 +154,22 @@ pub(super) fn check_content(head: &Head<'_>) -> Result<(), Answer> {
 
 /// Refuses clients that cannot take both kinds of answer. It is decided before the handler runs: a tool whose effect is
 /// there and whose result cannot be told would be worse.
-fn check_accept_both(head: &Head<'_>) -> Result<(), Answer> {
+fn check_accept_both(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     if accepts_both(|| head.accept(), JSON, EVENT_STREAM) {
         return Ok(());
     }
-    Err(answer::refuse(
+    Err(answer::reject(
         StatusCode::NOT_ACCEPTABLE,
         "accept both kinds of answer: `Accept: application/json, text/event-stream`",
     ))
 }
 
 /// Refuses readers of a stream that cannot take one.
-pub(super) fn check_accept_events(head: &Head<'_>) -> Result<(), Answer> {
+pub(super) fn check_accept_events(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     if accepts(head.accept(), EVENT_STREAM) {
         return Ok(());
     }
-    Err(answer::refuse(
+    Err(answer::reject(
         StatusCode::NOT_ACCEPTABLE,
         "accept the stream: `Accept: text/event-stream`",
     ))
@@ -177,7 +180,7 @@ pub(super) fn lookup<'h>(headers: &'h HeaderMap, name: &HeaderName) -> HeaderLoo
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => HeaderLookup::Absent,
-        (Some(value), None) => head::one(value),
+        (Some(value), None) => head::single_value(value),
         (Some(_), Some(_)) => HeaderLookup::Repeated,
     }
 }

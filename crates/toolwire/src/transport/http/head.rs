@@ -7,7 +7,7 @@ use toolwire_proto::param_headers::HeaderLookup;
 
 /// The fields that matter of one head.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head<'h> {
+pub(super) struct RequestHeaders<'h> {
     /// Where all values of a field are that came several times.
     headers: Option<&'h HeaderMap>,
     pub(super) host: HeaderLookup<'h>,
@@ -24,7 +24,7 @@ pub(super) struct Head<'h> {
     pub(super) bytes: usize,
 }
 
-impl<'h> Head<'h> {
+impl<'h> RequestHeaders<'h> {
     /// Without a field.
     pub(super) const EMPTY: Self = Self {
         headers: None,
@@ -50,9 +50,9 @@ impl<'h> Head<'h> {
         };
         for (name, value) in headers {
             let name = name.as_str().as_bytes();
-            if let Some(field) = head.count(name, value.as_bytes()) {
+            if let Some(field) = head.add(name, value.as_bytes()) {
                 *field = match field {
-                    HeaderLookup::Absent => one(value),
+                    HeaderLookup::Absent => single_value(value),
                     _ => HeaderLookup::Repeated,
                 };
             }
@@ -61,19 +61,21 @@ impl<'h> Head<'h> {
     }
 
     /// Counts a field, whose name may be in any case, and tells where its value belongs if it is one of those that matter.
-    pub(super) fn count(&mut self, name: &[u8], value: &[u8]) -> Option<&mut HeaderLookup<'h>> {
+    pub(super) fn add(&mut self, name: &[u8], value: &[u8]) -> Option<&mut HeaderLookup<'h>> {
         self.fields += 1;
         self.bytes += name.len() + value.len();
         let field = match name.len() {
-            4 if is(name, b"host") => &mut self.host,
-            6 if is(name, b"accept") => &mut self.accept,
-            6 if is(name, b"origin") => &mut self.origin,
-            8 if is(name, b"mcp-name") => &mut self.routing.name,
-            10 if is(name, b"mcp-method") => &mut self.routing.method,
-            12 if is(name, b"content-type") => &mut self.content_type,
-            14 if is(name, b"mcp-session-id") => &mut self.session_id,
-            16 if is(name, b"content-encoding") => &mut self.content_encoding,
-            20 if is(name, b"mcp-protocol-version") => &mut self.routing.protocol_version,
+            4 if eq_ignore_case(name, b"host") => &mut self.host,
+            6 if eq_ignore_case(name, b"accept") => &mut self.accept,
+            6 if eq_ignore_case(name, b"origin") => &mut self.origin,
+            8 if eq_ignore_case(name, b"mcp-name") => &mut self.routing.name,
+            10 if eq_ignore_case(name, b"mcp-method") => &mut self.routing.method,
+            12 if eq_ignore_case(name, b"content-type") => &mut self.content_type,
+            14 if eq_ignore_case(name, b"mcp-session-id") => &mut self.session_id,
+            16 if eq_ignore_case(name, b"content-encoding") => &mut self.content_encoding,
+            20 if eq_ignore_case(name, b"mcp-protocol-version") => {
+                &mut self.routing.protocol_version
+            }
             _ => return None,
         };
         Some(field)
@@ -98,7 +100,7 @@ impl<'h> Head<'h> {
 }
 
 /// Whether a name of a field is that one, in whatever case. All bytes at once: a loop that can end early is slower.
-pub(super) fn is<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
+pub(super) fn eq_ignore_case<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
     let Ok(name) = <&[u8; LENGTH]>::try_from(name) else {
         return false;
     };
@@ -109,7 +111,7 @@ pub(super) fn is<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool
 }
 
 /// What a field that comes once holds.
-pub(super) fn one(value: &HeaderValue) -> HeaderLookup<'_> {
+pub(super) fn single_value(value: &HeaderValue) -> HeaderLookup<'_> {
     match value.to_str() {
         Ok(text) => HeaderLookup::One(text),
         Err(_) => HeaderLookup::Unreadable,
@@ -141,7 +143,7 @@ mod tests {
             ("mcp-name", b"two"),
             ("mcp-protocol-version", b"\xFF"),
         ]);
-        let head = Head::of(&headers);
+        let head = RequestHeaders::of(&headers);
         assert_eq!(head.host, HeaderLookup::One("a.test"));
         assert_eq!(head.origin, HeaderLookup::Absent);
         assert_eq!(head.session_id, HeaderLookup::Absent);
@@ -167,13 +169,13 @@ mod tests {
             "mcp-name",
         ] {
             for spelled in [known.to_owned(), known.to_uppercase()] {
-                let mut head = Head::EMPTY;
-                assert!(head.count(spelled.as_bytes(), b"").is_some(), "{spelled}");
+                let mut head = RequestHeaders::EMPTY;
+                assert!(head.add(spelled.as_bytes(), b"").is_some(), "{spelled}");
             }
             let other = known.replace('o', "0");
             if other != known {
-                let mut head = Head::EMPTY;
-                assert!(head.count(other.as_bytes(), b"").is_none(), "{other}");
+                let mut head = RequestHeaders::EMPTY;
+                assert!(head.add(other.as_bytes(), b"").is_none(), "{other}");
             }
         }
     }
@@ -182,7 +184,10 @@ mod tests {
     fn accept_may_come_in_pieces() {
         let values = |fields: &[(&'static str, &[u8])]| -> Vec<String> {
             let headers = headers(fields);
-            Head::of(&headers).accept().map(str::to_owned).collect()
+            RequestHeaders::of(&headers)
+                .accept()
+                .map(str::to_owned)
+                .collect()
         };
         assert!(values(&[]).is_empty());
         assert_eq!(values(&[("accept", b"a/b, c/d")]), ["a/b, c/d"]);

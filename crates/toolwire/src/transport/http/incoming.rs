@@ -17,7 +17,7 @@ const FIRST_BUFFER: usize = 4 * 1024;
 
 /// Why a body was not read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     /// Longer than allowed.
     TooLong,
     /// It took too long.
@@ -30,16 +30,16 @@ pub(super) enum Unread {
 
 /// The body of a request before it is read.
 #[derive(Debug)]
-pub(super) enum Source<'b, B> {
+pub(super) enum BodySource<'b, B> {
     /// It came together with the head.
     Whole(&'b [u8]),
     /// It comes after the head.
-    Coming(B),
+    Streaming(B),
 }
 
 /// A body that was read.
 #[derive(Debug)]
-pub(super) enum Content<'b> {
+pub(super) enum BodyBytes<'b> {
     /// Where it came in.
     InPlace(&'b [u8]),
     /// In a buffer of its own.
@@ -50,7 +50,7 @@ pub(super) enum Content<'b> {
     },
 }
 
-impl Content<'_> {
+impl BodyBytes<'_> {
     pub(super) fn into_bytes(self) -> Bytes {
         match self {
             Self::InPlace(bytes) => Bytes::copy_from_slice(bytes),
@@ -59,7 +59,7 @@ impl Content<'_> {
     }
 }
 
-impl Deref for Content<'_> {
+impl Deref for BodyBytes<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -72,22 +72,22 @@ impl Deref for Content<'_> {
 
 /// Reads a whole body of at most `limit` bytes, and counts it as it arrives.
 pub(super) async fn read<'b, B>(
-    body: Source<'b, B>,
+    body: BodySource<'b, B>,
     limit: usize,
     limits: &HttpLimits,
     mut reservation: Reservation,
-) -> Result<Content<'b>, Unread>
+) -> Result<BodyBytes<'b>, BodyError>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let body = match body {
-        Source::Whole(body) => return whole(body, limit),
-        Source::Coming(body) => body,
+        BodySource::Whole(body) => return whole(body, limit),
+        BodySource::Streaming(body) => body,
     };
     // An announced length is believed before a single byte of it is read.
     if body.size_hint().lower() > limit as u64 {
-        return Err(Unread::TooLong);
+        return Err(BodyError::TooLong);
     }
     let bytes = {
         let mut collecting = pin!(collect(body, limit, &mut reservation));
@@ -96,24 +96,28 @@ where
             Poll::Ready(outcome) => outcome?,
             Poll::Pending => tokio::time::timeout(limits.body_deadline, collecting)
                 .await
-                .map_err(|_| Unread::TooSlow)??,
+                .map_err(|_| BodyError::TooSlow)??,
         }
     };
-    Ok(Content::Collected {
+    Ok(BodyBytes::Collected {
         bytes,
         _reservation: reservation,
     })
 }
 
 /// Reads a body that is here.
-pub(super) fn whole(body: &[u8], limit: usize) -> Result<Content<'_>, Unread> {
+pub(super) fn whole(body: &[u8], limit: usize) -> Result<BodyBytes<'_>, BodyError> {
     match body.len() > limit {
-        true => Err(Unread::TooLong),
-        false => Ok(Content::InPlace(body)),
+        true => Err(BodyError::TooLong),
+        false => Ok(BodyBytes::InPlace(body)),
     }
 }
 
-async fn collect<B>(body: B, limit: usize, reservation: &mut Reservation) -> Result<Bytes, Unread>
+async fn collect<B>(
+    body: B,
+    limit: usize,
+    reservation: &mut Reservation,
+) -> Result<Bytes, BodyError>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -123,7 +127,7 @@ where
     while let Some(mut data) = next_data(body.as_mut()).await? {
         let length = data.remaining();
         if length > limit - buffer.len() {
-            return Err(Unread::TooLong);
+            return Err(BodyError::TooLong);
         }
         let is_last = body.is_end_stream() || body.size_hint().upper() == Some(0);
         if buffer.is_empty() && is_last {
@@ -132,7 +136,7 @@ where
             let fits = reservation.try_grow(length);
             return match fits {
                 true => Ok(data.copy_to_bytes(length)),
-                false => Err(Unread::NoCapacity),
+                false => Err(BodyError::NoCapacity),
             };
         }
         make_room(&mut buffer, length, limit, reservation)?;
@@ -146,7 +150,7 @@ where
 }
 
 /// Returns the next data of a body, or `None` at its end.
-async fn next_data<B>(mut body: Pin<&mut B>) -> Result<Option<B::Data>, Unread>
+async fn next_data<B>(mut body: Pin<&mut B>) -> Result<Option<B::Data>, BodyError>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -154,7 +158,7 @@ where
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|error| {
             tracing::debug!(error = %error.into(), "a request body broke off");
-            Unread::Broken
+            BodyError::Broken
         })?;
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
@@ -169,7 +173,7 @@ fn make_room(
     length: usize,
     limit: usize,
     reservation: &mut Reservation,
-) -> Result<(), Unread> {
+) -> Result<(), BodyError> {
     let needed = buffer.len() + length;
     if needed <= buffer.capacity() {
         return Ok(());
@@ -177,7 +181,7 @@ fn make_room(
     let half_more = buffer.capacity() + buffer.capacity() / 2;
     let capacity = half_more.max(FIRST_BUFFER).min(limit).max(needed);
     if !reservation.try_grow(capacity - buffer.capacity()) {
-        return Err(Unread::NoCapacity);
+        return Err(BodyError::NoCapacity);
     }
     buffer.reserve_exact(capacity - buffer.len());
     Ok(())

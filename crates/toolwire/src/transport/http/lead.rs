@@ -8,33 +8,33 @@ use toolwire_proto::admit;
 use toolwire_proto::features::Era;
 use toolwire_proto::param_headers::HeaderLookup;
 
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::authorizer::{self, Authorizer, PublicRoute};
-use crate::transport::http::endpoint::Endpoint;
-use crate::transport::http::head::Head;
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::head::RequestHeaders;
 use crate::transport::http::legacy::http_with_sse::{self, HttpWithSse};
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::{cors, guard};
 
 /// Where a request leads.
-pub(super) enum Lead {
+pub(super) enum Route {
     /// A message to the endpoint, as nearly all are.
     Message,
-    Elsewhere(Place),
+    Other(OtherRoute),
 }
 
 /// Somewhere else than where messages are taken.
-pub(super) enum Place {
+pub(super) enum OtherRoute {
     /// A document that anybody may read.
-    Document(Answer),
+    Document(HttpResponse),
     Public(PublicRoute),
-    Served(Route),
+    Served(LegacyRoute),
     /// Nothing is there, or not for this method.
-    Nowhere(Answer),
+    Nowhere(HttpResponse),
 }
 
 /// What is served besides messages.
-pub(super) enum Route {
+pub(super) enum LegacyRoute {
     Get,
     Delete,
     /// The two of the 2024-11-05 transport.
@@ -43,14 +43,14 @@ pub(super) enum Route {
 }
 
 /// Where something is served.
-enum Path {
+enum EndpointPath {
     Endpoint,
     /// The two of the 2024-11-05 transport.
     Stream(HttpWithSse),
     Messages(HttpWithSse),
 }
 
-impl Path {
+impl EndpointPath {
     fn of(path: &str, options: &HttpOptions) -> Option<Self> {
         match path {
             path if path == options.path => Some(Self::Endpoint),
@@ -61,38 +61,38 @@ impl Path {
     }
 }
 
-impl Endpoint {
+impl HttpEndpoint {
     /// Finds out where a request leads, if it passes the guards. `local_address` is where its connection came in.
-    pub(super) fn lead(
+    pub(super) fn route(
         &self,
         parts: &Parts,
-        head: &Head<'_>,
+        head: &RequestHeaders<'_>,
         local_address: Option<SocketAddr>,
-    ) -> Result<Lead, Answer> {
-        guard::check_head(head, &self.options.limits)?;
+    ) -> Result<Route, HttpResponse> {
+        guard::check_header_limits(head, &self.options.limits)?;
         let place = match &self.options.authorizer {
-            Some(authorizer) => authorizers_place(&**authorizer, parts),
+            Some(authorizer) => authorizer_route(&**authorizer, parts),
             None => None,
         };
         // Documents are the same for every client, and their CORS headers say that every page may read them.
         let origin = match place {
-            Some(Place::Document(_)) => HeaderLookup::Absent,
+            Some(OtherRoute::Document(_)) => HeaderLookup::Absent,
             _ => head.origin,
         };
         self.guard.check_names(parts, head, origin, local_address)?;
         if let Some(place) = place {
-            return Ok(Lead::Elsewhere(place));
+            return Ok(Route::Other(place));
         }
         Ok(self
             .route(parts, head)
-            .unwrap_or_else(|refusal| Lead::Elsewhere(Place::Nowhere(refusal))))
+            .unwrap_or_else(|refusal| Route::Other(OtherRoute::Nowhere(refusal))))
     }
 
     /// Finds out what is wanted.
-    fn route(&self, parts: &Parts, head: &Head<'_>) -> Result<Lead, Answer> {
+    fn route(&self, parts: &Parts, head: &RequestHeaders<'_>) -> Result<Route, HttpResponse> {
         let options = &self.options;
-        let path = Path::of(parts.uri.path(), options).ok_or_else(|| {
-            answer::refuse(StatusCode::NOT_FOUND, "there is nothing at this path")
+        let path = EndpointPath::of(parts.uri.path(), options).ok_or_else(|| {
+            answer::reject(StatusCode::NOT_FOUND, "there is nothing at this path")
         })?;
         if self.server.shutdown_signal().is_cancelled() {
             return Err(answer::unavailable("the server is shutting down"));
@@ -102,36 +102,38 @@ impl Endpoint {
                 .unwrap_or_else(|| answer::method_not_allowed(methods)))
         };
         let route = match (path, &parts.method) {
-            (Path::Endpoint, &Method::POST) => return Ok(Lead::Message),
-            (Path::Endpoint, method) => {
+            (EndpointPath::Endpoint, &Method::POST) => return Ok(Route::Message),
+            (EndpointPath::Endpoint, method) => {
                 let names_modern = admit::header_era(&head.routing) == Some(Era::Modern);
-                let keeps_sessions = self.keeps_sessions() && !names_modern;
+                let keeps_sessions = self.has_sessions() && !names_modern;
                 match *method {
-                    Method::GET if keeps_sessions => Route::Get,
-                    Method::DELETE if keeps_sessions => Route::Delete,
+                    Method::GET if keeps_sessions => LegacyRoute::Get,
+                    Method::DELETE if keeps_sessions => LegacyRoute::Delete,
                     _ if keeps_sessions => return refuse("GET, POST, DELETE"),
                     _ => return refuse("POST"),
                 }
             }
-            (Path::Stream(endpoints), &Method::GET) => Route::OpenStream(endpoints),
-            (Path::Stream(_), _) => return refuse("GET"),
-            (Path::Messages(endpoints), &Method::POST) => Route::StreamMessage(endpoints),
-            (Path::Messages(_), _) => return refuse("POST"),
+            (EndpointPath::Stream(endpoints), &Method::GET) => LegacyRoute::OpenStream(endpoints),
+            (EndpointPath::Stream(_), _) => return refuse("GET"),
+            (EndpointPath::Messages(endpoints), &Method::POST) => {
+                LegacyRoute::StreamMessage(endpoints)
+            }
+            (EndpointPath::Messages(_), _) => return refuse("POST"),
         };
-        Ok(Lead::Elsewhere(Place::Served(route)))
+        Ok(Route::Other(OtherRoute::Served(route)))
     }
 }
 
 /// What an authorizer has at a path.
-fn authorizers_place(authorizer: &dyn Authorizer, parts: &Parts) -> Option<Place> {
+fn authorizer_route(authorizer: &dyn Authorizer, parts: &Parts) -> Option<OtherRoute> {
     let path = parts.uri.path();
     let Some(content) = authorizer.document(path) else {
-        return authorizer.public_route(path).map(Place::Public);
+        return authorizer.public_route(path).map(OtherRoute::Public);
     };
     let mut answer = match parts.method {
         Method::GET | Method::HEAD => authorizer::document(content),
         _ => cors::preflight(parts, "GET").unwrap_or_else(|| answer::method_not_allowed("GET")),
     };
     cors::expose_to_all(&mut answer);
-    Some(Place::Document(answer))
+    Some(OtherRoute::Document(answer))
 }

@@ -8,19 +8,19 @@ use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
 
 use crate::engine::box_cold;
-use crate::transport::http::answer::{self, Answer, status};
+use crate::transport::http::answer::{self, HttpResponse, status};
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::legacy::{batch, requests};
 use crate::transport::http::modern;
 use crate::transport::http::options::LegacyMode;
-use crate::transport::http::post::Post;
-use crate::transport::http::running::Begun;
+use crate::transport::http::post::IncomingRequest;
+use crate::transport::http::running::Dispatched;
 
 /// Answers the message of a POST.
 ///
 /// All of a plain request is here and not in a function for each step: every future in another is moved, asked and dropped
 /// once more. A connection also keeps room for this one as long as it lives, so what is asked rarely is elsewhere.
-pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
+pub(super) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpResponse {
     let read = strict_json::read(message, &strict_json::Limits::default());
     let request = match &read {
         Ok(Envelope::Request(request)) => request,
@@ -41,12 +41,12 @@ pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
         Ok(standing) => standing,
         Err(answer) => return answer,
     };
-    let admitted = post.with_facts(&standing, |facts| admit::admit(request, facts));
+    let admitted = post.with_admission_context(&standing, |facts| admit::admit(request, facts));
     let admitted = match &admitted {
         Ok(admitted) => admitted,
         Err(rejection) => return refuse(post, request, &standing, rejection),
     };
-    if let Some(refusal) = post.lacks_scopes(admitted) {
+    if let Some(refusal) = post.missing_scopes(admitted) {
         return refusal.answer(ResponseId::Id(request.id.clone()));
     }
     let (begun, session) = match standing {
@@ -58,19 +58,19 @@ pub(super) async fn serve(post: &Post<'_>, message: &[u8]) -> Answer {
         standing => return box_cold(|| on_legacy(post, standing, admitted)).await,
     };
     match begun {
-        Begun::Answered(answer) => answer,
-        Begun::Running(running) => post.endpoint.answer(running, session).await,
+        Dispatched::Answered(answer) => answer,
+        Dispatched::Running(running) => post.endpoint.answer(running, session).await,
     }
 }
 
 /// Refuses a request that has not passed the gate.
 #[cold]
 fn refuse(
-    post: &Post<'_>,
+    post: &IncomingRequest<'_>,
     request: &RequestEnvelope<'_>,
     standing: &Standing,
     rejection: &Rejection,
-) -> Answer {
+) -> HttpResponse {
     let id = ResponseId::Id(request.id.clone());
     let needs_session = rejection.era == Era::Legacy
         && post.endpoint.options.legacy == LegacyMode::Sessions
@@ -82,7 +82,11 @@ fn refuse(
 }
 
 /// Answers a request of an earlier revision that opens a session, changes it, or stands outside of any.
-async fn on_legacy(post: &Post<'_>, standing: Standing, admitted: &Admitted<'_>) -> Answer {
+async fn on_legacy(
+    post: &IncomingRequest<'_>,
+    standing: Standing,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
     match (post.endpoint.options.legacy, standing) {
         (LegacyMode::Sessions, Standing::Session(session)) => {
             requests::change_session(post, &session, admitted).await
@@ -91,14 +95,17 @@ async fn on_legacy(post: &Post<'_>, standing: Standing, admitted: &Admitted<'_>)
             requests::open_session(post, admitted).await
         }
         (LegacyMode::Sessions, standing) => standing.refuse(ResponseId::Id(admitted.id.clone())),
-        (LegacyMode::Stateless | LegacyMode::Refuse, _) => {
+        (LegacyMode::Stateless | LegacyMode::Reject, _) => {
             requests::serve_alone(post, admitted).await
         }
     }
 }
 
-async fn on_notification(post: &Post<'_>, notification: &NotificationEnvelope<'_>) -> Answer {
-    if post.names_modern() || post.endpoint.options.legacy != LegacyMode::Sessions {
+async fn on_notification(
+    post: &IncomingRequest<'_>,
+    notification: &NotificationEnvelope<'_>,
+) -> HttpResponse {
+    if post.declares_modern_version() || post.endpoint.options.legacy != LegacyMode::Sessions {
         // There is nothing a lone notification could change.
         return match post.check_version_header() {
             Ok(()) => answer::empty(StatusCode::ACCEPTED),
@@ -114,9 +121,9 @@ async fn on_notification(post: &Post<'_>, notification: &NotificationEnvelope<'_
     }
 }
 
-async fn on_response(post: &Post<'_>, response: ResponseEnvelope<'_>) -> Answer {
-    if post.names_modern() || post.endpoint.options.legacy != LegacyMode::Sessions {
-        return answer::refuse(
+async fn on_response(post: &IncomingRequest<'_>, response: ResponseEnvelope<'_>) -> HttpResponse {
+    if post.declares_modern_version() || post.endpoint.options.legacy != LegacyMode::Sessions {
+        return answer::reject(
             StatusCode::BAD_REQUEST,
             "nothing was asked here that a response could answer",
         );

@@ -36,7 +36,7 @@ mod stream_queue;
 mod token_end;
 mod unread_body;
 
-pub use authorizer::{AuthorizationRefusal, Authorizer, PublicRoute};
+pub use authorizer::{AuthorizationError, Authorizer, PublicRoute};
 pub use body::HttpBody;
 pub use limits::HttpLimits;
 pub use listener::HttpListener;

@@ -11,63 +11,69 @@ use toolwire_types::{ErrorObject, RequestId, ResponseId};
 use crate::engine::{BoxFuture, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
-use crate::transport::http::answer::{self, Answer, Finished, status};
-use crate::transport::http::endpoint::Endpoint;
-use crate::transport::http::event_source::{EventSource, Flow};
+use crate::transport::http::answer::{self, FinalMessage, HttpResponse, status};
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::event_source::{EventSource, StreamState};
 use crate::transport::http::guard;
-use crate::transport::http::post::{Post, params_bytes};
-use crate::transport::http::running::{Begun, OnDisconnect, Running, Work};
-use crate::transport::http::stream_context::Peer;
-use crate::transport::http::stream_queue::StreamQueue;
+use crate::transport::http::post::{IncomingRequest, params_bytes};
+use crate::transport::http::running::{Dispatched, ExchangeFuture, OnDisconnect, RunningHandler};
+use crate::transport::http::stream_context::PeerState;
+use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::http::token_end;
 use crate::transport::listen::{ListenFilter, ListenStream};
 use crate::transport::outlet::Outlet;
 
 /// Begins to serve an admitted request.
-pub(super) fn begin(post: &Post<'_>, admitted: &Admitted<'_>) -> Begun {
+pub(super) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {
     let begun = if admitted.method.name() == "subscriptions/listen" {
         listen(post, admitted)
     } else {
         start(post, admitted)
     };
-    begun.unwrap_or_else(Begun::Answered)
+    begun.unwrap_or_else(Dispatched::Answered)
 }
 
-fn start(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
+fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatched, HttpResponse> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let refuse = |error| refuse(&id, era, error);
     check_param_headers(post, admitted).map_err(refuse)?;
     let slot = post.endpoint.request_slot(params_bytes(admitted))?;
-    let context = post.context(Peer::Stateless);
+    let context = post.context(PeerState::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
     let has_state = admitted.request_state().is_some();
     let exchange = match Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None) {
         Ok(exchange) => exchange,
         // A state that does not open any more is an ordinary outcome: the client starts over.
         Err(error) if has_state => {
-            return Ok(Begun::Answered(answer::finished(Some(Finished::new(
-                &id,
-                era,
-                Err(error),
-            )))));
+            return Ok(Dispatched::Answered(answer::finished(Some(
+                FinalMessage::new(&id, era, Err(error)),
+            ))));
         }
         Err(error) => return Err(refuse(error)),
     };
     Ok(match server.dispatch(exchange) {
         Dispatch::Now(outcome) => {
-            let finished = Finished::new(&id, era, outcome);
-            Begun::Answered(answer::finished(Some(finished)))
+            let finished = FinalMessage::new(&id, era, outcome);
+            Dispatched::Answered(answer::finished(Some(finished)))
         }
         Dispatch::Later(future) => {
-            let work = Work::One { id, era, future };
-            Begun::Running(Running::new(work, context, OnDisconnect::Cancel, slot))
+            let work = ExchangeFuture::One { id, era, future };
+            Dispatched::Running(RunningHandler::new(
+                work,
+                context,
+                OnDisconnect::Cancel,
+                slot,
+            ))
         }
     })
 }
 
 /// Spec 2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters".
-fn check_param_headers(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<(), ErrorObject> {
+fn check_param_headers(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> Result<(), ErrorObject> {
     let (Some(name), "tools/call") = (&admitted.name, admitted.method.name()) else {
         return Ok(());
     };
@@ -81,14 +87,14 @@ fn check_param_headers(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<(), E
 }
 
 #[cold]
-fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> Answer {
+fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> HttpResponse {
     let status = status(http_status_before_dispatch(error.code, era));
     answer::error(status, ResponseId::Id(id.clone()), error)
 }
 
 /// Opens a stream of changes, which lasts as long as the server and the token.
 #[cold]
-fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
+fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatched, HttpResponse> {
     let endpoint = post.endpoint;
     let filter = ListenFilter::read(&endpoint.server, admitted)
         .map_err(|error| refuse(admitted.id, admitted.era, error))?;
@@ -97,7 +103,7 @@ fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
     let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
     let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
     let shutdown = endpoint.server.shutdown_signal().clone();
-    let token_end = token_end::of(post.auth.as_deref());
+    let token_end = token_end::expiry_instant(post.auth.as_deref());
     let source = ListenEvents {
         queue,
         stream: Some(stream),
@@ -105,34 +111,34 @@ fn listen(post: &Post<'_>, admitted: &Admitted<'_>) -> Result<Begun, Answer> {
         over: Box::pin(async move {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = token_end::passed(token_end) => {}
+                () = token_end::sleep_until_expiry(token_end) => {}
             }
         }),
     };
     let answer = endpoint.stream(Box::new(source), Some(slot));
-    Ok(Begun::Answered(answer))
+    Ok(Dispatched::Answered(answer))
 }
 
 /// The events of one `subscriptions/listen`.
 struct ListenEvents {
-    queue: Arc<StreamQueue>,
+    queue: Arc<EventQueue>,
     /// `None` once it is concluded.
     stream: Option<ListenStream>,
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<HttpEndpoint>,
     over: BoxFuture<'static, ()>,
 }
 
 impl EventSource for ListenEvents {
-    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         if self.stream.is_some() && self.over.as_mut().poll(cx).is_ready() {
             let stream = self.stream.take().expect("it was there a line above");
             stream.conclude(&self.endpoint.server);
         }
-        let news = self.queue.poll_news(cx);
+        let news = self.queue.poll_ready(cx);
         self.queue.take_events(out);
         match (news, &self.stream) {
-            (_, None) => Poll::Ready(Flow::Ends),
-            (Poll::Ready(()), Some(_)) => Poll::Ready(Flow::Continues),
+            (_, None) => Poll::Ready(StreamState::Ended),
+            (Poll::Ready(()), Some(_)) => Poll::Ready(StreamState::Open),
             (Poll::Pending, Some(_)) => Poll::Pending,
         }
     }

@@ -11,7 +11,7 @@ use toolwire_types::ResponseId;
 use crate::engine::BoxFuture;
 use crate::server::hub::ChangeForwarder;
 use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
-use crate::transport::http::endpoint::{Endpoint, random_name};
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
 
 /// How long to wait before a bus that failed is tried again.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const MAX_WAITING_CHANGES: usize = 10_000;
 
 /// This node.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct ClusterNode {
     name: String,
     bus: Option<(Arc<dyn Bus>, JoinBus)>,
     started: Once,
@@ -29,13 +29,13 @@ pub(super) struct Node {
 
 /// Changes of this node that the others were not told of yet.
 #[derive(Debug, Default)]
-struct OutgoingChanges {
+struct PendingChanges {
     waiting: Mutex<BTreeSet<Change>>,
     ready: Notify,
 }
 
-impl ChangeForwarder for OutgoingChanges {
-    fn tell(&self, change: &Change) {
+impl ChangeForwarder for PendingChanges {
+    fn publish_changes(&self, change: &Change) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < MAX_WAITING_CHANGES {
             waiting.insert(change.clone());
@@ -45,11 +45,11 @@ impl ChangeForwarder for OutgoingChanges {
     }
 }
 
-impl Node {
+impl ClusterNode {
     pub(super) fn new(bus: Option<(Arc<dyn Bus>, JoinBus)>) -> Self {
         Self {
             // Only the node itself compares it, so that without randomness nothing worse happens than hearing an echo.
-            name: random_name("", 12).unwrap_or_default(),
+            name: random_id("", 12).unwrap_or_default(),
             bus,
             started: Once::new(),
         }
@@ -60,7 +60,7 @@ impl Node {
     }
 
     /// Joins the others, once.
-    pub(super) fn join(&self, endpoint: &Arc<Endpoint>) {
+    pub(super) fn join(&self, endpoint: &Arc<HttpEndpoint>) {
         let Some((bus, join)) = &self.bus else {
             return;
         };
@@ -70,25 +70,26 @@ impl Node {
 
 /// How a node joins the others: [`join`]. Only the option that names a bus names it, so that a program without one does
 /// not contain it.
-pub(super) type JoinBus = fn(&Node, &Arc<Endpoint>, &Arc<dyn Bus>);
+pub(super) type JoinBus = fn(&ClusterNode, &Arc<HttpEndpoint>, &Arc<dyn Bus>);
 
 /// Tells the others, and hears from them, from now on.
-pub(super) fn join(node: &Node, endpoint: &Arc<Endpoint>, bus: &Arc<dyn Bus>) {
-    let outgoing = Arc::<OutgoingChanges>::default();
+pub(super) fn join(node: &ClusterNode, endpoint: &Arc<HttpEndpoint>, bus: &Arc<dyn Bus>) {
+    let outgoing = Arc::<PendingChanges>::default();
     let tell = tell(
         node.name.clone(),
         Arc::clone(bus),
         Arc::downgrade(&outgoing),
     );
     endpoint.server.hub().set_forwarder(outgoing);
-    let hear: BoxFuture<'_, ()> = Box::pin(hear(Arc::downgrade(endpoint), Arc::clone(bus)));
+    let hear: BoxFuture<'_, ()> =
+        Box::pin(receive_messages(Arc::downgrade(endpoint), Arc::clone(bus)));
     let tell: BoxFuture<'_, ()> = Box::pin(tell);
     tokio::spawn(hear);
     tokio::spawn(tell);
 }
 
 /// Tells the others of changes, several equal ones once.
-async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<OutgoingChanges>) {
+async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
     while let Some(outgoing) = outgoing.upgrade() {
         let changes = {
             let mut waiting = outgoing
@@ -112,7 +113,7 @@ async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<OutgoingChanges>) 
 }
 
 /// Hears from the others until the endpoint is gone.
-async fn hear(endpoint: Weak<Endpoint>, bus: Arc<dyn Bus>) {
+async fn receive_messages(endpoint: Weak<HttpEndpoint>, bus: Arc<dyn Bus>) {
     let mut was_connected = false;
     while endpoint.strong_count() > 0 {
         match bus.subscribe().await {
@@ -130,7 +131,10 @@ async fn hear(endpoint: Weak<Endpoint>, bus: Arc<dyn Bus>) {
     }
 }
 
-async fn hear_until_lost(endpoint: &Weak<Endpoint>, mut subscription: Box<dyn BusSubscription>) {
+async fn hear_until_lost(
+    endpoint: &Weak<HttpEndpoint>,
+    mut subscription: Box<dyn BusSubscription>,
+) {
     loop {
         let delivery = match tokio::time::timeout(RECONNECT, subscription.next()).await {
             Ok(Some(delivery)) => Some(delivery),
@@ -142,7 +146,7 @@ async fn hear_until_lost(endpoint: &Weak<Endpoint>, mut subscription: Box<dyn Bu
         };
         match delivery {
             Some(BusDelivery::Message(message)) if message.node != endpoint.node.name => {
-                endpoint.on_news(message.news);
+                endpoint.on_bus_message(message.news);
             }
             Some(BusDelivery::Lagged) => endpoint.server.hub().resync(),
             Some(BusDelivery::Message(_)) | None => {}
@@ -150,8 +154,8 @@ async fn hear_until_lost(endpoint: &Weak<Endpoint>, mut subscription: Box<dyn Bu
     }
 }
 
-impl Endpoint {
-    fn on_news(&self, news: BusPayload) {
+impl HttpEndpoint {
+    fn on_bus_message(&self, news: BusPayload) {
         match news {
             BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
             BusPayload::Session {

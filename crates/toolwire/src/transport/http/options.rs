@@ -49,7 +49,7 @@ pub enum LegacyMode {
     /// any request without shared stores.
     Stateless,
     /// Only 2026-07-28 is served; others are told so.
-    Refuse,
+    Reject,
 }
 
 impl HttpOptions {
@@ -127,7 +127,7 @@ impl HttpOptions {
 
     /// Also serves the two endpoints of the deprecated 2024-11-05 transport: `GET /sse` and `POST /message`.
     #[must_use]
-    pub fn with_http_with_sse(mut self) -> Self {
+    pub fn with_http_sse(mut self) -> Self {
         self.http_with_sse = Some(HTTP_WITH_SSE_ENDPOINTS);
         self
     }
@@ -141,7 +141,7 @@ impl HttpOptions {
 
     /// How long clients wait before they come back to a stream that was closed on them (2025-11-25). One second.
     #[must_use]
-    pub fn with_retry(mut self, delay: Duration) -> Self {
+    pub fn with_sse_retry(mut self, delay: Duration) -> Self {
         self.retry = delay;
         self
     }

@@ -18,21 +18,21 @@ use toolwire_types::{RawJson, ResponseId};
 use crate::engine::{Principal, TokenInfo};
 use crate::server::snapshot::Snapshot;
 use crate::store::SessionSignal;
-use crate::transport::http::answer::{self, Answer};
-use crate::transport::http::authorizer::{AuthorizationRefusal, nobody_has_scopes};
-use crate::transport::http::endpoint::Endpoint;
-use crate::transport::http::head::Head;
+use crate::transport::http::answer::{self, HttpResponse};
+use crate::transport::http::authorizer::{AuthorizationError, scopes_unsupported};
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::head::RequestHeaders;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::peer_address::PeerAddress;
-use crate::transport::http::stream_context::{HttpStreamContext, Peer};
+use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
 
 /// One POST.
-pub(super) struct Post<'a> {
-    pub(super) endpoint: &'a Arc<Endpoint>,
+pub(super) struct IncomingRequest<'a> {
+    pub(super) endpoint: &'a Arc<HttpEndpoint>,
     pub(super) parts: &'a Parts,
-    pub(super) head: &'a Head<'a>,
+    pub(super) head: &'a RequestHeaders<'a>,
     pub(super) auth: Option<Arc<TokenInfo>>,
     /// What the request may be judged by besides its message.
     pub(super) snapshot: Arc<Snapshot>,
@@ -40,11 +40,11 @@ pub(super) struct Post<'a> {
     peer: Option<SocketAddr>,
 }
 
-impl<'a> Post<'a> {
+impl<'a> IncomingRequest<'a> {
     pub(super) fn new(
-        endpoint: &'a Arc<Endpoint>,
+        endpoint: &'a Arc<HttpEndpoint>,
         parts: &'a Parts,
-        head: &'a Head<'a>,
+        head: &'a RequestHeaders<'a>,
         auth: Option<Arc<TokenInfo>>,
         peer: Option<SocketAddr>,
     ) -> Self {
@@ -59,15 +59,15 @@ impl<'a> Post<'a> {
     }
 }
 
-impl Post<'_> {
+impl IncomingRequest<'_> {
     /// Does what a notification says.
     pub(super) async fn note(
         &self,
         session: &Arc<LiveSession>,
         notification: &NotificationEnvelope<'_>,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), HttpResponse> {
         let standing = Standing::Session(Arc::clone(session));
-        let action = self.with_facts(&standing, |facts| {
+        let action = self.with_admission_context(&standing, |facts| {
             admit::admit_notification(notification, facts)
         });
         match action {
@@ -76,12 +76,12 @@ impl Post<'_> {
                 session.state.cancel(&request_id);
                 let signal = SessionSignal::Cancelled { id: request_id };
                 let told = self.endpoint.signal(&session.id, signal).await;
-                told.map_err(|error| answer::store_failed(&error))
+                told.map_err(|error| answer::store_error(&error))
             }
             NotificationAction::Initialized => {
                 session.state.initialized();
                 let saved = self.endpoint.save(session).await;
-                saved.map_err(|error| answer::store_failed(&error))
+                saved.map_err(|error| answer::store_error(&error))
             }
             _ => {
                 tracing::debug!(method = %notification.method, "a notification nobody needs");
@@ -95,7 +95,7 @@ impl Post<'_> {
         &self,
         session: &LiveSession,
         response: ResponseEnvelope<'_>,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), HttpResponse> {
         let outcome = response.outcome.map(RawJson::from);
         if self.endpoint.options.bus.is_none() || session.caller.is_waiting_for(&response.id) {
             session.caller.resolve(&response.id, outcome);
@@ -106,30 +106,30 @@ impl Post<'_> {
         };
         let signal = SessionSignal::Responded { id, outcome };
         let told = self.endpoint.signal(&session.id, signal).await;
-        told.map_err(|error| answer::store_failed(&error))
+        told.map_err(|error| answer::store_error(&error))
     }
 
     /// The refusal of a caller whose token does not grant what the request needs.
     ///
     /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403, and all scopes of the operation at once.
-    pub(super) fn lacks_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationRefusal> {
+    pub(super) fn missing_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationError> {
         self.check_scopes(&self.snapshot.scopes_for(admitted)).err()
     }
 
     /// Rejects a caller whose token does not grant all of these scopes.
-    pub(super) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), AuthorizationRefusal> {
+    pub(super) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), AuthorizationError> {
         let token = self.auth.as_deref().unwrap_or(TokenInfo::none());
         if token.grants(needed) {
             return Ok(());
         }
         Err(match &self.endpoint.options.authorizer {
             Some(authorizer) => authorizer.insufficient_scope(needed, token),
-            None => nobody_has_scopes(),
+            None => scopes_unsupported(),
         })
     }
 
     #[cold]
-    pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> Answer {
+    pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> HttpResponse {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
             None => stamp::unreadable_id(admit::header_version(&self.head.routing)),
@@ -138,12 +138,12 @@ impl Post<'_> {
     }
 
     /// Whether the version header names a revision whose requests describe themselves.
-    pub(super) fn names_modern(&self) -> bool {
+    pub(super) fn declares_modern_version(&self) -> bool {
         admit::header_era(&self.head.routing) == Some(Era::Modern)
     }
 
     /// Spec 2025-11-25, basic/transports, "Protocol Version Header".
-    pub(super) fn check_version_header(&self) -> Result<(), Answer> {
+    pub(super) fn check_version_header(&self) -> Result<(), HttpResponse> {
         admit::check_version_header(&self.head.routing, &self.snapshot.supported)
             .map_err(|error| answer::error(StatusCode::BAD_REQUEST, ResponseId::Absent, error))
     }
@@ -162,13 +162,13 @@ impl Post<'_> {
     }
 
     /// The context of a request in this POST.
-    pub(super) fn context(&self, peer: Peer) -> Arc<HttpStreamContext> {
+    pub(super) fn context(&self, peer: PeerState) -> Arc<HttpStreamContext> {
         let queue = self.endpoint.queue();
         Arc::new(HttpStreamContext::new(queue, peer, self.auth.clone()))
     }
 
     /// Lets the gate judge with everything that is known.
-    pub(super) fn with_facts<R>(
+    pub(super) fn with_admission_context<R>(
         &self,
         standing: &Standing,
         judge: impl FnOnce(&Facts<'_>) -> R,
@@ -190,7 +190,7 @@ impl Post<'_> {
 
     fn served_versions(&self) -> Cow<'_, SupportedVersions> {
         match self.endpoint.options.legacy {
-            LegacyMode::Refuse => Cow::Owned(self.snapshot.supported.modern().collect()),
+            LegacyMode::Reject => Cow::Owned(self.snapshot.supported.modern().collect()),
             LegacyMode::Sessions | LegacyMode::Stateless => Cow::Borrowed(&self.snapshot.supported),
         }
     }

@@ -8,24 +8,24 @@ use http_body::Body;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::CatchPanic;
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::authorizer::PublicRoute;
-use crate::transport::http::endpoint::Endpoint;
-use crate::transport::http::head::Head;
-use crate::transport::http::incoming::Source;
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::head::RequestHeaders;
+use crate::transport::http::incoming::BodySource;
 use crate::transport::http::peer_address::PeerAddress;
-use crate::transport::http::service::refuse_unread;
+use crate::transport::http::service::reject_body_error;
 use crate::transport::http::{cors, foreign_answer, incoming};
 
 /// Answers a request that has passed the guards.
-pub(super) async fn serve<B>(
-    endpoint: &Endpoint,
+pub(super) async fn serve_public_route<B>(
+    endpoint: &HttpEndpoint,
     route: PublicRoute,
     parts: &Parts,
     peer: Option<PeerAddress>,
-    head: &Head<'_>,
-    body: Source<'_, B>,
-) -> Answer
+    head: &RequestHeaders<'_>,
+    body: BodySource<'_, B>,
+) -> HttpResponse
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -39,12 +39,12 @@ where
 }
 
 async fn answer_within_bounds<B>(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     route: PublicRoute,
     parts: &Parts,
     peer: Option<PeerAddress>,
-    body: Source<'_, B>,
-) -> Result<Answer, Answer>
+    body: BodySource<'_, B>,
+) -> Result<HttpResponse, HttpResponse>
 where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -65,9 +65,9 @@ where
     let reservation = endpoint.requests.bytes().reservation();
     let body = incoming::read(body, route.body_bytes, limits, reservation)
         .await
-        .map_err(|unread| refuse_unread(&unread, route.body_bytes))?;
+        .map_err(|unread| reject_body_error(&unread, route.body_bytes))?;
     let Some(authorizer) = &endpoint.options.authorizer else {
-        return Err(answer::refuse(
+        return Err(answer::reject(
             StatusCode::NOT_FOUND,
             "there is nothing at this path",
         ));
@@ -81,7 +81,7 @@ where
     }
     let serving = CatchPanic::new(async { authorizer.serve_public(request).await });
     match tokio::time::timeout(limits.authorization_deadline, serving).await {
-        Ok(Ok(answer)) => Ok(foreign_answer::adopt(answer)),
+        Ok(Ok(answer)) => Ok(foreign_answer::sanitize(answer)),
         Ok(Err(_)) => {
             tracing::error!("an authorizer panicked while it answered a request");
             let error = ErrorObject::internal("the request could not be answered");

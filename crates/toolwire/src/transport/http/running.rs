@@ -12,19 +12,19 @@ use toolwire_proto::features::Era;
 use toolwire_types::RequestId;
 
 use crate::engine::{BoxFuture, Outcome};
-use crate::transport::http::answer::{Answer, Finished};
-use crate::transport::http::event_source::{EventSource, Flow};
-use crate::transport::http::slots::RequestSlot;
+use crate::transport::http::answer::{FinalMessage, HttpResponse};
+use crate::transport::http::event_source::{EventSource, StreamState};
+use crate::transport::http::slots::RequestPermit;
 use crate::transport::http::stream_context::HttpStreamContext;
 use crate::transport::http::stream_queue::write_event;
 
 /// A handler at work.
-pub(super) struct Running {
-    work: Work,
+pub(super) struct RunningHandler {
+    work: ExchangeFuture,
     pub(super) context: Arc<HttpStreamContext>,
     on_disconnect: OnDisconnect,
     /// Held until the handler is done.
-    slot: Option<RequestSlot>,
+    slot: Option<RequestPermit>,
 }
 
 /// What becomes of a handler whose client has gone.
@@ -37,7 +37,7 @@ pub(super) enum OnDisconnect {
 }
 
 /// What is polled.
-pub(super) enum Work {
+pub(super) enum ExchangeFuture {
     /// One request whose client cancels it by leaving.
     One {
         id: RequestId,
@@ -45,20 +45,20 @@ pub(super) enum Work {
         future: BoxFuture<'static, Outcome>,
     },
     /// Whatever else ends with a message; `None` when it was cancelled, and nothing is said.
-    Other(BoxFuture<'static, Option<Finished>>),
+    Other(BoxFuture<'static, Option<FinalMessage>>),
     /// The outcome, which something goes before.
-    Ready(Option<Finished>),
+    Ready(Option<FinalMessage>),
     /// Done.
     Over,
 }
 
-impl Work {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Finished>> {
+impl ExchangeFuture {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<FinalMessage>> {
         let finished = match self {
             Self::One { id, era, future } => future
                 .as_mut()
                 .poll(cx)
-                .map(|outcome| Some(Finished::new(id, *era, outcome))),
+                .map(|outcome| Some(FinalMessage::new(id, *era, outcome))),
             Self::Other(future) => future.as_mut().poll(cx),
             Self::Ready(finished) => Poll::Ready(finished.take()),
             Self::Over => Poll::Ready(None),
@@ -70,31 +70,31 @@ impl Work {
     }
 
     /// Runs to the end.
-    pub(super) async fn finish(mut self) -> Option<Finished> {
+    pub(super) async fn finish(mut self) -> Option<FinalMessage> {
         poll_fn(|cx| self.poll(cx)).await
     }
 }
 
 /// A request after its start.
-pub(super) enum Begun {
-    Answered(Answer),
-    Running(Running),
+pub(super) enum Dispatched {
+    Answered(HttpResponse),
+    Running(RunningHandler),
 }
 
 /// How the answer begins.
-pub(super) enum Opening {
+pub(super) enum FirstEvent {
     /// With its end.
-    Outcome(Option<Finished>),
+    Outcome(Option<FinalMessage>),
     /// With something else, or with silence.
     Stream,
 }
 
-impl Running {
+impl RunningHandler {
     pub(super) fn new(
-        work: Work,
+        work: ExchangeFuture,
         context: Arc<HttpStreamContext>,
         on_disconnect: OnDisconnect,
-        slot: impl Into<Option<RequestSlot>>,
+        slot: impl Into<Option<RequestPermit>>,
     ) -> Self {
         Self {
             work,
@@ -105,41 +105,44 @@ impl Running {
     }
 
     /// Drives the handler.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Finished>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<FinalMessage>> {
         self.work.poll(cx)
     }
 
     /// Drives the handler until it is known how the answer begins: it ends at once, it says something first, or it was
     /// silent for too long.
-    pub(super) fn open(&mut self, quiet_period: Duration) -> impl Future<Output = Opening> + Send {
+    pub(super) fn open(
+        &mut self,
+        quiet_period: Duration,
+    ) -> impl Future<Output = FirstEvent> + Send {
         let mut quiet: Option<Pin<Box<Sleep>>> = None;
         poll_fn(move |cx| {
             if let Poll::Ready(finished) = self.poll(cx) {
                 if !self.context.queue.has_message() {
-                    return Poll::Ready(Opening::Outcome(finished));
+                    return Poll::Ready(FirstEvent::Outcome(finished));
                 }
-                self.work = Work::Ready(finished);
-                return Poll::Ready(Opening::Stream);
+                self.work = ExchangeFuture::Ready(finished);
+                return Poll::Ready(FirstEvent::Stream);
             }
-            if self.context.queue.poll_news(cx).is_ready() {
-                return Poll::Ready(Opening::Stream);
+            if self.context.queue.poll_ready(cx).is_ready() {
+                return Poll::Ready(FirstEvent::Stream);
             }
             // A handler that is done at its first turn never gets here, and costs no timer.
             let quiet = quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep(quiet_period)));
-            quiet.as_mut().poll(cx).map(|()| Opening::Stream)
+            quiet.as_mut().poll(cx).map(|()| FirstEvent::Stream)
         })
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningHandler {
     fn drop(&mut self) {
-        if let Work::Over | Work::Ready(_) = self.work {
+        if let ExchangeFuture::Over | ExchangeFuture::Ready(_) = self.work {
             return;
         }
         match (self.on_disconnect, Handle::try_current()) {
             (OnDisconnect::Finish, Ok(runtime)) => {
                 let mut rest = Self {
-                    work: std::mem::replace(&mut self.work, Work::Over),
+                    work: std::mem::replace(&mut self.work, ExchangeFuture::Over),
                     context: Arc::clone(&self.context),
                     // Dropped by the end of the runtime, it is not started again.
                     on_disconnect: OnDisconnect::Cancel,
@@ -149,16 +152,16 @@ impl Drop for Running {
                     Box::pin(async move { drop(poll_fn(|cx| rest.poll(cx)).await) });
                 runtime.spawn(rest);
             }
-            _ => self.context.set_gone(),
+            _ => self.context.set_disconnected(),
         }
     }
 }
 
 /// A handler whose answer has become a stream, without a way to resume it.
-pub(super) struct ExchangeEvents(pub(super) Running);
+pub(super) struct HandlerEvents(pub(super) RunningHandler);
 
-impl EventSource for ExchangeEvents {
-    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+impl EventSource for HandlerEvents {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         let Self(running) = self;
         // The handler goes first, so that what it says in this turn leaves in this turn.
         let finished = running.poll(cx);
@@ -168,12 +171,12 @@ impl EventSource for ExchangeEvents {
                 if let Some(finished) = finished {
                     write_event(out, &finished.message.into_bytes());
                 }
-                Poll::Ready(Flow::Ends)
+                Poll::Ready(StreamState::Ended)
             }
-            Poll::Pending if !out.is_empty() => Poll::Ready(Flow::Continues),
-            Poll::Pending => running.context.queue.poll_news(cx).map(|()| {
+            Poll::Pending if !out.is_empty() => Poll::Ready(StreamState::Open),
+            Poll::Pending => running.context.queue.poll_ready(cx).map(|()| {
                 running.context.queue.take_events(out);
-                Flow::Continues
+                StreamState::Open
             }),
         }
     }

@@ -16,17 +16,17 @@ use tracing::level_filters::LevelFilter;
 
 use crate::engine::{BoxFuture, TokenInfo, box_cold};
 use crate::server::Server;
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::body::HttpBody;
 use crate::transport::http::byte_budget::Reservation;
-use crate::transport::http::endpoint::Endpoint;
-use crate::transport::http::head::Head;
-use crate::transport::http::incoming::{self, Content, Source, Unread};
-use crate::transport::http::lead::{Lead, Place, Route};
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::head::RequestHeaders;
+use crate::transport::http::incoming::{self, BodyBytes, BodyError, BodySource};
+use crate::transport::http::lead::{LegacyRoute, OtherRoute, Route};
 use crate::transport::http::legacy::streams;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::peer_address::PeerAddress;
-use crate::transport::http::post::Post;
+use crate::transport::http::post::IncomingRequest;
 use crate::transport::http::unread_body::{self, AfterResponse, TrackedBody};
 use crate::transport::http::{authorizer, cors, guard, message, public};
 use crate::transport::spare_memory;
@@ -41,7 +41,7 @@ const REQUEST_OVERHEAD: usize = 2 * 1024;
 /// request states then belong to whom it names.
 #[derive(Debug, Clone)]
 pub struct HttpService {
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<HttpEndpoint>,
     /// Where the connection came in, when the listener knows.
     local_address: Option<SocketAddr>,
     /// The address of the client, or of a reverse proxy in front of it, if the listener knows it.
@@ -75,7 +75,7 @@ impl HttpService {
         #[cfg(feature = "input")]
         server.snapshot().options.seal.log_key_source();
         spare_memory::keep_some();
-        let endpoint = Arc::new(Endpoint::new(server, options));
+        let endpoint = Arc::new(HttpEndpoint::new(server, options));
         if Handle::try_current().is_ok() {
             endpoint.node.join(&endpoint);
         }
@@ -119,7 +119,7 @@ impl HttpService {
 
     /// Waits until no request runs, also none whose client has gone.
     pub(super) async fn idle(&self) {
-        self.endpoint.requests.all_free().await;
+        self.endpoint.requests.wait_idle().await;
     }
 
     /// Answers one request. Dropping the future, or the body of the answer, is a client that goes away.
@@ -130,10 +130,10 @@ impl HttpService {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let head = Head::of(&parts.headers);
+        let head = RequestHeaders::of(&parts.headers);
         let body = pin!(body);
         let mut body = TrackedBody::new(body);
-        let source = Source::Coming(&mut body);
+        let source = BodySource::Streaming(&mut body);
         let mut answer = self.respond_to(&parts, &head, source).await;
         self.finish_request(&parts, body, &mut answer).await;
         answer.into_response()
@@ -144,7 +144,7 @@ impl HttpService {
         &self,
         parts: &Parts,
         body: TrackedBody<B>,
-        answer: &mut Answer,
+        answer: &mut HttpResponse,
     ) -> AfterResponse {
         let limits = &self.endpoint.options.limits;
         let reservation = self.endpoint.requests.bytes().reservation();
@@ -162,9 +162,9 @@ impl HttpService {
     pub(super) async fn respond_to<B>(
         &self,
         parts: &Parts,
-        head: &Head<'_>,
-        body: Source<'_, B>,
-    ) -> Answer
+        head: &RequestHeaders<'_>,
+        body: BodySource<'_, B>,
+    ) -> HttpResponse
     where
         B: Body + Send,
         B::Data: Send,
@@ -174,71 +174,72 @@ impl HttpService {
             Ok(reservation) => reservation,
             Err(rejection) => return rejection,
         };
-        let answer = match self.endpoint.lead(parts, head, self.local_address) {
-            Ok(Lead::Message) => {
+        let answer = match self.endpoint.route(parts, head, self.local_address) {
+            Ok(Route::Message) => {
                 // Step by step, and not in a future for each, for the reasons told at `message::serve`.
                 let mut answer = 'answered: {
                     let token = match self.endpoint.options.authorizer {
-                        None => Ok(announced_token(parts)),
+                        None => Ok(token_from_extensions(parts)),
                         Some(_) => box_cold(|| self.token(parts)).await,
                     };
                     let token = match token {
                         Ok(token) => token,
                         Err(refusal) => break 'answered refusal,
                     };
-                    let post = Post::new(&self.endpoint, parts, head, token, self.peer_address);
+                    let post =
+                        IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
                     self.endpoint.node.join(&self.endpoint);
-                    if let Err(refusal) = guard::check_message_head(head) {
+                    if let Err(refusal) = guard::check_message_headers(head) {
                         break 'answered refusal;
                     }
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
-                        Source::Whole(body) => incoming::whole(body, limits.body_bytes),
+                        BodySource::Whole(body) => incoming::whole(body, limits.body_bytes),
                         coming => box_cold(|| self.read(coming, reservation)).await,
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
-                        Err(unread) => refuse_unread(&unread, limits.body_bytes),
+                        Err(unread) => reject_body_error(&unread, limits.body_bytes),
                     }
                 };
                 cors::expose(head.origin, &mut answer);
                 answer
             }
-            Ok(Lead::Elsewhere(place)) => {
-                box_cold(|| self.respond_elsewhere(place, parts, head, body)).await
+            Ok(Route::Other(place)) => {
+                box_cold(|| self.respond_other(place, parts, head, body)).await
             }
             Err(refusal) => refusal,
         };
         if LevelFilter::current() >= Level::DEBUG {
-            tell(parts, &answer);
+            log_response(parts, &answer);
         }
         answer
     }
 
     /// Answers whatever is no message to the endpoint.
-    async fn respond_elsewhere<B>(
+    async fn respond_other<B>(
         &self,
-        place: Place,
+        place: OtherRoute,
         parts: &Parts,
-        head: &Head<'_>,
-        body: Source<'_, B>,
-    ) -> Answer
+        head: &RequestHeaders<'_>,
+        body: BodySource<'_, B>,
+    ) -> HttpResponse
     where
         B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         match place {
-            Place::Document(document) => document,
-            Place::Public(route) => {
+            OtherRoute::Document(document) => document,
+            OtherRoute::Public(route) => {
                 let peer = self.peer_address.map(PeerAddress::new);
-                public::serve(&self.endpoint, route, parts, peer, head, body).await
+                public::serve_public_route(&self.endpoint, route, parts, peer, head, body).await
             }
-            Place::Nowhere(mut refusal) => {
+            OtherRoute::Nowhere(mut refusal) => {
                 cors::expose(head.origin, &mut refusal);
                 refusal
             }
-            Place::Served(route) => {
+            OtherRoute::Served(route) => {
                 let served = self.serve(route, parts, head, body).await;
                 let mut answer = served.unwrap_or_else(|refusal| refusal);
                 cors::expose(head.origin, &mut answer);
@@ -249,32 +250,32 @@ impl HttpService {
 
     async fn serve<B>(
         &self,
-        route: Route,
+        route: LegacyRoute,
         parts: &Parts,
-        head: &Head<'_>,
-        body: Source<'_, B>,
-    ) -> Result<Answer, Answer>
+        head: &RequestHeaders<'_>,
+        body: BodySource<'_, B>,
+    ) -> Result<HttpResponse, HttpResponse>
     where
         B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let token = self.token(parts).await?;
-        let post = Post::new(&self.endpoint, parts, head, token, self.peer_address);
+        let post = IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
         self.endpoint.node.join(&self.endpoint);
         match route {
-            Route::Get => Ok(streams::get(&post).await),
-            Route::Delete => Ok(streams::delete(&post).await),
-            Route::OpenStream(endpoints) => {
+            LegacyRoute::Get => Ok(streams::get(&post).await),
+            LegacyRoute::Delete => Ok(streams::delete(&post).await),
+            LegacyRoute::OpenStream(endpoints) => {
                 let token = post.auth.clone().unwrap_or_default();
                 (endpoints.open)(&self.endpoint, head, token).await
             }
-            Route::StreamMessage(endpoints) => {
+            LegacyRoute::StreamMessage(endpoints) => {
                 guard::check_content(head)?;
                 let limits = &self.endpoint.options.limits;
                 let message = self.read(body, None).await;
                 let message =
-                    message.map_err(|unread| refuse_unread(&unread, limits.body_bytes))?;
+                    message.map_err(|unread| reject_body_error(&unread, limits.body_bytes))?;
                 (endpoints.take)(&post, &message).await
             }
         }
@@ -283,10 +284,10 @@ impl HttpService {
     /// Counts the headers of a request that the connection does not hold in its own buffer.
     fn reserve<B>(
         &self,
-        head: &Head<'_>,
-        body: &Source<'_, B>,
-    ) -> Result<Option<Reservation>, Answer> {
-        if let Source::Whole(_) = body {
+        head: &RequestHeaders<'_>,
+        body: &BodySource<'_, B>,
+    ) -> Result<Option<Reservation>, HttpResponse> {
+        if let BodySource::Whole(_) = body {
             return Ok(None);
         }
         let mut reservation = self.endpoint.requests.bytes().reservation();
@@ -299,9 +300,9 @@ impl HttpService {
     /// Reads the message of a POST.
     async fn read<'b, B>(
         &self,
-        body: Source<'b, B>,
+        body: BodySource<'b, B>,
         reservation: Option<Reservation>,
-    ) -> Result<Content<'b>, Unread>
+    ) -> Result<BodyBytes<'b>, BodyError>
     where
         B: Body,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -313,9 +314,9 @@ impl HttpService {
     }
 
     /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
-    async fn token(&self, parts: &Parts) -> Result<Option<Arc<TokenInfo>>, Answer> {
+    async fn token(&self, parts: &Parts) -> Result<Option<Arc<TokenInfo>>, HttpResponse> {
         let Some(authorizer) = &self.endpoint.options.authorizer else {
-            return Ok(announced_token(parts));
+            return Ok(token_from_extensions(parts));
         };
         let deadline = self.endpoint.options.limits.authorization_deadline;
         let token = authorizer::ask(&**authorizer, parts, deadline).await?;
@@ -325,7 +326,7 @@ impl HttpService {
 
 /// Writes an answer down, for whoever wants to know.
 #[cold]
-fn tell(parts: &Parts, answer: &Answer) {
+fn log_response(parts: &Parts, answer: &HttpResponse) {
     tracing::debug!(
         method = %parts.method,
         path = parts.uri.path(),
@@ -335,31 +336,31 @@ fn tell(parts: &Parts, answer: &Answer) {
 }
 
 /// The token that a layer in front has verified.
-fn announced_token(parts: &Parts) -> Option<Arc<TokenInfo>> {
+fn token_from_extensions(parts: &Parts) -> Option<Arc<TokenInfo>> {
     parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
 }
 
 #[cold]
-pub(super) fn refuse_unread(unread: &Unread, limit: usize) -> Answer {
+pub(super) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
     match unread {
-        Unread::TooLong => answer::refuse_and_close(
+        BodyError::TooLong => answer::reject_and_close(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the message is longer than {limit} bytes"),
         ),
-        Unread::TooSlow => answer::refuse_and_close(
+        BodyError::TooSlow => answer::reject_and_close(
             StatusCode::REQUEST_TIMEOUT,
             "the message took too long to arrive",
         ),
-        Unread::NoCapacity => no_capacity(),
-        Unread::Broken => {
-            answer::refuse_and_close(StatusCode::BAD_REQUEST, "the message broke off")
+        BodyError::NoCapacity => no_capacity(),
+        BodyError::Broken => {
+            answer::reject_and_close(StatusCode::BAD_REQUEST, "the message broke off")
         }
     }
 }
 
 /// Rejects a request because all requests together hold too many bytes.
 #[cold]
-fn no_capacity() -> Answer {
+fn no_capacity() -> HttpResponse {
     answer::close_after(answer::unavailable(
         "the messages that are being read and served are too large together at the moment",
     ))

@@ -9,7 +9,7 @@ use crate::transport::http::byte_budget::ByteBudget;
 
 /// Counts what runs and how large it is; neither passes its limit.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct Permits {
     used: AtomicUsize,
     limit: usize,
     bytes: Arc<ByteBudget>,
@@ -18,7 +18,7 @@ pub(super) struct Slots {
     waiting: AtomicUsize,
 }
 
-impl Slots {
+impl Permits {
     pub(super) fn new(limit: usize, bytes: Arc<ByteBudget>) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -30,8 +30,8 @@ impl Slots {
     }
 
     /// Takes a slot for a holder of `bytes`, if one is free and the bytes fit.
-    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Option<Slot> {
-        let mut slot = Slot {
+    pub(super) fn try_acquire(self: &Arc<Self>, bytes: usize) -> Option<Permit> {
+        let mut slot = Permit {
             slots: Arc::clone(self),
             bytes: 0,
         };
@@ -54,8 +54,8 @@ impl Slots {
     }
 
     /// Waits until every slot is free.
-    pub(super) async fn all_free(&self) {
-        let _waiting = Waiting::among(&self.waiting);
+    pub(super) async fn wait_idle(&self) {
+        let _waiting = IdleWaiter::among(&self.waiting);
         loop {
             let emptied = self.emptied.notified();
             tokio::pin!(emptied);
@@ -71,12 +71,12 @@ impl Slots {
 
 /// A place among those who run; free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Slot {
-    slots: Arc<Slots>,
+pub(super) struct Permit {
+    slots: Arc<Permits>,
     bytes: usize,
 }
 
-impl Drop for Slot {
+impl Drop for Permit {
     fn drop(&mut self) {
         let slots = &self.slots;
         slots.bytes.release(self.bytes);
@@ -88,40 +88,40 @@ impl Drop for Slot {
 }
 
 /// One who waits, counted as long as it does.
-struct Waiting<'w>(&'w AtomicUsize);
+struct IdleWaiter<'w>(&'w AtomicUsize);
 
-impl<'w> Waiting<'w> {
+impl<'w> IdleWaiter<'w> {
     fn among(waiting: &'w AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::SeqCst);
         Self(waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for IdleWaiter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// The place of a running request.
-pub(super) type RequestSlot = Slot;
+pub(super) type RequestPermit = Permit;
 
 /// The place of an open stream.
-pub(super) type StreamSlot = Slot;
+pub(super) type StreamPermit = Permit;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn slots(limit: usize) -> Arc<Slots> {
-        Slots::new(limit, ByteBudget::new(1000, 10))
+    fn slots(limit: usize) -> Arc<Permits> {
+        Permits::new(limit, ByteBudget::new(1000, 10))
     }
 
     #[test]
     fn a_slot_holds_its_bytes() {
         let slots = slots(10);
-        let first = slots.take(100).unwrap();
-        assert!(slots.take(200).is_none(), "more than its share");
+        let first = slots.try_acquire(100).unwrap();
+        assert!(slots.try_acquire(200).is_none(), "more than its share");
         assert_eq!((slots.used(), slots.bytes().used()), (1, 100));
         drop(first);
         assert_eq!((slots.used(), slots.bytes().used()), (0, 0));
@@ -130,13 +130,13 @@ mod tests {
     #[test]
     fn there_are_as_many_slots_as_the_limit_says() {
         let slots = slots(2);
-        let first = slots.take(0).unwrap();
-        let second = slots.take(0).unwrap();
-        assert!(slots.take(0).is_none());
-        assert!(slots.take(0).is_none());
+        let first = slots.try_acquire(0).unwrap();
+        let second = slots.try_acquire(0).unwrap();
+        assert!(slots.try_acquire(0).is_none());
+        assert!(slots.try_acquire(0).is_none());
         assert_eq!(slots.used(), 2);
         drop(first);
-        let third = slots.take(0);
+        let third = slots.try_acquire(0);
         assert!(third.is_some());
         drop((second, third));
         assert_eq!(slots.used(), 0);
@@ -145,11 +145,11 @@ mod tests {
     #[tokio::test]
     async fn whoever_waits_is_woken_by_the_last_to_leave() {
         let slots = slots(2);
-        slots.all_free().await;
-        let (first, second) = (slots.take(0), slots.take(0));
+        slots.wait_idle().await;
+        let (first, second) = (slots.try_acquire(0), slots.try_acquire(0));
         let waiting = tokio::spawn({
             let slots = Arc::clone(&slots);
-            async move { slots.all_free().await }
+            async move { slots.wait_idle().await }
         });
         tokio::task::yield_now().await;
         drop(first);

@@ -16,22 +16,22 @@ use crate::transport::http::event_source::EventSource;
 
 /// The streams of an endpoint that somebody has to look after.
 #[derive(Debug)]
-pub(super) struct Stalls {
+pub(super) struct StallMonitor {
     origin: Instant,
     patience: Duration,
-    watched: Mutex<Watched>,
+    watched: Mutex<MonitoredStreams>,
 }
 
 #[derive(Debug, Default)]
-struct Watched {
+struct MonitoredStreams {
     next_key: u64,
-    by_key: HashMap<u64, Arc<Stream>>,
+    by_key: HashMap<u64, Arc<MonitoredStream>>,
     /// Whether a task looks after them.
     attended: bool,
 }
 
 /// The source of one stream, and since when its client has not asked for more.
-pub(super) struct Stream {
+pub(super) struct MonitoredStream {
     source: Mutex<Option<Box<dyn EventSource>>>,
     /// In milliseconds since the origin; [`ASKED`] while the client waits for us and not we for it.
     handed_out: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Stream {
 
 const ASKED: u64 = u64::MAX;
 
-impl Stalls {
+impl StallMonitor {
     pub(super) fn new(patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             origin: Instant::now(),
@@ -49,8 +49,8 @@ impl Stalls {
     }
 
     /// Looks after a stream until the returned value is dropped.
-    pub(super) fn watch(self: &Arc<Self>, source: Box<dyn EventSource>) -> Watch {
-        let stream = Arc::new(Stream {
+    pub(super) fn watch(self: &Arc<Self>, source: Box<dyn EventSource>) -> MonitorGuard {
+        let stream = Arc::new(MonitoredStream {
             source: Mutex::new(Some(source)),
             handed_out: AtomicU64::new(ASKED),
         });
@@ -60,11 +60,11 @@ impl Stalls {
         watched.by_key.insert(key, Arc::clone(&stream));
         if !std::mem::replace(&mut watched.attended, true) {
             let attending: BoxFuture<'_, ()> =
-                Box::pin(attend(Arc::downgrade(self), self.patience / 4));
+                Box::pin(run(Arc::downgrade(self), self.patience / 4));
             tokio::spawn(attending);
         }
         drop(watched);
-        Watch {
+        MonitorGuard {
             stalls: Arc::clone(self),
             stream,
             key,
@@ -100,13 +100,13 @@ impl Stalls {
         as_millis(self.origin.elapsed())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, MonitoredStreams> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Sweeps from time to time, for as long as there are streams.
-async fn attend(stalls: Weak<Stalls>, interval: Duration) {
+async fn run(stalls: Weak<StallMonitor>, interval: Duration) {
     loop {
         tokio::time::sleep(interval.max(Duration::from_millis(1))).await;
         match stalls.upgrade() {
@@ -117,13 +117,13 @@ async fn attend(stalls: Weak<Stalls>, interval: Duration) {
 }
 
 /// A stream that is looked after.
-pub(super) struct Watch {
-    stalls: Arc<Stalls>,
-    stream: Arc<Stream>,
+pub(super) struct MonitorGuard {
+    stalls: Arc<StallMonitor>,
+    stream: Arc<MonitoredStream>,
     key: u64,
 }
 
-impl Watch {
+impl MonitorGuard {
     /// The source, if it is still there: the client asks for more.
     pub(super) fn source(&self) -> MutexGuard<'_, Option<Box<dyn EventSource>>> {
         self.stream.handed_out.store(ASKED, Ordering::Release);
@@ -131,13 +131,13 @@ impl Watch {
     }
 
     /// The client was given something, and has to ask again.
-    pub(super) fn note_handed_out(&self) {
+    pub(super) fn record_chunk_sent(&self) {
         let now = self.stalls.now();
         self.stream.handed_out.store(now, Ordering::Release);
     }
 }
 
-impl Drop for Watch {
+impl Drop for MonitorGuard {
     fn drop(&mut self) {
         self.stalls.lock().by_key.remove(&self.key);
         // The sweeper may hold the stream at this moment.
@@ -145,13 +145,13 @@ impl Drop for Watch {
     }
 }
 
-impl Stream {
+impl MonitoredStream {
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn EventSource>>> {
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Stream {
+impl std::fmt::Debug for MonitoredStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream").finish_non_exhaustive()
     }

@@ -16,14 +16,14 @@ use crate::engine::{
 use crate::error::Error;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::stream_control::StreamControl;
-use crate::transport::http::stream_queue::StreamQueue;
+use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::outlet::{Outlet as _, ask};
 
 /// The context of a request that came over HTTP.
 #[derive(Debug)]
 pub struct HttpStreamContext {
-    pub(super) queue: StreamQueue,
-    peer: Peer,
+    pub(super) queue: EventQueue,
+    peer: PeerState,
     auth: Option<Arc<TokenInfo>>,
     /// The client went away, where that cancels.
     gone: AtomicBool,
@@ -36,7 +36,7 @@ pub struct HttpStreamContext {
 
 /// What is known about the client beside the request.
 #[derive(Debug)]
-pub(super) enum Peer {
+pub(super) enum PeerState {
     /// Nothing: the request says it all.
     Stateless,
     /// A state made for this request alone.
@@ -46,7 +46,7 @@ pub(super) enum Peer {
 }
 
 impl HttpStreamContext {
-    pub(super) fn new(queue: StreamQueue, peer: Peer, auth: Option<Arc<TokenInfo>>) -> Self {
+    pub(super) fn new(queue: EventQueue, peer: PeerState, auth: Option<Arc<TokenInfo>>) -> Self {
         Self {
             queue,
             peer,
@@ -85,19 +85,19 @@ impl HttpStreamContext {
     }
 
     /// Whether the handler asked, since the last time, that the client hang up and come back.
-    pub(super) fn take_release(&self) -> bool {
+    pub(super) fn take_release_request(&self) -> bool {
         self.released.swap(false, Ordering::AcqRel)
     }
 
     /// Nobody waits for the answer any more.
-    pub(super) fn set_gone(&self) {
+    pub(super) fn set_disconnected(&self) {
         self.gone.store(true, Ordering::Release);
     }
 
     fn session(&self) -> Option<&Arc<LiveSession>> {
         match &self.peer {
-            Peer::Session(session) => Some(session),
-            Peer::Stateless | Peer::Transient(_) => None,
+            PeerState::Session(session) => Some(session),
+            PeerState::Stateless | PeerState::Transient(_) => None,
         }
     }
 }
@@ -126,9 +126,9 @@ impl TransportContext for HttpStreamContext {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         match &self.peer {
-            Peer::Stateless => None,
-            Peer::Transient(state) => Some(state),
-            Peer::Session(session) => Some(&session.state),
+            PeerState::Stateless => None,
+            PeerState::Transient(state) => Some(state),
+            PeerState::Session(session) => Some(&session.state),
         }
     }
 
@@ -155,7 +155,7 @@ impl TransportContext for HttpStreamContext {
             .is_some_and(VersionFeatures::has_priming_event);
         if can_poll {
             self.released.store(true, Ordering::Release);
-            self.queue.nudge();
+            self.queue.wake();
         }
         can_poll
     }
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_context_knows_whether_and_under_which_ids_it_streams() {
-        let queue = StreamQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
-        let context = HttpStreamContext::new(queue, Peer::Stateless, None);
+        let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
+        let context = HttpStreamContext::new(queue, PeerState::Stateless, None);
         assert!(!context.streaming());
         assert_eq!(context.next_event_id(), None);
         context.set_streaming();

@@ -19,15 +19,15 @@ use crate::transport::outlet::Outlet;
 const MESSAGE_OVERHEAD: usize = 128;
 
 #[derive(Debug)]
-pub(crate) struct StreamQueue {
+pub(crate) struct EventQueue {
     limits: OutboxLimits,
     /// The bytes that all queues of the endpoint may hold.
     budget: Arc<ByteBudget>,
-    state: Mutex<State>,
+    state: Mutex<EventQueueState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EventQueueState {
     outbox: Option<Box<Outbox>>,
     /// The bytes of the outbox that are counted in the budget.
     counted: usize,
@@ -36,7 +36,7 @@ struct State {
     nudged: bool,
 }
 
-impl StreamQueue {
+impl EventQueue {
     pub(super) fn new(limits: OutboxLimits, budget: Arc<ByteBudget>) -> Self {
         Self {
             limits,
@@ -46,7 +46,7 @@ impl StreamQueue {
     }
 
     /// Wakes the reader without a message.
-    pub(crate) fn nudge(&self) {
+    pub(crate) fn wake(&self) {
         let mut state = self.lock();
         state.nudged = true;
         let reader = state.reader.take();
@@ -55,7 +55,7 @@ impl StreamQueue {
     }
 
     /// Ready when a message waits or somebody nudged.
-    pub(crate) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.has_message() || std::mem::take(&mut state.nudged) {
             return Poll::Ready(());
@@ -94,12 +94,12 @@ impl StreamQueue {
         state.outbox.take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EventQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl EventQueueState {
     fn has_message(&self) -> bool {
         self.outbox
             .as_ref()
@@ -107,14 +107,14 @@ impl State {
     }
 }
 
-impl Drop for StreamQueue {
+impl Drop for EventQueue {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.budget.release(state.counted);
     }
 }
 
-impl Outlet for StreamQueue {
+impl Outlet for EventQueue {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
         let mut state = self.lock();
         let is_optional = matches!(kind, OutgoingKind::Log | OutgoingKind::Progress(_));
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn queued_bytes_are_counted_until_they_are_taken() {
         let budget = ByteBudget::new(100_000, 1000);
-        let queue = StreamQueue::new(LIMITS, Arc::clone(&budget));
+        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
         queue.push(OutgoingKind::Other, message(100));
         queue.push(OutgoingKind::Log, message(200));
         assert_eq!(budget.used(), 300 + 2 * MESSAGE_OVERHEAD);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn merged_messages_are_counted_once() {
         let budget = ByteBudget::new(100_000, 1000);
-        let queue = StreamQueue::new(LIMITS, Arc::clone(&budget));
+        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
         let change = OutgoingKind::ResourceUpdated {
             uri: "a:b".to_owned(),
             subscription: None,
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn full_budget_drops_log_messages_and_nothing_else() {
         let budget = ByteBudget::new(0, 0);
-        let queue = StreamQueue::new(LIMITS, Arc::clone(&budget));
+        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
         queue.push(OutgoingKind::Log, message(10));
         assert!(!queue.has_message());
         queue.push(OutgoingKind::Other, message(10));

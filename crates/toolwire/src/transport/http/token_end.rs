@@ -11,19 +11,19 @@ use tokio::time::Instant;
 use crate::engine::{TokenInfo, since_epoch};
 
 /// When a token ends, on the clock that streams wait by; `None` when it does not.
-pub(super) fn of(token: Option<&TokenInfo>) -> Option<Instant> {
+pub(super) fn expiry_instant(token: Option<&TokenInfo>) -> Option<Instant> {
     let end = token?.expires_at?.duration_since(UNIX_EPOCH);
     let left = end.unwrap_or_default().saturating_sub(since_epoch());
     Instant::now().checked_add(left)
 }
 
 /// The later of two ends.
-pub(super) fn later(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+pub(super) fn latest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.zip(other).map(|(one, other)| one.max(other))
 }
 
 /// Waits for an end.
-pub(super) async fn passed(end: Option<Instant>) {
+pub(super) async fn sleep_until_expiry(end: Option<Instant>) {
     match end {
         Some(end) => tokio::time::sleep_until(end).await,
         None => std::future::pending().await,
@@ -48,23 +48,23 @@ mod tests {
     async fn a_token_ends_when_it_says() {
         let now = UNIX_EPOCH + since_epoch();
         let hour = Duration::from_secs(3600);
-        let end = of(Some(&ending(Some(now + hour)))).unwrap() - Instant::now();
+        let end = expiry_instant(Some(&ending(Some(now + hour)))).unwrap() - Instant::now();
         assert!(end <= hour && end > hour - Duration::from_secs(60));
-        let over = of(Some(&ending(Some(now - hour)))).unwrap();
+        let over = expiry_instant(Some(&ending(Some(now - hour)))).unwrap();
         assert_eq!(over, Instant::now());
-        let before_time = of(Some(&ending(Some(UNIX_EPOCH - hour)))).unwrap();
+        let before_time = expiry_instant(Some(&ending(Some(UNIX_EPOCH - hour)))).unwrap();
         assert_eq!(before_time, Instant::now());
-        assert_eq!(of(Some(&ending(None))), None);
-        assert_eq!(of(None), None);
+        assert_eq!(expiry_instant(Some(&ending(None))), None);
+        assert_eq!(expiry_instant(None), None);
     }
 
     #[test]
     fn an_end_that_is_none_is_the_latest() {
         let now = Instant::now();
         let soon = now + Duration::from_secs(1);
-        assert_eq!(later(Some(now), Some(soon)), Some(soon));
-        assert_eq!(later(Some(soon), Some(now)), Some(soon));
-        assert_eq!(later(None, Some(now)), None);
-        assert_eq!(later(Some(now), None), None);
+        assert_eq!(latest(Some(now), Some(soon)), Some(soon));
+        assert_eq!(latest(Some(soon), Some(now)), Some(soon));
+        assert_eq!(latest(None, Some(now)), None);
+        assert_eq!(latest(Some(now), None), None);
     }
 }

@@ -16,7 +16,7 @@ use http::{HeaderValue, Version};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::engine::box_cold;
-use crate::transport::http::answer::Answer;
+use crate::transport::http::answer::HttpResponse;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::limits::HttpLimits;
 
@@ -116,7 +116,7 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
 pub(super) async fn finish_request<B: Body + Unpin>(
     parts: &Parts,
     mut body: TrackedBody<B>,
-    response: &mut Answer,
+    response: &mut HttpResponse,
     limits: &HttpLimits,
     mut reservation: Reservation,
 ) -> AfterResponse {
@@ -151,7 +151,7 @@ fn has_streams(http: Version) -> bool {
 fn is_worth_reading<B: Body>(
     parts: &Parts,
     body: &TrackedBody<B>,
-    response: &Answer,
+    response: &HttpResponse,
     limits: &HttpLimits,
 ) -> bool {
     // RFC 9110, section 10.1.1: a client that waits for `100 Continue` has not sent the body. Reading would ask for it.
@@ -164,7 +164,7 @@ fn is_worth_reading<B: Body>(
 }
 
 /// Returns whether a response closes its connection.
-fn closes(response: &Answer) -> bool {
+fn closes(response: &HttpResponse) -> bool {
     let connection = response.fields().and_then(|fields| fields.get(CONNECTION));
     connection.is_some_and(|value| value == HeaderValue::from_static("close"))
 }

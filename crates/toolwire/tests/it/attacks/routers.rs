@@ -24,32 +24,32 @@ pub(crate) const ROUTERS: &[Router] = &[
     Router {
         name: "service",
         way: Way::Respond,
-        options: |options| options.with_http_with_sse(),
+        options: |options| options.with_http_sse(),
         entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "tower service",
         way: Way::Tower,
-        options: |options| options.with_http_with_sse(),
+        options: |options| options.with_http_sse(),
         entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "listener",
         way: Way::Http1,
-        options: |options| options.with_http_with_sse(),
+        options: |options| options.with_http_sse(),
         entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "listener, HTTP/2",
         way: Way::Http2,
-        options: |options| options.with_http_with_sse(),
+        options: |options| options.with_http_sse(),
         entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     #[cfg(feature = "tls")]
     Router {
         name: "listener, TLS",
         way: Way::Tls,
-        options: |options| options.with_http_with_sse().with_tls(super::tls::config()),
+        options: |options| options.with_http_sse().with_tls(super::tls::config()),
         entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
@@ -61,7 +61,7 @@ pub(crate) const ROUTERS: &[Router] = &[
     Router {
         name: "2026-07-28 only",
         way: Way::Http1,
-        options: |options| options.with_legacy(LegacyMode::Refuse),
+        options: |options| options.with_legacy(LegacyMode::Reject),
         entrances: &[MODERN, METADATA, PREFLIGHT],
     },
 ];

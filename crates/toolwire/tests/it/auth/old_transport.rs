@@ -13,7 +13,7 @@ use crate::http::socket::Wire;
 use crate::peer::{legacy, modern};
 
 async fn guarded() -> Guarded {
-    let options = options(config().with_verifier(tokens())).with_http_with_sse();
+    let options = options(config().with_verifier(tokens())).with_http_sse();
     Guarded::serve(options, |server| server).await
 }
 
@@ -183,7 +183,7 @@ async fn what_needs_scopes_is_refused_with_all_of_them_and_served_to_whom_they_a
 
 #[tokio::test]
 async fn without_authorization_nobody_has_scopes_here_either() {
-    let options = HttpOptions::new().with_http_with_sse();
+    let options = HttpOptions::new().with_http_sse();
     let guarded = Guarded::serve(options, |server| server).await;
     let (_events, address) = open(&guarded, "whatever").await;
     for (message, _) in guarded_things() {
@@ -199,7 +199,7 @@ async fn a_token_goes_with_its_message_to_the_node_that_has_the_stream() {
     let bus: Arc<dyn Bus> = Arc::new(MemoryBus::default());
     let node = async || {
         let options = options(config().with_verifier(tokens()))
-            .with_http_with_sse()
+            .with_http_sse()
             .with_session_store(Arc::clone(&sessions))
             .with_bus(Arc::clone(&bus));
         Guarded::serve(options, |server| server).await

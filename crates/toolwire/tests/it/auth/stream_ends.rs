@@ -218,7 +218,7 @@ async fn post(client: &Direct, address: &str, message: &Value, token: &str) -> u
 }
 
 fn old_client(server: &Server) -> Direct {
-    let options = options(config().with_verifier(Lasting)).with_http_with_sse();
+    let options = options(config().with_verifier(Lasting)).with_http_sse();
     client_of(server, options)
 }
 

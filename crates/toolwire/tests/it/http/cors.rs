@@ -81,7 +81,7 @@ async fn a_preflight_names_the_methods_that_are_served() {
     let stage = Stage::new();
     let options = HttpOptions::new()
         .with_allowed_origins([PAGE])
-        .with_legacy(LegacyMode::Refuse);
+        .with_legacy(LegacyMode::Reject);
     let endpoint = Endpoint::serve_with(&stage.server, options).await;
     let answer = endpoint.ask(&preflight(PAGE)).await;
     assert_eq!(answer.header("access-control-allow-methods"), Some("POST"));

@@ -253,7 +253,7 @@ async fn without_sessions_every_request_stands_alone() {
 #[tokio::test]
 async fn legacy_clients_can_be_refused() {
     let stage = Stage::new();
-    let options = HttpOptions::new().with_legacy(LegacyMode::Refuse);
+    let options = HttpOptions::new().with_legacy(LegacyMode::Reject);
     let endpoint = Endpoint::serve_with(&stage.server, options).await;
     for version in REVISIONS {
         let refused = endpoint.ask(&initialize_request(version)).await;

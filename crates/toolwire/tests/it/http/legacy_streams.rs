@@ -18,7 +18,7 @@ pub(crate) async fn impatient(stage: &Stage) -> Endpoint {
     let options = HttpOptions::new().with_limits(limits);
     Endpoint::serve_with(
         &stage.server,
-        options.with_retry(Duration::from_millis(1500)),
+        options.with_sse_retry(Duration::from_millis(1500)),
     )
     .await
 }

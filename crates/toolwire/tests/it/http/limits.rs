@@ -53,7 +53,7 @@ async fn every_time_limit_may_be_never() {
         limits.drain = never;
     });
     let mut stage = Stage::new();
-    let options = HttpOptions::new().with_limits(limits).with_retry(never);
+    let options = HttpOptions::new().with_limits(limits).with_sse_retry(never);
     let endpoint = Endpoint::serve_with(&stage.server, options).await;
     // Requests one after the other, with a rest between them.
     let mut wire = endpoint.connect().await;

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
 use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
-    AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, PublicRoute,
+    AuthorizationError, Authorizer, HttpLimits, HttpOptions, PublicRoute,
 };
 use toolwire::{BoxFuture, TokenInfo};
 
@@ -107,13 +107,13 @@ impl Authorizer for Parrot {
     fn authorize<'a>(
         &'a self,
         _: &'a http::request::Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
-        let refusal = AuthorizationRefusal::new(StatusCode::UNAUTHORIZED, "nobody");
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
+        let refusal = AuthorizationError::new(StatusCode::UNAUTHORIZED, "nobody");
         Box::pin(std::future::ready(Err(refusal)))
     }
 
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationRefusal {
-        AuthorizationRefusal::new(StatusCode::FORBIDDEN, "nobody")
+    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
+        AuthorizationError::new(StatusCode::FORBIDDEN, "nobody")
     }
 
     fn document(&self, _: &str) -> Option<Bytes> {

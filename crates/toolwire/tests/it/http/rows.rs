@@ -126,7 +126,7 @@ async fn only_json_that_may_be_answered_is_read() {
 
 #[tokio::test]
 async fn a_modern_server_takes_nothing_but_post() {
-    let options = HttpOptions::new().with_legacy(LegacyMode::Refuse);
+    let options = HttpOptions::new().with_legacy(LegacyMode::Reject);
     let mut table = Table::with(options).await;
     let refused = || Expected::error(405, INVALID_REQUEST).with_header("allow", "POST");
     for method in ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"] {

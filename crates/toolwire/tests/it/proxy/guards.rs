@@ -10,8 +10,7 @@ use http_body_util::BodyExt as _;
 use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
 use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
-    AuthorizationRefusal, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress,
-    PublicRoute,
+    AuthorizationError, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress, PublicRoute,
 };
 use toolwire::{BoxFuture, TokenInfo};
 
@@ -174,13 +173,13 @@ impl Authorizer for Faulty {
     fn authorize<'a>(
         &'a self,
         _: &'a Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
-        let refusal = AuthorizationRefusal::new(StatusCode::UNAUTHORIZED, "nobody");
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
+        let refusal = AuthorizationError::new(StatusCode::UNAUTHORIZED, "nobody");
         Box::pin(std::future::ready(Err(refusal)))
     }
 
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationRefusal {
-        AuthorizationRefusal::new(StatusCode::FORBIDDEN, "nobody")
+    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
+        AuthorizationError::new(StatusCode::FORBIDDEN, "nobody")
     }
 
     fn document(&self, _: &str) -> Option<Bytes> {
@@ -222,13 +221,13 @@ impl Authorizer for Mirror {
     fn authorize<'a>(
         &'a self,
         _: &'a Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationRefusal>> {
-        let refusal = AuthorizationRefusal::new(StatusCode::UNAUTHORIZED, "nobody");
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
+        let refusal = AuthorizationError::new(StatusCode::UNAUTHORIZED, "nobody");
         Box::pin(std::future::ready(Err(refusal)))
     }
 
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationRefusal {
-        AuthorizationRefusal::new(StatusCode::FORBIDDEN, "nobody")
+    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
+        AuthorizationError::new(StatusCode::FORBIDDEN, "nobody")
     }
 
     fn document(&self, _: &str) -> Option<Bytes> {

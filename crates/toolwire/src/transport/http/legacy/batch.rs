@@ -15,16 +15,16 @@ use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::exchange::{EncodedResponse, encode_error};
 use crate::transport::batch::array;
-use crate::transport::http::answer::{self, Answer, Finished};
+use crate::transport::http::answer::{self, FinalMessage, HttpResponse};
 use crate::transport::http::legacy::requests::{self, Started};
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::options::LegacyMode;
-use crate::transport::http::post::Post;
-use crate::transport::http::running::{OnDisconnect, Running, Work};
-use crate::transport::http::stream_context::{HttpStreamContext, Peer};
+use crate::transport::http::post::IncomingRequest;
+use crate::transport::http::running::{ExchangeFuture, OnDisconnect, RunningHandler};
+use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
 
 /// Serves every message of a batch; the answers come as one array.
-pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
+pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) -> HttpResponse {
     let standing = match post.standing().await {
         Ok(standing) => standing,
         Err(answer) => return answer,
@@ -36,7 +36,7 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
     };
     let served = version.filter(|version| post.snapshot.supported.contains(*version));
     if !served.is_some_and(VersionFeatures::allows_batch)
-        || post.endpoint.options.legacy == LegacyMode::Refuse
+        || post.endpoint.options.legacy == LegacyMode::Reject
     {
         return post.refuse_unreadable(no_batches());
     }
@@ -44,8 +44,8 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
         return standing.refuse(ResponseId::Null);
     }
     let peer = match &standing {
-        Standing::Session(session) => Peer::Session(Arc::clone(session)),
-        Standing::None | Standing::Unknown => Peer::Stateless,
+        Standing::Session(session) => PeerState::Session(Arc::clone(session)),
+        Standing::None | Standing::Unknown => PeerState::Stateless,
     };
     let context = post.context(peer);
     let mut batch = Batch {
@@ -73,7 +73,7 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
         && let Standing::Session(session) = &batch.standing
         && let Err(error) = post.endpoint.save(session).await
     {
-        return answer::store_failed(&error);
+        return answer::store_error(&error);
     }
     let Batch {
         standing,
@@ -84,7 +84,7 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
     if answers.is_empty() && running.is_empty() {
         return answer::empty(StatusCode::ACCEPTED);
     }
-    let work = Work::Other(Box::pin(async move {
+    let work = ExchangeFuture::Other(Box::pin(async move {
         while let Some(finished) = running.join_next().await {
             answers.extend(
                 finished
@@ -93,13 +93,13 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
                     .map(|finished| finished.message.into_bytes()),
             );
         }
-        (!answers.is_empty()).then(|| Finished {
+        (!answers.is_empty()).then(|| FinalMessage {
             status: StatusCode::OK,
             message: EncodedResponse::Whole(array(&answers)),
         })
     }));
     // Each request of the batch has a slot of its own.
-    let running = Running::new(work, context, OnDisconnect::Finish, None);
+    let running = RunningHandler::new(work, context, OnDisconnect::Finish, None);
     let session = match standing {
         Standing::Session(session) => Some(session),
         Standing::None | Standing::Unknown => None,
@@ -108,11 +108,11 @@ pub(crate) async fn serve(post: &Post<'_>, messages: &[&RawValue]) -> Answer {
 }
 
 struct Batch<'a> {
-    post: &'a Post<'a>,
+    post: &'a IncomingRequest<'a>,
     standing: Standing,
     context: Arc<HttpStreamContext>,
     answers: Vec<Vec<u8>>,
-    running: JoinSet<Option<Finished>>,
+    running: JoinSet<Option<FinalMessage>>,
     /// Some message changed what is remembered about the session.
     changes_record: bool,
 }
@@ -131,7 +131,10 @@ impl Batch<'_> {
         needed
     }
 
-    async fn start(&mut self, message: Result<Envelope<'_>, Unreadable>) -> Result<(), Answer> {
+    async fn start(
+        &mut self,
+        message: Result<Envelope<'_>, Unreadable>,
+    ) -> Result<(), HttpResponse> {
         match message {
             Ok(Envelope::Request(request)) => self.start_request(&request),
             Ok(Envelope::Notification(notification)) => {
@@ -174,7 +177,7 @@ impl Batch<'_> {
                 self.changes_record |= requests::changes_record(&request.method);
                 self.answers.push(finished.message.into_bytes());
             }
-            Ok(Started::Running(work)) => match self.post.endpoint.requests.take(bytes) {
+            Ok(Started::Running(work)) => match self.post.endpoint.requests.try_acquire(bytes) {
                 Some(slot) => drop(self.running.spawn(async move {
                     let finished = work.finish().await;
                     drop(slot);
@@ -196,7 +199,7 @@ impl Batch<'_> {
             ));
         }
         let post = self.post;
-        match post.with_facts(&self.standing, |facts| admit::admit(request, facts)) {
+        match post.with_admission_context(&self.standing, |facts| admit::admit(request, facts)) {
             Ok(admitted) if admitted.era == Era::Legacy => Ok(admitted),
             Ok(_) => Err(no_batches().error),
             Err(rejection) => Err(rejection.error),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::engine::BoxFuture;
-use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::limits::HttpLimits;
 
 /// The longest time between two looks at the store.
@@ -24,7 +24,7 @@ pub(crate) struct SessionExpiry(OnceLock<JoinHandle<()>>);
 
 impl SessionExpiry {
     /// Starts the task, once.
-    pub(crate) fn start(&self, endpoint: &Arc<Endpoint>) {
+    pub(crate) fn start(&self, endpoint: &Arc<HttpEndpoint>) {
         self.0.get_or_init(|| {
             let interval = interval(&endpoint.options.limits);
             let removing: BoxFuture<'_, ()> =
@@ -47,7 +47,7 @@ fn interval(limits: &HttpLimits) -> Duration {
     (shortest / 2).clamp(MIN_INTERVAL, MAX_INTERVAL)
 }
 
-async fn remove_expired(endpoint: Weak<Endpoint>, interval: Duration) {
+async fn remove_expired(endpoint: Weak<HttpEndpoint>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
         let Some(endpoint) = endpoint.upgrade() else {

@@ -26,14 +26,14 @@ use crate::engine::{BoxFuture, Principal, TokenInfo};
 use crate::store::{SessionRecord, SessionSignal, SessionStore};
 use crate::transport::chunk::{ChunkPermit, ChunkSender};
 use crate::transport::duplex::Duplex;
-use crate::transport::http::answer::{self, Answer};
-use crate::transport::http::endpoint::{Endpoint, random_name};
-use crate::transport::http::event_source::{EventSource, Flow};
+use crate::transport::http::answer::{self, HttpResponse};
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::event_source::{EventSource, StreamState};
 use crate::transport::http::guard;
-use crate::transport::http::head::Head;
+use crate::transport::http::head::RequestHeaders;
 use crate::transport::http::legacy::open_streams::{NotTaken, Place};
 use crate::transport::http::limits::HttpLimits;
-use crate::transport::http::post::Post;
+use crate::transport::http::post::IncomingRequest;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutStream;
 
@@ -51,12 +51,13 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) struct HttpWithSse {
     /// Opens a stream.
     pub(in crate::transport::http) open:
-        for<'a> fn(&'a Arc<Endpoint>, &'a Head<'a>, Arc<TokenInfo>) -> Answering<'a>,
+        for<'a> fn(&'a Arc<HttpEndpoint>, &'a RequestHeaders<'a>, Arc<TokenInfo>) -> Answering<'a>,
     /// Takes a message for a stream.
-    pub(in crate::transport::http) take: for<'a> fn(&'a Post<'a>, &'a [u8]) -> Answering<'a>,
+    pub(in crate::transport::http) take:
+        for<'a> fn(&'a IncomingRequest<'a>, &'a [u8]) -> Answering<'a>,
 }
 
-type Answering<'a> = BoxFuture<'a, Result<Answer, Answer>>;
+type Answering<'a> = BoxFuture<'a, Result<HttpResponse, HttpResponse>>;
 
 pub(crate) const HTTP_WITH_SSE_ENDPOINTS: HttpWithSse = HttpWithSse {
     open: |endpoint, head, token| Box::pin(open(endpoint, head, token)),
@@ -71,14 +72,14 @@ impl fmt::Debug for HttpWithSse {
 
 /// Opens a stream.
 async fn open(
-    endpoint: &Arc<Endpoint>,
-    head: &Head<'_>,
+    endpoint: &Arc<HttpEndpoint>,
+    head: &RequestHeaders<'_>,
     token: Arc<TokenInfo>,
-) -> Result<Answer, Answer> {
+) -> Result<HttpResponse, HttpResponse> {
     guard::check_accept_events(head)?;
     let slot = endpoint.stream_slot(0)?;
     let options = &endpoint.options;
-    let id = random_name("", 32).map_err(|error| answer::store_failed(&error))?;
+    let id = random_id("", 32).map_err(|error| answer::store_error(&error))?;
     let lease = Lease {
         sessions: Arc::clone(&options.sessions),
         key: store_key(&id),
@@ -89,7 +90,7 @@ async fn open(
     lease
         .sign()
         .await
-        .map_err(|error| answer::store_failed(&error))?;
+        .map_err(|error| answer::store_error(&error))?;
     let out = Arc::new(OutStream::new(options.limits.outbox()));
     let streams = &endpoint.http_with_sse;
     let (place, messages, token_end) = streams.enter(&lease.key, &token);
@@ -117,7 +118,7 @@ async fn open(
 }
 
 /// Takes a message for a stream.
-async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
+async fn take(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse, HttpResponse> {
     let endpoint = post.endpoint;
     let key = match session_of(post.parts.uri.query()) {
         Named::Session(id) => store_key(id),
@@ -131,7 +132,7 @@ async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
     match options.sessions.touch(&key, &post.principal(), idle).await {
         Ok(true) => {}
         Ok(false) => return Err(unknown_session()),
-        Err(error) => return Err(answer::store_failed(&error)),
+        Err(error) => return Err(answer::store_error(&error)),
     }
     check_message(post, message)?;
     let token = post.auth.clone().unwrap_or_default();
@@ -153,16 +154,16 @@ async fn take(post: &Post<'_>, message: &[u8]) -> Result<Answer, Answer> {
     }
     let text = String::from_utf8_lossy(message).into_owned();
     let message = RawJson::from_string(text)
-        .map_err(|_| answer::refuse(StatusCode::BAD_REQUEST, "the message cannot be passed on"))?;
+        .map_err(|_| answer::reject(StatusCode::BAD_REQUEST, "the message cannot be passed on"))?;
     let signal = SessionSignal::Message { message, token };
     match endpoint.signal(&key, signal).await {
         Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
-        Err(error) => Err(answer::store_failed(&error)),
+        Err(error) => Err(answer::store_error(&error)),
     }
 }
 
 /// Counts a message until it has been served: once as it is queued, and once as its handler has it.
-fn permit(endpoint: &Endpoint, message: &[u8]) -> Result<ChunkPermit, Answer> {
+fn permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpResponse> {
     let mut reservation = endpoint.requests.bytes().reservation();
     match reservation.try_grow(message.len().saturating_mul(2)) {
         true => Ok(Arc::new(reservation)),
@@ -196,23 +197,23 @@ fn store_key(id: &str) -> String {
     format!("http+sse {id}")
 }
 
-fn missing_session() -> Answer {
-    answer::refuse(
+fn missing_session() -> HttpResponse {
+    answer::reject(
         StatusCode::BAD_REQUEST,
         "the request names no session: POST to the address in the `endpoint` event of the stream",
     )
 }
 
 /// Foreign, ended and invented sessions get the same bytes.
-fn unknown_session() -> Answer {
-    answer::refuse(
+fn unknown_session() -> HttpResponse {
+    answer::reject(
         StatusCode::NOT_FOUND,
         "there is no such session; open a stream with GET first",
     )
 }
 
 /// Refuses what the connection could not read as one message, and what its sender may not do.
-fn check_message(post: &Post<'_>, message: &[u8]) -> Result<(), Answer> {
+fn check_message(post: &IncomingRequest<'_>, message: &[u8]) -> Result<(), HttpResponse> {
     let (id, error) = match strict_json::read(message, &strict_json::Limits::default()) {
         Ok(Envelope::Request(request)) => return check_scopes(post, &request),
         Ok(Envelope::Batch(_)) => (
@@ -228,7 +229,10 @@ fn check_message(post: &Post<'_>, message: &[u8]) -> Result<(), Answer> {
 
 /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": a client is told at once what it needs. Whether its
 /// connection, which may be on another node, is ready for the request is judged there; so are the scopes, again.
-fn check_scopes(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Result<(), Answer> {
+fn check_scopes(
+    post: &IncomingRequest<'_>,
+    request: &RequestEnvelope<'_>,
+) -> Result<(), HttpResponse> {
     let snapshot = &post.snapshot;
     let admitted = admit::admit(
         request,
@@ -242,7 +246,7 @@ fn check_scopes(post: &Post<'_>, request: &RequestEnvelope<'_>) -> Result<(), An
             require_initialized: false,
         },
     );
-    match admitted.ok().and_then(|one| post.lacks_scopes(&one)) {
+    match admitted.ok().and_then(|one| post.missing_scopes(&one)) {
         Some(refusal) => Err(refusal.answer(ResponseId::Id(request.id.clone()))),
         None => Ok(()),
     }
@@ -336,7 +340,7 @@ struct StreamEvents {
 }
 
 impl EventSource for StreamEvents {
-    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         let written = out.len();
         if let Some(address) = self.endpoint_event.take() {
             write_event(out, "endpoint", address);
@@ -352,7 +356,7 @@ impl EventSource for StreamEvents {
             };
             self.next = None;
             let Some(message) = message else {
-                return Poll::Ready(Flow::Ends);
+                return Poll::Ready(StreamState::Ended);
             };
             let text = String::from_utf8(message).expect("the server writes JSON text");
             write_event(out, "message", text);
@@ -360,7 +364,7 @@ impl EventSource for StreamEvents {
         if out.len() == written {
             return Poll::Pending;
         }
-        Poll::Ready(Flow::Continues)
+        Poll::Ready(StreamState::Open)
     }
 }
 

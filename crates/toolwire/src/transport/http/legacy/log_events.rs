@@ -14,7 +14,7 @@ use toolwire_proto::sse::{self, SseEvent};
 
 use crate::engine::{BoxFuture, Cancellation};
 use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
-use crate::transport::http::event_source::{EventSource, Flow};
+use crate::transport::http::event_source::{EventSource, StreamState};
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::push::PushReader;
 use crate::transport::http::legacy::stream_control::{Attachment, Ending};
@@ -78,19 +78,19 @@ impl LogEvents {
     }
 
     /// Writes entries; says whether the stream goes on.
-    fn write(&mut self, entries: Vec<(u64, LogEntry)>, out: &mut Vec<u8>) -> Flow {
+    fn write(&mut self, entries: Vec<(u64, LogEntry)>, out: &mut Vec<u8>) -> StreamState {
         for (sequence, entry) in entries {
             self.after = sequence;
             match entry {
                 LogEntry::Message(message) => self.write_message(sequence, &message, out),
                 LogEntry::Last(message) => {
                     self.write_message(sequence, &message, out);
-                    return Flow::Ends;
+                    return StreamState::Ended;
                 }
-                LogEntry::End => return Flow::Ends,
+                LogEntry::End => return StreamState::Ended,
             }
         }
-        Flow::Continues
+        StreamState::Open
     }
 
     fn write_message(&self, sequence: u64, message: &Bytes, out: &mut Vec<u8>) {
@@ -102,7 +102,7 @@ impl LogEvents {
 }
 
 impl EventSource for LogEvents {
-    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Flow> {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         if let Some(preface) = self.preface.take() {
             preface
                 .encode_into(out)
@@ -117,25 +117,25 @@ impl EventSource for LogEvents {
                 return if out.is_empty() {
                     Poll::Pending
                 } else {
-                    Poll::Ready(Flow::Continues)
+                    Poll::Ready(StreamState::Open)
                 };
             };
             self.next = None;
             match step {
                 Step::Entries(entries) => {
-                    if self.write(entries, out) == Flow::Ends {
-                        return Poll::Ready(Flow::Ends);
+                    if self.write(entries, out) == StreamState::Ended {
+                        return Poll::Ready(StreamState::Ended);
                     }
                     if !out.is_empty() {
-                        return Poll::Ready(Flow::Continues);
+                        return Poll::Ready(StreamState::Open);
                     }
                 }
                 Step::LastEntries(entries) => {
                     self.write(entries, out);
-                    return Poll::Ready(Flow::Ends);
+                    return Poll::Ready(StreamState::Ended);
                 }
                 Step::Skip(after) => self.after = after,
-                Step::End => return Poll::Ready(Flow::Ends),
+                Step::End => return Poll::Ready(StreamState::Ended),
             }
         }
     }
@@ -172,7 +172,7 @@ impl Reading {
             },
             () = self.session.ended.cancelled() => Step::End,
             () = shutdown => Step::End,
-            () = token_end::passed(self.token_end) => Step::End,
+            () = token_end::sleep_until_expiry(self.token_end) => Step::End,
             step = self.read(after, self.interval) => match self.keep_session().await {
                 true => step,
                 false => Step::End,

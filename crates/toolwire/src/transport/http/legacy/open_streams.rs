@@ -53,7 +53,7 @@ impl OpenStreams {
         token: &TokenInfo,
     ) -> (Place, mpsc::Receiver<Chunk>, LastTokenEnd) {
         let (messages, receiver) = mpsc::channel(WAITING_MESSAGES);
-        let (token_end, ends) = watch::channel(token_end::of(Some(token)));
+        let (token_end, ends) = watch::channel(token_end::expiry_instant(Some(token)));
         let entrance = Entrance {
             messages,
             token_end,
@@ -110,9 +110,9 @@ impl Entrance {
     /// A message as the connection reads it. The stream lasts at least as long as its token: the session would be lost
     /// with the stream, and its client has just shown that it may go on.
     fn chunk(&self, message: &[u8], sender: ChunkSender) -> Chunk {
-        let end = token_end::of(Some(&sender.token));
+        let end = token_end::expiry_instant(Some(&sender.token));
         self.token_end
-            .send_modify(|known| *known = token_end::later(*known, end));
+            .send_modify(|known| *known = token_end::latest(*known, end));
         Chunk {
             bytes: to_line(message),
             sender: Some(sender),
@@ -126,7 +126,7 @@ impl LastTokenEnd {
         loop {
             let end = *self.0.borrow_and_update();
             tokio::select! {
-                () = token_end::passed(end) => return,
+                () = token_end::sleep_until_expiry(end) => return,
                 changed = self.0.changed() => {
                     if changed.is_err() {
                         // Nobody can send any more, so the connection ends by itself.

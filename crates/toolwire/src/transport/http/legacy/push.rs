@@ -10,17 +10,17 @@ use tokio::time::Instant;
 use crate::engine::{BoxFuture, deadline_after};
 use crate::server::hub::ListenerGuard;
 use crate::store::LogEntry;
-use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::stream_control::StreamControl;
-use crate::transport::http::stream_queue::StreamQueue;
+use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::listen::LegacyListener;
 use crate::transport::outlet::Outlet;
 
 /// The pushing side of one session on this node.
 #[derive(Debug)]
 pub(crate) struct Push {
-    queue: Arc<StreamQueue>,
+    queue: Arc<EventQueue>,
     targets: Mutex<Targets>,
 }
 
@@ -39,7 +39,7 @@ struct Target {
 
 impl Push {
     /// Begins to push the changes that the session wants to hear of.
-    pub(crate) fn start(endpoint: &Arc<Endpoint>, session: &Arc<LiveSession>) -> Arc<Self> {
+    pub(crate) fn start(endpoint: &Arc<HttpEndpoint>, session: &Arc<LiveSession>) -> Arc<Self> {
         let push = Arc::new(Self {
             queue: Arc::new(endpoint.queue()),
             targets: Mutex::default(),
@@ -71,7 +71,7 @@ impl Push {
             }),
         }
         drop(targets);
-        self.queue.nudge();
+        self.queue.wake();
         Some(PushReader {
             push: Arc::clone(self),
             control: Arc::clone(control),
@@ -83,7 +83,7 @@ impl Push {
         self.targets()
             .list
             .retain(|target| target.control.stream() != stream);
-        self.queue.nudge();
+        self.queue.wake();
     }
 
     fn leave(&self, stream: &str) {
@@ -98,7 +98,7 @@ impl Push {
             false => target.control.stream() == stream,
         });
         drop(targets);
-        self.queue.nudge();
+        self.queue.wake();
     }
 
     /// The stream the next message goes to.
@@ -155,7 +155,7 @@ impl Drop for PushReader {
 
 /// Moves changes into the log, until the session ends or nobody reads it for as long as a session may be idle.
 async fn run(
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<HttpEndpoint>,
     session: Arc<LiveSession>,
     push: Arc<Push>,
     _listening: ListenerGuard,
@@ -164,7 +164,7 @@ async fn run(
     let mut deadline = deadline_after(Instant::now(), idle);
     loop {
         tokio::select! {
-            () = std::future::poll_fn(|cx| push.queue.poll_news(cx)) => {}
+            () = std::future::poll_fn(|cx| push.queue.poll_ready(cx)) => {}
             () = session.ended.cancelled() => break,
             () = endpoint.server.shutdown_signal().cancelled() => break,
             () = tokio::time::sleep_until(deadline) => {

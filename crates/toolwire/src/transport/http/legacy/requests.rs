@@ -23,15 +23,15 @@ use crate::engine::{
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::store::{LogEntry, StreamKey};
-use crate::transport::http::answer::{self, Answer, Finished, SESSION_ID};
-use crate::transport::http::endpoint::{Endpoint, random_name};
+use crate::transport::http::answer::{self, FinalMessage, HttpResponse, SESSION_ID};
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::log_events::{LogEvents, Reading};
 use crate::transport::http::legacy::push::PushReader;
 use crate::transport::http::legacy::stream_control::StreamControl;
-use crate::transport::http::post::{Post, params_bytes};
-use crate::transport::http::running::{Begun, OnDisconnect, Running, Work};
-use crate::transport::http::stream_context::{HttpStreamContext, Peer};
+use crate::transport::http::post::{IncomingRequest, params_bytes};
+use crate::transport::http::running::{Dispatched, ExchangeFuture, OnDisconnect, RunningHandler};
+use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
 
 /// The bound on the messages of one session that run at once, together.
 const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
@@ -40,7 +40,10 @@ const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
 pub(crate) const ANSWER_STREAM: &str = "p";
 
 /// Answers `initialize` and opens a session; a failed one leaves nothing behind.
-pub(crate) async fn open_session(post: &Post<'_>, admitted: &Admitted<'_>) -> Answer {
+pub(crate) async fn open_session(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
     let endpoint = post.endpoint;
     let id = admitted.id.clone();
     let state = Arc::new(ConnectionState::new());
@@ -55,7 +58,7 @@ pub(crate) async fn open_session(post: &Post<'_>, admitted: &Admitted<'_>) -> An
     }
     let session = match endpoint.open_session(&principal, record).await {
         Ok(session) => session,
-        Err(error) => return answer::store_failed(&error),
+        Err(error) => return answer::store_error(&error),
     };
     let mut answer = immediate(&id, outcome);
     match HeaderValue::try_from(session) {
@@ -66,7 +69,10 @@ pub(crate) async fn open_session(post: &Post<'_>, admitted: &Admitted<'_>) -> An
 }
 
 /// Serves a request that stands alone: nothing is known about its client, and nothing is remembered.
-pub(crate) async fn serve_alone(post: &Post<'_>, admitted: &Admitted<'_>) -> Answer {
+pub(crate) async fn serve_alone(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
     let endpoint = post.endpoint;
     if admitted.method.name() == "initialize" {
         let (id, state) = (admitted.id.clone(), Arc::default());
@@ -76,65 +82,68 @@ pub(crate) async fn serve_alone(post: &Post<'_>, admitted: &Admitted<'_>) -> Ans
         Ok(slot) => slot,
         Err(answer) => return answer,
     };
-    let context = post.context(Peer::Stateless);
+    let context = post.context(PeerState::Stateless);
     let work = match start_alone(post, &context, admitted) {
         Started::Answered(finished) => return answer::finished(Some(finished)),
         Started::Running(work) => work,
     };
-    let running = Running::new(work, context, OnDisconnect::Finish, slot);
+    let running = RunningHandler::new(work, context, OnDisconnect::Finish, slot);
     endpoint.answer(running, None).await
 }
 
 /// Begins to serve a request of a session.
 pub(crate) fn begin_in_session(
-    post: &Post<'_>,
+    post: &IncomingRequest<'_>,
     session: &Arc<LiveSession>,
     admitted: &Admitted<'_>,
-) -> Begun {
+) -> Dispatched {
     let slot = match post.endpoint.request_slot(params_bytes(admitted)) {
         Ok(slot) => slot,
-        Err(answer) => return Begun::Answered(answer),
+        Err(answer) => return Dispatched::Answered(answer),
     };
-    let context = post.context(Peer::Session(Arc::clone(session)));
+    let context = post.context(PeerState::Session(Arc::clone(session)));
     match start_in_session(post, session, &context, admitted) {
         Err(overloaded) => {
             let id = ResponseId::Id(admitted.id.clone());
-            Begun::Answered(answer::overloaded(id, overloaded))
+            Dispatched::Answered(answer::overloaded(id, overloaded))
         }
-        Ok(Started::Answered(finished)) => Begun::Answered(answer::finished(Some(finished))),
-        Ok(Started::Running(work)) => {
-            Begun::Running(Running::new(work, context, OnDisconnect::Finish, slot))
-        }
+        Ok(Started::Answered(finished)) => Dispatched::Answered(answer::finished(Some(finished))),
+        Ok(Started::Running(work)) => Dispatched::Running(RunningHandler::new(
+            work,
+            context,
+            OnDisconnect::Finish,
+            slot,
+        )),
     }
 }
 
 /// Serves a request after which the record of its session is another.
 pub(crate) async fn change_session(
-    post: &Post<'_>,
+    post: &IncomingRequest<'_>,
     session: &Arc<LiveSession>,
     admitted: &Admitted<'_>,
-) -> Answer {
+) -> HttpResponse {
     match begin_in_session(post, session, admitted) {
-        Begun::Running(running) => {
+        Dispatched::Running(running) => {
             let session = Some(Arc::clone(session));
             post.endpoint.answer(running, session).await
         }
-        Begun::Answered(answer) => match post.endpoint.save(session).await {
+        Dispatched::Answered(answer) => match post.endpoint.save(session).await {
             Ok(()) => answer,
-            Err(error) => answer::store_failed(&error),
+            Err(error) => answer::store_error(&error),
         },
     }
 }
 
 /// A request after its start.
 pub(crate) enum Started {
-    Answered(Finished),
-    Running(Work),
+    Answered(FinalMessage),
+    Running(ExchangeFuture),
 }
 
 /// Starts a request that stands alone.
 pub(crate) fn start_alone(
-    post: &Post<'_>,
+    post: &IncomingRequest<'_>,
     context: &Arc<HttpStreamContext>,
     admitted: &Admitted<'_>,
 ) -> Started {
@@ -143,9 +152,9 @@ pub(crate) fn start_alone(
     let transport = Arc::clone(context) as Arc<dyn TransportContext>;
     let opened = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None);
     match opened.map(|exchange| server.dispatch(exchange)) {
-        Ok(Dispatch::Now(outcome)) => Started::Answered(Finished::new(&id, era, outcome)),
-        Ok(Dispatch::Later(future)) => Started::Running(Work::One { id, era, future }),
-        Err(error) => Started::Answered(Finished::new(&id, era, Err(error))),
+        Ok(Dispatch::Now(outcome)) => Started::Answered(FinalMessage::new(&id, era, outcome)),
+        Ok(Dispatch::Later(future)) => Started::Running(ExchangeFuture::One { id, era, future }),
+        Err(error) => Started::Answered(FinalMessage::new(&id, era, Err(error))),
     }
 }
 
@@ -154,7 +163,7 @@ pub(crate) fn start_alone(
 /// # Errors
 /// When too much runs for the session already.
 pub(crate) fn start_in_session(
-    post: &Post<'_>,
+    post: &IncomingRequest<'_>,
     session: &Arc<LiveSession>,
     context: &Arc<HttpStreamContext>,
     admitted: &Admitted<'_>,
@@ -176,9 +185,9 @@ pub(crate) fn start_in_session(
     );
     let future = match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => {
-            return Ok(Started::Answered(Finished::new(&id, era, outcome)));
+            return Ok(Started::Answered(FinalMessage::new(&id, era, outcome)));
         }
-        Err(error) => return Ok(Started::Answered(Finished::new(&id, era, Err(error)))),
+        Err(error) => return Ok(Started::Answered(FinalMessage::new(&id, era, Err(error)))),
         Ok(Dispatch::Later(future)) => future,
     };
     let key = session.state.begin(&id, cancellable, &cancellation, size)?;
@@ -186,13 +195,15 @@ pub(crate) fn start_in_session(
         state: Arc::clone(&session.state),
         key: Some(key),
     };
-    Ok(Started::Running(Work::Other(Box::pin(async move {
-        let outcome = cancellation.unless_cancelled(future).await;
-        let may_send = place.leave();
-        outcome
-            .filter(|_| may_send)
-            .map(|outcome| Finished::new(&id, era, outcome))
-    }))))
+    Ok(Started::Running(ExchangeFuture::Other(Box::pin(
+        async move {
+            let outcome = cancellation.unless_cancelled(future).await;
+            let may_send = place.leave();
+            outcome
+                .filter(|_| may_send)
+                .map(|outcome| FinalMessage::new(&id, era, outcome))
+        },
+    ))))
 }
 
 /// The place of a request in its session's ledger, which it leaves also when it is dropped.
@@ -218,19 +229,19 @@ impl Drop for Place {
 
 /// Makes the answer a stream that can be resumed, and its handler a task.
 pub(crate) async fn stream(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Arc<HttpEndpoint>,
     session: Arc<LiveSession>,
-    running: Running,
-) -> Answer {
+    running: RunningHandler,
+) -> HttpResponse {
     running.context.set_streaming();
-    let name = match random_name(ANSWER_STREAM, 16) {
+    let name = match random_id(ANSWER_STREAM, 16) {
         Ok(name) => name,
-        Err(error) => return answer::store_failed(&error),
+        Err(error) => return answer::store_error(&error),
     };
     let key = StreamKey::new(&session.id, &name);
     let events = &endpoint.options.events;
     if let Err(error) = events.open(&session.principal, &key).await {
-        return answer::store_failed(&error);
+        return answer::store_error(&error);
     }
     let control = session.stream(&name);
     running.context.set_control(Arc::clone(&control));
@@ -249,7 +260,7 @@ pub(crate) async fn stream(
 
 /// Spec 2025-11-25, basic/transports: a stream begins with an id to come back with, and a time to wait before.
 pub(crate) fn preface(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     session: &LiveSession,
     control: &StreamControl,
 ) -> Option<SseEvent> {
@@ -264,10 +275,10 @@ pub(crate) fn preface(
 
 /// Drives a handler and writes what it says into the log, its outcome last.
 async fn pump(
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<HttpEndpoint>,
     session: Arc<LiveSession>,
     control: Arc<StreamControl>,
-    mut running: Running,
+    mut running: RunningHandler,
 ) {
     loop {
         let (messages, finished) = poll_fn(|cx| {
@@ -281,7 +292,7 @@ async fn pump(
                         return Poll::Ready((messages, None));
                     }
                     // Something was said since the queue was looked at.
-                    Poll::Pending if context.queue.poll_news(cx).is_ready() => {}
+                    Poll::Pending if context.queue.poll_ready(cx).is_ready() => {}
                     Poll::Pending => return Poll::Pending,
                 }
             }
@@ -298,7 +309,7 @@ async fn pump(
                 return;
             }
         }
-        if running.context.take_release() {
+        if running.context.take_release_request() {
             control.release();
         }
         let Some(Some(finished)) = finished else {
@@ -310,9 +321,13 @@ async fn pump(
     }
 }
 
-fn initialize(post: &Post<'_>, admitted: &Admitted<'_>, state: &Arc<ConnectionState>) -> Outcome {
+fn initialize(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+    state: &Arc<ConnectionState>,
+) -> Outcome {
     let server = &post.endpoint.server;
-    let context = post.context(Peer::Transient(Arc::clone(state)));
+    let context = post.context(PeerState::Transient(Arc::clone(state)));
     let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
     match server.dispatch(exchange) {
         Dispatch::Now(outcome) => outcome,
@@ -320,8 +335,8 @@ fn initialize(post: &Post<'_>, admitted: &Admitted<'_>, state: &Arc<ConnectionSt
     }
 }
 
-fn immediate(id: &RequestId, outcome: Outcome) -> Answer {
-    answer::finished(Some(Finished::new(id, Era::Legacy, outcome)))
+fn immediate(id: &RequestId, outcome: Outcome) -> HttpResponse {
+    answer::finished(Some(FinalMessage::new(id, Era::Legacy, outcome)))
 }
 
 /// Methods after which the record of the session is another.
@@ -332,7 +347,7 @@ pub(crate) fn changes_record(method: &str) -> bool {
     )
 }
 
-impl Endpoint {
+impl HttpEndpoint {
     /// Makes a connection the reader of a stream.
     pub(crate) fn reading(
         &self,

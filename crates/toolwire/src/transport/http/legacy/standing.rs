@@ -6,11 +6,11 @@ use http::StatusCode;
 use toolwire_proto::http::is_session_id;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::transport::http::answer::{self, Answer};
+use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::guard;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::options::LegacyMode;
-use crate::transport::http::post::Post;
+use crate::transport::http::post::IncomingRequest;
 
 pub(crate) enum Standing {
     /// No session is named, or none matters.
@@ -23,7 +23,7 @@ pub(crate) enum Standing {
 impl Standing {
     /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
     #[cold]
-    pub(crate) fn refuse(&self, id: ResponseId) -> Answer {
+    pub(crate) fn refuse(&self, id: ResponseId) -> HttpResponse {
         let (status, reason) = match self {
             Self::Unknown => (
                 StatusCode::NOT_FOUND,
@@ -39,14 +39,14 @@ impl Standing {
     }
 }
 
-impl Post<'_> {
+impl IncomingRequest<'_> {
     /// Whether sessions matter to this request at all.
     pub(crate) fn may_have_session(&self) -> bool {
-        self.endpoint.options.legacy == LegacyMode::Sessions && !self.names_modern()
+        self.endpoint.options.legacy == LegacyMode::Sessions && !self.declares_modern_version()
     }
 
     /// Finds the session a request names, if it may have one.
-    pub(crate) async fn standing(&self) -> Result<Standing, Answer> {
+    pub(crate) async fn standing(&self) -> Result<Standing, HttpResponse> {
         if !self.may_have_session() {
             return Ok(Standing::None);
         }
@@ -58,12 +58,12 @@ impl Post<'_> {
         match self.endpoint.session(id, &self.principal()).await {
             Ok(Some(session)) => Ok(Standing::Session(session)),
             Ok(None) => Ok(Standing::Unknown),
-            Err(error) => Err(answer::store_failed(&error)),
+            Err(error) => Err(answer::store_error(&error)),
         }
     }
 
     /// The session of something that needs one.
-    pub(crate) async fn session(&self) -> Result<Arc<LiveSession>, Answer> {
+    pub(crate) async fn session(&self) -> Result<Arc<LiveSession>, HttpResponse> {
         self.check_version_header()?;
         match self.standing().await? {
             Standing::Session(session) => Ok(session),

@@ -9,8 +9,8 @@ use toolwire_proto::event_id::EventId;
 use toolwire_types::ResponseId;
 
 use crate::store::{LogEntry, Replay, SessionSignal, StreamKey};
-use crate::transport::http::answer::{self, Answer};
-use crate::transport::http::endpoint::{Endpoint, random_name};
+use crate::transport::http::answer::{self, HttpResponse};
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
 use crate::transport::http::guard;
 use crate::transport::http::legacy::live_session::LiveSession;
 use crate::transport::http::legacy::log_events::LogEvents;
@@ -18,8 +18,8 @@ use crate::transport::http::legacy::push::{Push, PushReader};
 use crate::transport::http::legacy::requests::{ANSWER_STREAM, preface};
 use crate::transport::http::legacy::standing::Standing;
 use crate::transport::http::legacy::stream_control::StreamControl;
-use crate::transport::http::post::Post;
-use crate::transport::http::slots::StreamSlot;
+use crate::transport::http::post::IncomingRequest;
+use crate::transport::http::slots::StreamPermit;
 use crate::transport::http::token_end;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -28,7 +28,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const PUSH_STREAM: &str = "g";
 
 /// Opens a stream for whatever the server has to say, or resumes any stream.
-pub(crate) async fn get(post: &Post<'_>) -> Answer {
+pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
     if let Err(answer) = guard::check_accept_events(post.head) {
         return answer;
     }
@@ -36,7 +36,7 @@ pub(crate) async fn get(post: &Post<'_>) -> Answer {
         Ok(session) => session,
         Err(answer) => return answer,
     };
-    let token_end = token_end::of(post.auth.as_deref());
+    let token_end = token_end::expiry_instant(post.auth.as_deref());
     let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
         Ok(None) => open(post.endpoint, session, token_end).await,
         Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
@@ -46,7 +46,7 @@ pub(crate) async fn get(post: &Post<'_>) -> Answer {
 }
 
 /// Ends a session.
-pub(crate) async fn delete(post: &Post<'_>) -> Answer {
+pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
     let session = match post.session().await {
         Ok(session) => session,
         Err(answer) => return answer,
@@ -56,20 +56,20 @@ pub(crate) async fn delete(post: &Post<'_>) -> Answer {
         Ok(true) => answer::empty(StatusCode::NO_CONTENT),
         // Somebody else was faster.
         Ok(false) => Standing::Unknown.refuse(ResponseId::Absent),
-        Err(error) => answer::store_failed(&error),
+        Err(error) => answer::store_error(&error),
     }
 }
 
 async fn open(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Arc<HttpEndpoint>,
     session: Arc<LiveSession>,
     token_end: Option<Instant>,
-) -> Result<Answer, Answer> {
+) -> Result<HttpResponse, HttpResponse> {
     let slot = endpoint.stream_slot(0)?;
-    let name = random_name(PUSH_STREAM, 16).map_err(|error| answer::store_failed(&error))?;
+    let name = random_id(PUSH_STREAM, 16).map_err(|error| answer::store_error(&error))?;
     let key = StreamKey::new(&session.id, &name);
     let opened = endpoint.options.events.open(&session.principal, &key).await;
-    opened.map_err(|error| answer::store_failed(&error))?;
+    opened.map_err(|error| answer::store_error(&error))?;
     let control = session.stream(&name);
     let preface = preface(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
@@ -79,18 +79,18 @@ async fn open(
 }
 
 async fn resume(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Arc<HttpEndpoint>,
     session: Arc<LiveSession>,
     last: Option<EventId<'_>>,
     token_end: Option<Instant>,
-) -> Result<Answer, Answer> {
+) -> Result<HttpResponse, HttpResponse> {
     let last = last.ok_or_else(unknown_event)?;
     // Before the stream is taken over from whoever reads it.
     let slot = endpoint.stream_slot(0)?;
     let key = StreamKey::new(&session.id, last.stream());
     let events = &endpoint.options.events;
     let read = events.read_after(&session.principal, &key, last.sequence(), Duration::ZERO);
-    let replay = read.await.map_err(|error| answer::store_failed(&error))?;
+    let replay = read.await.map_err(|error| answer::store_error(&error))?;
     match &replay {
         Replay::Entries(entries) if matches!(entries[..], [(_, LogEntry::End)]) => {
             return Ok(nothing_more());
@@ -108,7 +108,7 @@ async fn resume(
             stream: last.stream().to_owned(),
         };
         let told = endpoint.signal(&session.id, signal).await;
-        told.map_err(|error| answer::store_failed(&error))?;
+        told.map_err(|error| answer::store_error(&error))?;
         (read_pushed(endpoint, &session, &control), token_end)
     };
     let reading = endpoint.reading(&session, &control, push, token_end);
@@ -117,26 +117,26 @@ async fn resume(
 }
 
 fn read_pushed(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Arc<HttpEndpoint>,
     session: &Arc<LiveSession>,
     control: &Arc<StreamControl>,
 ) -> Option<PushReader> {
     session.read_pushed(control, || Push::start(endpoint, session))
 }
 
-fn stream(endpoint: &Endpoint, slot: StreamSlot, events: LogEvents) -> Answer {
+fn stream(endpoint: &HttpEndpoint, slot: StreamPermit, events: LogEvents) -> HttpResponse {
     endpoint.stream(Box::new(events), Some(slot))
 }
 
 /// WHATWG HTML, "Server-sent events": 204 tells a client that it need not come back. One that cancelled its request would
 /// otherwise do so for ever, because it never got an answer.
-fn nothing_more() -> Answer {
+fn nothing_more() -> HttpResponse {
     answer::empty(StatusCode::NO_CONTENT)
 }
 
 /// An event that is too old, somebody else's, or an invention: which of them, nobody is told.
-fn unknown_event() -> Answer {
-    answer::refuse(
+fn unknown_event() -> HttpResponse {
+    answer::reject(
         StatusCode::BAD_REQUEST,
         "the event of Last-Event-ID is not kept here; open a new stream without it",
     )

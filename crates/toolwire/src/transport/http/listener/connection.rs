@@ -16,10 +16,10 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
-use crate::transport::http::answer::Answer;
+use crate::transport::http::answer::HttpResponse;
 use crate::transport::http::body::HttpBody;
-use crate::transport::http::head::Head;
-use crate::transport::http::incoming::Source;
+use crate::transport::http::head::RequestHeaders;
+use crate::transport::http::incoming::BodySource;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::head_deadline::{
     HeadDeadline, Patience, RequestInProgress, Requests,
@@ -208,7 +208,7 @@ impl Setup {
 type Responding = BoxFuture<'static, Result<Response<HttpBody>, Infallible>>;
 
 /// Answers a request that was served before hyper had it.
-fn giving(answer: Answer, request: Request<RequestBody>) -> Responding {
+fn giving(answer: HttpResponse, request: Request<RequestBody>) -> Responding {
     Box::pin(async move {
         request.into_body().skip().await;
         Ok(answer.into_response())
@@ -223,10 +223,10 @@ fn responding(
 ) -> Responding {
     Box::pin(async move {
         let (parts, body) = request.into_parts();
-        let head = Head::of(&parts.headers);
+        let head = RequestHeaders::of(&parts.headers);
         let mut body = TrackedBody::new(body);
         let mut answer = {
-            let source = Source::Coming(&mut body);
+            let source = BodySource::Streaming(&mut body);
             let mut answering = pin!(service.respond_to(&parts, &head, source));
             poll_fn(|cx| poll_answer(answering.as_mut(), cx)).await
         };
@@ -234,7 +234,7 @@ fn responding(
         if after == AfterResponse::Close {
             requests.leave_unread();
         }
-        Ok(answer.during(in_progress).into_response())
+        Ok(answer.with_request_guard(in_progress).into_response())
     })
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::transport::http::answer::Answer;
+use crate::transport::http::answer::HttpResponse;
 use crate::transport::http::listener::head_deadline::Requests;
 
 /// A body that comes after its head. What comes after its end, is told to the connection, belongs to the next request.
@@ -34,9 +34,9 @@ impl RequestBody {
 /// for those of hyper.
 #[inline(never)]
 pub(super) fn poll_answer(
-    answer: Pin<&mut impl Future<Output = Answer>>,
+    answer: Pin<&mut impl Future<Output = HttpResponse>>,
     cx: &mut Context<'_>,
-) -> Poll<Answer> {
+) -> Poll<HttpResponse> {
     answer.poll(cx)
 }
 

@@ -8,7 +8,7 @@ use http::header::CONNECTION;
 use http::{HeaderValue, StatusCode};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use crate::transport::http::answer::Answer;
+use crate::transport::http::answer::HttpResponse;
 use crate::transport::http::listener::plain::date;
 
 /// Up to this length a body is copied behind its head, which is cheaper than telling the system of two places.
@@ -18,13 +18,17 @@ const COPIED: usize = 16 * 1024;
 const HEAD: usize = 256;
 
 /// Whether the connection can go on after an answer.
-pub(super) fn keeps_open(answer: &Answer) -> bool {
+pub(super) fn keeps_open(answer: &HttpResponse) -> bool {
     let said = answer.fields().and_then(|fields| fields.get(CONNECTION));
     said.is_none_or(|value| value != HeaderValue::from_static("close"))
 }
 
 /// Writes an answer whose body is whole; the head says nothing of its framing yet. `keep_open` is what the client is told about the connection.
-pub(super) async fn write<S>(stream: &mut S, answer: Answer, keep_open: bool) -> io::Result<()>
+pub(super) async fn write<S>(
+    stream: &mut S,
+    answer: HttpResponse,
+    keep_open: bool,
+) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
@@ -33,14 +37,14 @@ where
         answer.status(),
         StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
     );
-    let length = has_body.then(|| answer.body().whole_length());
+    let length = has_body.then(|| answer.body().remaining_len());
     let mut out = Vec::with_capacity(HEAD + length.filter(|length| *length <= COPIED).unwrap_or(0));
     write_head(&mut out, &answer, length, keep_open);
     match length {
         Some(length) if length > COPIED => {
             let mut body = answer.into_body();
             let mut pieces = VecDeque::from([Bytes::from(out)]);
-            pieces.extend(std::iter::from_fn(|| body.next_piece()));
+            pieces.extend(std::iter::from_fn(|| body.next_chunk()));
             stream.write_all_buf(&mut Pieces(pieces)).await?;
         }
         _ => {
@@ -54,7 +58,7 @@ where
 }
 
 /// `length` is that of the body, if there may be one.
-fn write_head(out: &mut Vec<u8>, answer: &Answer, length: Option<usize>, keep_open: bool) {
+fn write_head(out: &mut Vec<u8>, answer: &HttpResponse, length: Option<usize>, keep_open: bool) {
     let status = answer.status();
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
@@ -125,7 +129,7 @@ mod tests {
     use crate::transport::http::body::HttpBody;
 
     /// What a client reads that takes a little at a time: the lines of the head without the date, and the body.
-    async fn written(answer: Answer, keep_open: bool) -> (Vec<String>, String) {
+    async fn written(answer: HttpResponse, keep_open: bool) -> (Vec<String>, String) {
         let (mut near, mut far) = tokio::io::duplex(100);
         let (mut text, writing) = (String::new(), async move {
             write(&mut near, answer, keep_open).await.unwrap();
@@ -145,7 +149,7 @@ mod tests {
             let text = "0123456789".repeat(length / 10 + 1);
             let text = &text[..length];
             let (head, body) = written(
-                Answer::new(StatusCode::OK, HttpBody::full(text.to_owned())),
+                HttpResponse::new(StatusCode::OK, HttpBody::full(text.to_owned())),
                 true,
             )
             .await;
@@ -168,8 +172,11 @@ mod tests {
                 before: b"{\"result\":".to_vec(),
                 result: result.clone().into(),
             };
-            let (_, body) =
-                written(Answer::new(StatusCode::OK, HttpBody::answer(answer)), true).await;
+            let (_, body) = written(
+                HttpResponse::new(StatusCode::OK, HttpBody::answer(answer)),
+                true,
+            )
+            .await;
             assert_eq!(body, format!("{{\"result\":{result}}}"));
         }
     }
@@ -191,7 +198,7 @@ mod tests {
                 "connection: close"
             ]
         );
-        let refusal = answer::refuse_and_close(StatusCode::BAD_REQUEST, "no");
+        let refusal = answer::reject_and_close(StatusCode::BAD_REQUEST, "no");
         assert!(!keeps_open(&refusal));
         let (head, _) = written(refusal, false).await;
         let closes = head.iter().filter(|line| *line == "connection: close");

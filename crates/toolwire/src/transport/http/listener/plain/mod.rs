@@ -21,9 +21,9 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-use crate::transport::http::answer::Answer;
-use crate::transport::http::head::Head;
-use crate::transport::http::incoming::Source;
+use crate::transport::http::answer::HttpResponse;
+use crate::transport::http::head::RequestHeaders;
+use crate::transport::http::incoming::BodySource;
 use crate::transport::http::listener::head_deadline::Requests;
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
 use crate::transport::http::service::HttpService;
@@ -41,7 +41,7 @@ pub(super) struct Handover {
     /// What has come and is not answered.
     pub(super) unread: Bytes,
     /// The answer to the request the bytes begin with, if it was served already.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<HttpResponse>,
     /// Whether some of the bytes belong to a request that was not served.
     pub(super) next_has_begun: bool,
 }
@@ -69,7 +69,7 @@ where
                 None => return Ok(None),
             };
         }
-        let mut head = Head::EMPTY;
+        let mut head = RequestHeaders::EMPTY;
         let Some(body) = request::read(&unread, all_fields, &mut parts, &mut head) else {
             return Ok(Some(Handover {
                 unread,
@@ -82,7 +82,8 @@ where
         let room = AHEAD.saturating_sub(unread.len());
         let length = body.end;
         let answer = {
-            let body: Source<'_, &mut TrackedBody<RequestBody>> = Source::Whole(&unread[body]);
+            let body: BodySource<'_, &mut TrackedBody<RequestBody>> =
+                BodySource::Whole(&unread[body]);
             // Pinned where it is made: handed on, it would have room twice.
             let mut answer = pin!(service.respond_to(&parts, &head, body));
             poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut ahead, room, cx)).await
@@ -93,11 +94,11 @@ where
         let Some(answer) = answer else {
             return Ok(None);
         };
-        if !answer.body().is_whole() {
+        if !answer.body().is_complete() {
             return Ok(Some(Handover {
                 next_has_begun: unread.len() > length,
                 unread,
-                answer: Some(answer.during(in_progress)),
+                answer: Some(answer.with_request_guard(in_progress)),
             }));
         }
         let keep_open = !is_told_to(leave) && answer::keeps_open(&answer);
@@ -153,11 +154,11 @@ fn is_told_to(leave: &mut oneshot::Receiver<()>) -> bool {
 /// there is as much as there is room for.
 fn poll_attended<S>(
     stream: &mut S,
-    answer: Pin<&mut impl Future<Output = Answer>>,
+    answer: Pin<&mut impl Future<Output = HttpResponse>>,
     ahead: &mut Vec<u8>,
     room: usize,
     cx: &mut Context<'_>,
-) -> Poll<Option<Answer>>
+) -> Poll<Option<HttpResponse>>
 where
     S: AsyncRead + Unpin,
 {

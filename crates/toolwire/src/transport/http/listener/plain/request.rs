@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, Method, Request};
 use toolwire_proto::header_value::PARAM_PREFIX;
 use toolwire_proto::param_headers::HeaderLookup;
 
-use crate::transport::http::head::{self, Head};
+use crate::transport::http::head::{self, RequestHeaders};
 
 /// How many header fields a plain request has at most.
 const FIELDS: usize = 64;
@@ -33,7 +33,7 @@ pub(super) fn read<'b>(
     bytes: &'b Bytes,
     all_fields: bool,
     parts: &mut Parts,
-    head: &mut Head<'b>,
+    head: &mut RequestHeaders<'b>,
 ) -> Option<Range<usize>> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS];
     let mut read = httparse::Request::new(&mut []);
@@ -53,24 +53,24 @@ pub(super) fn read<'b>(
     let mut content_length = None;
     for field in read.headers.iter() {
         let (name, value) = (field.name.as_bytes(), field.value);
-        if let Some(place) = head.count(name, value) {
+        if let Some(place) = head.add(name, value) {
             // What comes twice, or is no text, is strange.
             let (HeaderLookup::Absent, Some(text)) = (&*place, head_text.value(value)) else {
                 return None;
             };
             *place = HeaderLookup::One(text);
-        } else if head::is(name, b"content-length") {
+        } else if head::eq_ignore_case(name, b"content-length") {
             if content_length.is_some() {
                 return None;
             }
             content_length = Some(number(value)?);
-        } else if head::is(name, b"connection") {
+        } else if head::eq_ignore_case(name, b"connection") {
             if !value.eq_ignore_ascii_case(b"keep-alive") {
                 return None;
             }
-        } else if head::is(name, b"transfer-encoding")
-            || head::is(name, b"expect")
-            || head::is(name, b"upgrade")
+        } else if head::eq_ignore_case(name, b"transfer-encoding")
+            || head::eq_ignore_case(name, b"expect")
+            || head::eq_ignore_case(name, b"upgrade")
         {
             return None;
         }
@@ -134,13 +134,13 @@ mod tests {
     /// A request that is plain.
     struct PlainRequest<'b> {
         parts: Parts,
-        head: Head<'b>,
+        head: RequestHeaders<'b>,
         body: &'b [u8],
         length: usize,
     }
 
     fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> {
-        let (mut parts, mut head) = (parts(), Head::EMPTY);
+        let (mut parts, mut head) = (parts(), RequestHeaders::EMPTY);
         let body = super::read(bytes, all_fields, &mut parts, &mut head)?;
         Some(PlainRequest {
             parts,
@@ -176,7 +176,7 @@ mod tests {
         for target in ["/", "/mcp", "/mcp", "/mcp?a=b", "/mcp", "/m#c", "//a", "/"] {
             let text = format!("POST {target} HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
             let bytes = Bytes::from(text.into_bytes());
-            let mut head = Head::EMPTY;
+            let mut head = RequestHeaders::EMPTY;
             assert!(super::read(&bytes, false, &mut parts, &mut head).is_some());
             assert_eq!(parts.uri, target.parse::<http::Uri>().unwrap());
             // Nothing is kept of the bytes.
@@ -204,10 +204,10 @@ mod tests {
                     X-Other: k\r\nContent-Length: 0\r\n\r\n";
         let bytes = Bytes::from_static(text.as_bytes());
         let request = read(&bytes, true).unwrap();
-        let found = Head::of(&request.parts.headers);
-        let seen = |head: Head<'_>| {
+        let found = RequestHeaders::of(&request.parts.headers);
+        let seen = |head: RequestHeaders<'_>| {
             let accept: Vec<String> = head.accept().map(str::to_owned).collect();
-            let Head {
+            let RequestHeaders {
                 host,
                 origin,
                 content_type,
