@@ -18,10 +18,10 @@ use crate::transport::http::event_source::EventSource;
 use crate::transport::http::event_stream::EventStream;
 use crate::transport::http::guard::Guard;
 use crate::transport::http::legacy::expiry::SessionExpiry;
-use crate::transport::http::legacy::live_session::{LiveSession, LiveSessions};
-use crate::transport::http::legacy::open_streams::OpenStreams;
+use crate::transport::http::legacy::live_session::{ActiveSession, ActiveSessions};
+use crate::transport::http::legacy::open_streams::HttpSseStreams;
 use crate::transport::http::legacy::requests;
-use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::node::ClusterNode;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
 use crate::transport::http::running::{FirstEvent, HandlerEvents, RunningHandler};
@@ -37,8 +37,8 @@ pub(super) struct HttpEndpoint {
     pub(super) requests: Arc<Permits>,
     pub(super) streams: Arc<Permits>,
     pub(super) stalls: Arc<StallMonitor>,
-    pub(super) live: Arc<LiveSessions>,
-    pub(super) http_with_sse: Arc<OpenStreams>,
+    pub(super) live: Arc<ActiveSessions>,
+    pub(super) http_with_sse: Arc<HttpSseStreams>,
     pub(super) node: ClusterNode,
     expiry: SessionExpiry,
 }
@@ -77,7 +77,7 @@ impl HttpEndpoint {
         &self,
         id: &str,
         principal: &Principal,
-    ) -> Result<Option<Arc<LiveSession>>, StoreError> {
+    ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
         let idle = self.options.limits.session_idle;
         let Some(stored) = self.options.sessions.load(id, principal, idle).await? else {
             self.live.end(id, principal);
@@ -103,11 +103,11 @@ impl HttpEndpoint {
     }
 
     /// Stores what a request changed about its session.
-    pub(super) async fn save(&self, session: &LiveSession) -> Result<(), StoreError> {
-        let LiveSession { id, principal, .. } = session;
+    pub(super) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
+        let ActiveSession { id, principal, .. } = session;
         let sessions = &self.options.sessions;
         let idle = self.options.limits.session_idle;
-        let Some((before, wanted)) = session.stored_and_wanted() else {
+        let Some((before, wanted)) = session.stored_and_current() else {
             return Ok(());
         };
         let (mut revision, mut record) = (before.revision, wanted.clone());
@@ -181,7 +181,7 @@ impl HttpEndpoint {
     pub(super) async fn answer(
         self: &Arc<Self>,
         mut running: RunningHandler,
-        session: Option<Arc<LiveSession>>,
+        session: Option<Arc<ActiveSession>>,
     ) -> HttpResponse {
         match (
             running.open(self.options.limits.quiet_period).await,
@@ -217,8 +217,8 @@ impl HttpEndpoint {
     /// Adds an entry to a stream once its reader has room; says whether that worked.
     pub(super) async fn append(
         &self,
-        session: &LiveSession,
-        control: &StreamControl,
+        session: &ActiveSession,
+        control: &ResumableStream,
         entry: LogEntry,
     ) -> bool {
         let bytes = match &entry {
@@ -230,13 +230,13 @@ impl HttpEndpoint {
             // A stream of a session that is over would begin anew.
             biased;
             () = session.ended.cancelled() => return false,
-            () = control.room_for(bytes, limits) => {}
+            () = control.wait_for_capacity(bytes, limits) => {}
         }
         let key = StreamKey::new(&session.id, control.stream());
         let appended = self.options.events.append(&session.principal, &key, entry);
         match appended.await {
             Ok(sequence) => {
-                control.note_written(sequence, bytes);
+                control.record_written(sequence, bytes);
                 true
             }
             Err(error) => {

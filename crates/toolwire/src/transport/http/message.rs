@@ -9,7 +9,7 @@ use toolwire_types::ResponseId;
 
 use crate::engine::box_cold;
 use crate::transport::http::answer::{self, HttpResponse, status};
-use crate::transport::http::legacy::standing::Standing;
+use crate::transport::http::legacy::standing::SessionLookup;
 use crate::transport::http::legacy::{batch, requests};
 use crate::transport::http::modern;
 use crate::transport::http::options::LegacyMode;
@@ -34,8 +34,8 @@ pub(super) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
         Err(unreadable) => return post.refuse_unreadable(unreadable.clone()),
     };
     let standing = match post.may_have_session() {
-        false => Ok(Standing::None),
-        true => post.standing().await,
+        false => Ok(SessionLookup::None),
+        true => post.find_session().await,
     };
     let standing = match standing {
         Ok(standing) => standing,
@@ -51,7 +51,7 @@ pub(super) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
     }
     let (begun, session) = match standing {
         _ if admitted.era == Era::Modern => (modern::begin(post, admitted), None),
-        Standing::Session(session) if !requests::changes_record(admitted.method.name()) => {
+        SessionLookup::Session(session) if !requests::changes_record(admitted.method.name()) => {
             let begun = requests::begin_in_session(post, &session, admitted);
             (begun, Some(session))
         }
@@ -68,7 +68,7 @@ pub(super) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
 fn refuse(
     post: &IncomingRequest<'_>,
     request: &RequestEnvelope<'_>,
-    standing: &Standing,
+    standing: &SessionLookup,
     rejection: &Rejection,
 ) -> HttpResponse {
     let id = ResponseId::Id(request.id.clone());
@@ -76,7 +76,7 @@ fn refuse(
         && post.endpoint.options.legacy == LegacyMode::Sessions
         && request.method != "initialize";
     match standing {
-        Standing::None | Standing::Unknown if needs_session => standing.refuse(id),
+        SessionLookup::None | SessionLookup::Unknown if needs_session => standing.refuse(id),
         _ => answer::error(status(rejection.http_status), id, rejection.error.clone()),
     }
 }
@@ -84,11 +84,11 @@ fn refuse(
 /// Answers a request of an earlier revision that opens a session, changes it, or stands outside of any.
 async fn on_legacy(
     post: &IncomingRequest<'_>,
-    standing: Standing,
+    standing: SessionLookup,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
     match (post.endpoint.options.legacy, standing) {
-        (LegacyMode::Sessions, Standing::Session(session)) => {
+        (LegacyMode::Sessions, SessionLookup::Session(session)) => {
             requests::change_session(post, &session, admitted).await
         }
         (LegacyMode::Sessions, _) if admitted.method.name() == "initialize" => {
@@ -96,7 +96,7 @@ async fn on_legacy(
         }
         (LegacyMode::Sessions, standing) => standing.refuse(ResponseId::Id(admitted.id.clone())),
         (LegacyMode::Stateless | LegacyMode::Reject, _) => {
-            requests::serve_alone(post, admitted).await
+            requests::serve_stateless(post, admitted).await
         }
     }
 }

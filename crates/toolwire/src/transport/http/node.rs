@@ -171,7 +171,7 @@ impl HttpEndpoint {
                         live.caller.resolve(&ResponseId::Id(id), outcome);
                     }
                     SessionSignal::Cancelled { id } => live.state.cancel(&id),
-                    SessionSignal::StreamMoved { stream } => live.hand_over(&stream),
+                    SessionSignal::StreamMoved { stream } => live.transfer_stream(&stream),
                     SessionSignal::Ended => live.end(),
                     // Handled above: streams of that transport are no sessions of this kind.
                     SessionSignal::Message { .. } => {}

@@ -22,8 +22,8 @@ use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::authorizer::{AuthorizationError, scopes_unsupported};
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::head::RequestHeaders;
-use crate::transport::http::legacy::live_session::LiveSession;
-use crate::transport::http::legacy::standing::Standing;
+use crate::transport::http::legacy::live_session::ActiveSession;
+use crate::transport::http::legacy::standing::SessionLookup;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::peer_address::PeerAddress;
 use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
@@ -63,10 +63,10 @@ impl IncomingRequest<'_> {
     /// Does what a notification says.
     pub(super) async fn note(
         &self,
-        session: &Arc<LiveSession>,
+        session: &Arc<ActiveSession>,
         notification: &NotificationEnvelope<'_>,
     ) -> Result<(), HttpResponse> {
-        let standing = Standing::Session(Arc::clone(session));
+        let standing = SessionLookup::Session(Arc::clone(session));
         let action = self.with_admission_context(&standing, |facts| {
             admit::admit_notification(notification, facts)
         });
@@ -93,7 +93,7 @@ impl IncomingRequest<'_> {
     /// Gives an answer of the client to whoever waits for it, here or on another node.
     pub(super) async fn resolve(
         &self,
-        session: &LiveSession,
+        session: &ActiveSession,
         response: ResponseEnvelope<'_>,
     ) -> Result<(), HttpResponse> {
         let outcome = response.outcome.map(RawJson::from);
@@ -170,13 +170,13 @@ impl IncomingRequest<'_> {
     /// Lets the gate judge with everything that is known.
     pub(super) fn with_admission_context<R>(
         &self,
-        standing: &Standing,
+        standing: &SessionLookup,
         judge: impl FnOnce(&Facts<'_>) -> R,
     ) -> R {
         let options = &self.endpoint.options;
         let lifecycle = match standing {
-            Standing::Session(session) => session.state.lifecycle(),
-            Standing::None | Standing::Unknown => Lifecycle::Fresh,
+            SessionLookup::Session(session) => session.state.lifecycle(),
+            SessionLookup::None | SessionLookup::Unknown => Lifecycle::Fresh,
         };
         let keeps_sessions = options.legacy == LegacyMode::Sessions;
         judge(&Facts {

@@ -14,8 +14,8 @@ use crate::engine::{
     BoxFuture, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
 };
 use crate::error::Error;
-use crate::transport::http::legacy::live_session::LiveSession;
-use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::legacy::live_session::ActiveSession;
+use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::outlet::{Outlet as _, ask};
 
@@ -31,7 +31,7 @@ pub struct HttpStreamContext {
     /// The handler wants the client to hang up and come back.
     released: AtomicBool,
     /// The stream the answer became, when it can be resumed.
-    control: OnceLock<Arc<StreamControl>>,
+    control: OnceLock<Arc<ResumableStream>>,
 }
 
 /// What is known about the client beside the request.
@@ -42,7 +42,7 @@ pub(super) enum PeerState {
     /// A state made for this request alone.
     Transient(Arc<ConnectionState>),
     /// A session.
-    Session(Arc<LiveSession>),
+    Session(Arc<ActiveSession>),
 }
 
 impl HttpStreamContext {
@@ -74,7 +74,7 @@ impl HttpStreamContext {
         self.streaming.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn set_control(&self, control: Arc<StreamControl>) {
+    pub(super) fn set_control(&self, control: Arc<ResumableStream>) {
         // There is one upgrade for each context.
         let _ = self.control.set(control);
     }
@@ -94,7 +94,7 @@ impl HttpStreamContext {
         self.gone.store(true, Ordering::Release);
     }
 
-    fn session(&self) -> Option<&Arc<LiveSession>> {
+    fn session(&self) -> Option<&Arc<ActiveSession>> {
         match &self.peer {
             PeerState::Session(session) => Some(session),
             PeerState::Stateless | PeerState::Transient(_) => None,
@@ -177,10 +177,10 @@ mod tests {
         context.set_streaming();
         assert!(context.streaming());
         let name = "p".repeat(16);
-        let control = StreamControl::new(name.clone());
+        let control = ResumableStream::new(name.clone());
         context.set_control(Arc::clone(&control));
         assert_eq!(context.next_event_id(), Some(format!("{name}.1")));
-        control.note_written(1, 10);
+        control.record_written(1, 10);
         assert_eq!(context.next_event_id(), Some(format!("{name}.2")));
     }
 }

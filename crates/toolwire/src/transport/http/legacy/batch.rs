@@ -16,8 +16,8 @@ use toolwire_types::{ErrorObject, ResponseId};
 use crate::engine::exchange::{EncodedResponse, encode_error};
 use crate::transport::batch::array;
 use crate::transport::http::answer::{self, FinalMessage, HttpResponse};
-use crate::transport::http::legacy::requests::{self, Started};
-use crate::transport::http::legacy::standing::Standing;
+use crate::transport::http::legacy::requests::{self, StartedRequest};
+use crate::transport::http::legacy::standing::SessionLookup;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::post::IncomingRequest;
 use crate::transport::http::running::{ExchangeFuture, OnDisconnect, RunningHandler};
@@ -25,14 +25,14 @@ use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
 
 /// Serves every message of a batch; the answers come as one array.
 pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) -> HttpResponse {
-    let standing = match post.standing().await {
+    let standing = match post.find_session().await {
         Ok(standing) => standing,
         Err(answer) => return answer,
     };
     let keeps_sessions = post.endpoint.options.legacy == LegacyMode::Sessions;
     let version = match &standing {
-        Standing::Session(session) => session.state.version(),
-        Standing::None | Standing::Unknown => admit::batch_version(&post.head.routing),
+        SessionLookup::Session(session) => session.state.version(),
+        SessionLookup::None | SessionLookup::Unknown => admit::batch_version(&post.head.routing),
     };
     let served = version.filter(|version| post.snapshot.supported.contains(*version));
     if !served.is_some_and(VersionFeatures::allows_batch)
@@ -40,12 +40,12 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
     {
         return post.refuse_unreadable(no_batches());
     }
-    if keeps_sessions && !matches!(standing, Standing::Session(_)) {
+    if keeps_sessions && !matches!(standing, SessionLookup::Session(_)) {
         return standing.refuse(ResponseId::Null);
     }
     let peer = match &standing {
-        Standing::Session(session) => PeerState::Session(Arc::clone(session)),
-        Standing::None | Standing::Unknown => PeerState::Stateless,
+        SessionLookup::Session(session) => PeerState::Session(Arc::clone(session)),
+        SessionLookup::None | SessionLookup::Unknown => PeerState::Stateless,
     };
     let context = post.context(peer);
     let mut batch = Batch {
@@ -70,7 +70,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         }
     }
     if batch.changes_record
-        && let Standing::Session(session) = &batch.standing
+        && let SessionLookup::Session(session) = &batch.standing
         && let Err(error) = post.endpoint.save(session).await
     {
         return answer::store_error(&error);
@@ -101,15 +101,15 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
     // Each request of the batch has a slot of its own.
     let running = RunningHandler::new(work, context, OnDisconnect::Finish, None);
     let session = match standing {
-        Standing::Session(session) => Some(session),
-        Standing::None | Standing::Unknown => None,
+        SessionLookup::Session(session) => Some(session),
+        SessionLookup::None | SessionLookup::Unknown => None,
     };
     post.endpoint.answer(running, session).await
 }
 
 struct Batch<'a> {
     post: &'a IncomingRequest<'a>,
-    standing: Standing,
+    standing: SessionLookup,
     context: Arc<HttpStreamContext>,
     answers: Vec<Vec<u8>>,
     running: JoinSet<Option<FinalMessage>>,
@@ -138,12 +138,12 @@ impl Batch<'_> {
         match message {
             Ok(Envelope::Request(request)) => self.start_request(&request),
             Ok(Envelope::Notification(notification)) => {
-                if let Standing::Session(session) = &self.standing {
+                if let SessionLookup::Session(session) = &self.standing {
                     self.post.note(session, &notification).await?;
                 }
             }
             Ok(Envelope::Response(response)) => {
-                if let Standing::Session(session) = &self.standing {
+                if let SessionLookup::Session(session) = &self.standing {
                     self.post.resolve(session, response).await?;
                 }
             }
@@ -165,28 +165,30 @@ impl Batch<'_> {
         let started = self
             .admit(request)
             .and_then(|admitted| match &self.standing {
-                Standing::Session(session) => {
+                SessionLookup::Session(session) => {
                     requests::start_in_session(self.post, session, &self.context, &admitted)
                 }
-                Standing::None | Standing::Unknown => {
+                SessionLookup::None | SessionLookup::Unknown => {
                     Ok(requests::start_alone(self.post, &self.context, &admitted))
                 }
             });
         match started {
-            Ok(Started::Answered(finished)) => {
+            Ok(StartedRequest::Answered(finished)) => {
                 self.changes_record |= requests::changes_record(&request.method);
                 self.answers.push(finished.message.into_bytes());
             }
-            Ok(Started::Running(work)) => match self.post.endpoint.requests.try_acquire(bytes) {
-                Some(slot) => drop(self.running.spawn(async move {
-                    let finished = work.finish().await;
-                    drop(slot);
-                    finished
-                })),
-                None => self
-                    .answers
-                    .push(encode_error(id, Overloaded::new().into())),
-            },
+            Ok(StartedRequest::Running(work)) => {
+                match self.post.endpoint.requests.try_acquire(bytes) {
+                    Some(slot) => drop(self.running.spawn(async move {
+                        let finished = work.finish().await;
+                        drop(slot);
+                        finished
+                    })),
+                    None => self
+                        .answers
+                        .push(encode_error(id, Overloaded::new().into())),
+                }
+            }
             Err(error) => self.answers.push(encode_error(id, error)),
         }
     }

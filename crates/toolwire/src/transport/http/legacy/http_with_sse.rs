@@ -31,7 +31,7 @@ use crate::transport::http::endpoint::{HttpEndpoint, random_id};
 use crate::transport::http::event_source::{EventSource, StreamState};
 use crate::transport::http::guard;
 use crate::transport::http::head::RequestHeaders;
-use crate::transport::http::legacy::open_streams::{NotTaken, Place};
+use crate::transport::http::legacy::open_streams::{SendError, StreamGuard};
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::post::IncomingRequest;
 use crate::transport::limits::Limits;
@@ -80,7 +80,7 @@ async fn open(
     let slot = endpoint.stream_slot(0)?;
     let options = &endpoint.options;
     let id = random_id("", 32).map_err(|error| answer::store_error(&error))?;
-    let lease = Lease {
+    let lease = SessionLease {
         sessions: Arc::clone(&options.sessions),
         key: store_key(&id),
         principal: Principal::of(&token),
@@ -100,7 +100,7 @@ async fn open(
         Arc::clone(&out),
         connection_limits(&options.limits),
     );
-    let events = StreamEvents {
+    let events = HttpSseEvents {
         endpoint_event: Some(format!("{MESSAGE_PATH}?sessionId={id}")),
         next: None,
         _place: place,
@@ -121,9 +121,9 @@ async fn open(
 async fn take(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse, HttpResponse> {
     let endpoint = post.endpoint;
     let key = match session_of(post.parts.uri.query()) {
-        Named::Session(id) => store_key(id),
-        Named::Nothing => return Err(missing_session()),
-        Named::Nonsense => return Err(unknown_session()),
+        SessionParam::Session(id) => store_key(id),
+        SessionParam::Nothing => return Err(missing_session()),
+        SessionParam::Nonsense => return Err(unknown_session()),
     };
     // Those that wait for a full connection are bounded together with everything else that runs.
     let _slot = endpoint.request_slot(0)?;
@@ -143,8 +143,8 @@ async fn take(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse
         };
         return match stream.send(message, sender).await {
             Ok(()) => Ok(answer::empty(StatusCode::ACCEPTED)),
-            Err(NotTaken::Gone) => Err(unknown_session()),
-            Err(NotTaken::Full) => Err(answer::unavailable(
+            Err(SendError::Gone) => Err(unknown_session()),
+            Err(SendError::Full) => Err(answer::unavailable(
                 "the client does not read its stream as fast as it sends",
             )),
         };
@@ -174,20 +174,20 @@ fn permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpRe
 }
 
 /// What the query of a POST says about its session.
-enum Named<'q> {
+enum SessionParam<'q> {
     Session(&'q str),
     Nothing,
     Nonsense,
 }
 
-fn session_of(query: Option<&str>) -> Named<'_> {
+fn session_of(query: Option<&str>) -> SessionParam<'_> {
     let pairs = query.unwrap_or_default().split('&');
     let mut named = pairs.filter_map(|pair| pair.strip_prefix("sessionId="));
     match (named.next(), named.next()) {
-        (None, _) => Named::Nothing,
+        (None, _) => SessionParam::Nothing,
         // The ids made here need no percent-encoding, so that one with it is none of them.
-        (Some(id), None) if is_session_id(id) => Named::Session(id),
-        _ => Named::Nonsense,
+        (Some(id), None) if is_session_id(id) => SessionParam::Session(id),
+        _ => SessionParam::Nonsense,
     }
 }
 
@@ -269,7 +269,7 @@ fn connection_limits(http: &HttpLimits) -> Limits {
 async fn serve(
     running: impl Future<Output = ()>,
     out: &OutStream,
-    lease: &Lease,
+    lease: &SessionLease,
     ending: impl Future<Output = ()>,
 ) {
     tokio::pin!(running);
@@ -279,7 +279,7 @@ async fn serve(
             lease.give_back().await;
             return running.await;
         }
-        () = lease.lost() => {
+        () = lease.wait_deleted() => {
             tracing::warn!("the session of a stream is gone, so the stream ends");
             out.fail();
             running.await;
@@ -289,7 +289,7 @@ async fn serve(
 }
 
 /// The record of a stream in the session store.
-struct Lease {
+struct SessionLease {
     sessions: Arc<dyn SessionStore>,
     key: String,
     principal: Principal,
@@ -298,7 +298,7 @@ struct Lease {
     interval: Duration,
 }
 
-impl Lease {
+impl SessionLease {
     async fn sign(&self) -> Result<(), crate::store::StoreError> {
         let record = SessionRecord::new(HTTP_WITH_SSE, ClientCapabilities::default(), None);
         let created = self
@@ -308,7 +308,7 @@ impl Lease {
     }
 
     /// Keeps the record from expiring; returns when somebody has deleted it.
-    async fn lost(&self) {
+    async fn wait_deleted(&self) {
         loop {
             tokio::time::sleep(self.interval).await;
             let touched = self.sessions.touch(&self.key, &self.principal, self.idle);
@@ -331,15 +331,15 @@ impl Lease {
 }
 
 /// What a connection has to say, as events. Dropping it ends the connection.
-struct StreamEvents {
+struct HttpSseEvents {
     /// Where to POST, until it was said.
     endpoint_event: Option<String>,
     next: Option<BoxFuture<'static, Option<Vec<u8>>>>,
     out: Arc<OutStream>,
-    _place: Place,
+    _place: StreamGuard,
 }
 
-impl EventSource for StreamEvents {
+impl EventSource for HttpSseEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         let written = out.len();
         if let Some(address) = self.endpoint_event.take() {
@@ -368,7 +368,7 @@ impl EventSource for StreamEvents {
     }
 }
 
-impl Drop for StreamEvents {
+impl Drop for HttpSseEvents {
     fn drop(&mut self) {
         self.out.fail();
     }

@@ -14,12 +14,12 @@ use tokio::time::Instant;
 
 use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
 use crate::store::{SessionRecord, StoredSession};
-use crate::transport::http::legacy::push::{Push, PushReader};
-use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::legacy::push::{PushReader, PushTask};
+use crate::transport::http::legacy::stream_control::ResumableStream;
 
 /// The part of a session that belongs to this node.
 #[derive(Debug)]
-pub(crate) struct LiveSession {
+pub(crate) struct ActiveSession {
     pub(crate) id: String,
     pub(crate) principal: Principal,
     pub(crate) state: Arc<ConnectionState>,
@@ -28,32 +28,32 @@ pub(crate) struct LiveSession {
     pub(crate) ended: Cancellation,
     /// The record as it was last seen in the store.
     stored: Mutex<StoredSession>,
-    streams: Mutex<HashMap<String, Weak<StreamControl>>>,
-    push: Mutex<Weak<Push>>,
-    registry: Weak<LiveSessions>,
+    streams: Mutex<HashMap<String, Weak<ResumableStream>>>,
+    push: Mutex<Weak<PushTask>>,
+    registry: Weak<ActiveSessions>,
 }
 
 /// How many sessions are kept although nobody needs them at the moment. One takes two or three kilobytes, and twice what
 /// its record takes.
-const KEPT: usize = 512;
+const CACHED_SESSIONS: usize = 512;
 
 /// The largest record of a session that is kept, as JSON. Clients may declare much about themselves.
-const KEPT_BYTES: usize = 16 * 1024;
+const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 
 /// All sessions this node works for, and the last ones it worked for.
 #[derive(Debug, Default)]
-pub(crate) struct LiveSessions {
-    known: Mutex<Known>,
+pub(crate) struct ActiveSessions {
+    known: Mutex<SessionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    by_id: HashMap<String, Weak<LiveSession>, BuildNameHasher>,
+struct SessionTable {
+    by_id: HashMap<String, Weak<ActiveSession>, BuildNameHasher>,
     /// In the order in which they came, with the time at which they did.
-    kept: VecDeque<(Instant, Arc<LiveSession>)>,
+    kept: VecDeque<(Instant, Arc<ActiveSession>)>,
 }
 
-impl LiveSessions {
+impl ActiveSessions {
     /// The live part of a stored session, which is brought up to date. It is kept no longer than a session may be idle.
     pub(crate) fn enter(
         self: &Arc<Self>,
@@ -62,7 +62,7 @@ impl LiveSessions {
         stored: &StoredSession,
         idle: Duration,
         answer_timeout: impl FnOnce() -> Duration,
-    ) -> Arc<LiveSession> {
+    ) -> Arc<ActiveSession> {
         // Ids are never used twice, so the principal is the one the store has just checked.
         if let Some(live) = self.find(id) {
             if live.refresh(stored) && is_large(&stored.record) {
@@ -70,7 +70,7 @@ impl LiveSessions {
             }
             return live;
         }
-        let entering = Arc::new(LiveSession {
+        let entering = Arc::new(ActiveSession {
             id: id.to_owned(),
             principal: principal.clone(),
             state: Arc::new(ConnectionState::of_session(&stored.record)),
@@ -83,7 +83,7 @@ impl LiveSessions {
         });
         let is_kept = !is_large(&stored.record);
         let mut known = self.lock();
-        let given_up = known.give_up_old(idle);
+        let given_up = known.evict_old(idle);
         let live = known.enter(Arc::clone(&entering), is_kept);
         // Not before the lock is free, because it takes the session from the list.
         drop(known);
@@ -92,7 +92,7 @@ impl LiveSessions {
     }
 
     /// The live part of a session, if there is one.
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<ActiveSession>> {
         self.lock().find(id)
     }
 
@@ -122,18 +122,18 @@ impl LiveSessions {
         known.by_id.len() - resting.count()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, SessionTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
-    fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
+impl SessionTable {
+    fn find(&self, id: &str) -> Option<Arc<ActiveSession>> {
         self.by_id.get(id).and_then(Weak::upgrade)
     }
 
     /// Lists a session, unless it is listed already, and keeps it if it should be. Returns the one that is listed.
-    fn enter(&mut self, live: Arc<LiveSession>, is_kept: bool) -> Arc<LiveSession> {
+    fn enter(&mut self, live: Arc<ActiveSession>, is_kept: bool) -> Arc<ActiveSession> {
         if let Some(listed) = self.find(&live.id) {
             return listed;
         }
@@ -145,21 +145,23 @@ impl Known {
     }
 
     /// Makes room for another one: takes those away that came too long ago, and the first one when there are too many.
-    fn give_up_old(&mut self, idle: Duration) -> Vec<(Instant, Arc<LiveSession>)> {
+    fn evict_old(&mut self, idle: Duration) -> Vec<(Instant, Arc<ActiveSession>)> {
         let old = self
             .kept
             .iter()
             .take_while(|(came, _)| came.elapsed() >= idle);
-        let old = old.count().max((self.kept.len() + 1).saturating_sub(KEPT));
+        let old = old
+            .count()
+            .max((self.kept.len() + 1).saturating_sub(CACHED_SESSIONS));
         self.kept.drain(..old).collect()
     }
 }
 
 /// Whether the record of a session is too large to be kept with it. Looks no further than it must.
 fn is_large(record: &SessionRecord) -> bool {
-    struct Room(usize);
+    struct RecordSizeLimit(usize);
 
-    impl io::Write for Room {
+    impl io::Write for RecordSizeLimit {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let left = self.0.checked_sub(bytes.len());
             self.0 = left.ok_or(io::ErrorKind::StorageFull)?;
@@ -171,13 +173,13 @@ fn is_large(record: &SessionRecord) -> bool {
         }
     }
 
-    serde_json::to_writer(Room(KEPT_BYTES), record).is_err()
+    serde_json::to_writer(RecordSizeLimit(MAX_CACHED_RECORD_BYTES), record).is_err()
 }
 
-impl LiveSession {
+impl ActiveSession {
     /// The record as it was last seen in the store, and as it should be; nothing before `initialize`. Both are of one
     /// moment: what somebody stores in between would look like a wish to undo it.
-    pub(crate) fn stored_and_wanted(&self) -> Option<(StoredSession, SessionRecord)> {
+    pub(crate) fn stored_and_current(&self) -> Option<(StoredSession, SessionRecord)> {
         let known = self.lock_stored();
         let wanted = self.state.to_record()?;
         Some((known.clone(), wanted))
@@ -209,13 +211,13 @@ impl LiveSession {
     }
 
     /// The stream of that name, if it is known here, else a new control of it.
-    pub(crate) fn stream(&self, name: &str) -> Arc<StreamControl> {
+    pub(crate) fn stream(&self, name: &str) -> Arc<ResumableStream> {
         let mut streams = self.streams();
         if let Some(control) = streams.get(name).and_then(Weak::upgrade) {
             return control;
         }
         streams.retain(|_, control| control.strong_count() > 0);
-        let control = StreamControl::new(name.to_owned());
+        let control = ResumableStream::new(name.to_owned());
         streams.insert(name.to_owned(), Arc::downgrade(&control));
         control
     }
@@ -223,8 +225,8 @@ impl LiveSession {
     /// Registers a connection that reads what is pushed to the session; `start` begins to push when nothing does yet.
     pub(crate) fn read_pushed(
         &self,
-        control: &Arc<StreamControl>,
-        start: impl FnOnce() -> Arc<Push>,
+        control: &Arc<ResumableStream>,
+        start: impl FnOnce() -> Arc<PushTask>,
     ) -> Option<PushReader> {
         let mut push = self.push();
         if let Some(reader) = push.upgrade().and_then(|push| push.read(control)) {
@@ -236,7 +238,7 @@ impl LiveSession {
     }
 
     /// Leaves a pushed stream to another node, where it is read now.
-    pub(crate) fn hand_over(&self, stream: &str) {
+    pub(crate) fn transfer_stream(&self, stream: &str) {
         let control = self.streams().get(stream).and_then(Weak::upgrade);
         if let Some(control) = control {
             control.hand_over();
@@ -246,16 +248,16 @@ impl LiveSession {
         }
     }
 
-    fn push(&self) -> MutexGuard<'_, Weak<Push>> {
+    fn push(&self) -> MutexGuard<'_, Weak<PushTask>> {
         self.push.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn streams(&self) -> MutexGuard<'_, HashMap<String, Weak<StreamControl>>> {
+    fn streams(&self) -> MutexGuard<'_, HashMap<String, Weak<ResumableStream>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for LiveSession {
+impl Drop for ActiveSession {
     fn drop(&mut self) {
         let Some(registry) = self.registry.upgrade() else {
             return;

@@ -15,16 +15,16 @@ use toolwire_proto::sse::{self, SseEvent};
 use crate::engine::{BoxFuture, Cancellation};
 use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
 use crate::transport::http::event_source::{EventSource, StreamState};
-use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::live_session::ActiveSession;
 use crate::transport::http::legacy::push::PushReader;
-use crate::transport::http::legacy::stream_control::{Attachment, Ending};
+use crate::transport::http::legacy::stream_control::{Attachment, DetachReason};
 use crate::transport::http::token_end;
 
 /// What a reader needs for as long as it reads.
-pub(crate) struct Reading {
+pub(crate) struct ReaderContext {
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) sessions: Arc<dyn SessionStore>,
-    pub(crate) session: Arc<LiveSession>,
+    pub(crate) session: Arc<ActiveSession>,
     pub(crate) key: StreamKey,
     pub(crate) attachment: Attachment,
     /// How long to wait for an entry, and how often the session is kept from expiring.
@@ -40,16 +40,16 @@ pub(crate) struct Reading {
 }
 
 /// The events of one stream for one connection.
-pub(crate) struct LogEvents {
-    reading: Arc<Reading>,
+pub(crate) struct LogReader {
+    reading: Arc<ReaderContext>,
     /// The number of the last entry that was sent.
     after: u64,
-    next: Option<BoxFuture<'static, Step>>,
+    next: Option<BoxFuture<'static, ReadStep>>,
     /// What goes before everything else.
     preface: Option<SseEvent>,
 }
 
-enum Step {
+enum ReadStep {
     Entries(Vec<(u64, LogEntry)>),
     /// These are the last for this connection.
     LastEntries(Vec<(u64, LogEntry)>),
@@ -58,16 +58,16 @@ enum Step {
     End,
 }
 
-impl LogEvents {
+impl LogReader {
     /// Reads after an entry, beginning with what was read already.
     pub(crate) fn new(
-        reading: Reading,
+        reading: ReaderContext,
         after: u64,
         read: Option<Replay>,
         preface: Option<SseEvent>,
     ) -> Self {
-        let next = read.map(|replay| -> BoxFuture<'static, Step> {
-            Box::pin(std::future::ready(Step::from(replay)))
+        let next = read.map(|replay| -> BoxFuture<'static, ReadStep> {
+            Box::pin(std::future::ready(ReadStep::from(replay)))
         });
         Self {
             reading: Arc::new(reading),
@@ -101,7 +101,7 @@ impl LogEvents {
     }
 }
 
-impl EventSource for LogEvents {
+impl EventSource for LogReader {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         if let Some(preface) = self.preface.take() {
             preface
@@ -122,7 +122,7 @@ impl EventSource for LogEvents {
             };
             self.next = None;
             match step {
-                Step::Entries(entries) => {
+                ReadStep::Entries(entries) => {
                     if self.write(entries, out) == StreamState::Ended {
                         return Poll::Ready(StreamState::Ended);
                     }
@@ -130,18 +130,18 @@ impl EventSource for LogEvents {
                         return Poll::Ready(StreamState::Open);
                     }
                 }
-                Step::LastEntries(entries) => {
+                ReadStep::LastEntries(entries) => {
                     self.write(entries, out);
                     return Poll::Ready(StreamState::Ended);
                 }
-                Step::Skip(after) => self.after = after,
-                Step::End => return Poll::Ready(StreamState::Ended),
+                ReadStep::Skip(after) => self.after = after,
+                ReadStep::End => return Poll::Ready(StreamState::Ended),
             }
         }
     }
 }
 
-impl From<Replay> for Step {
+impl From<Replay> for ReadStep {
     fn from(replay: Replay) -> Self {
         match replay {
             Replay::Entries(entries) => Self::Entries(entries),
@@ -151,9 +151,9 @@ impl From<Replay> for Step {
     }
 }
 
-impl Reading {
+impl ReaderContext {
     /// Waits for what comes after an entry.
-    async fn step(self: Arc<Self>, after: u64) -> Step {
+    async fn step(self: Arc<Self>, after: u64) -> ReadStep {
         let shutdown = async {
             match &self.shutdown {
                 Some(shutdown) => shutdown.cancelled().await,
@@ -163,24 +163,24 @@ impl Reading {
         tokio::select! {
             biased;
             ending = self.attachment.ended() => match ending {
-                Ending::TakenOver => Step::End,
+                DetachReason::TakenOver => ReadStep::End,
                 // Everything said so far goes out before the client is sent away.
-                Ending::Released => match self.read(after, Duration::ZERO).await {
-                    Step::Entries(entries) => Step::LastEntries(entries),
-                    _ => Step::End,
+                DetachReason::Released => match self.read(after, Duration::ZERO).await {
+                    ReadStep::Entries(entries) => ReadStep::LastEntries(entries),
+                    _ => ReadStep::End,
                 },
             },
-            () = self.session.ended.cancelled() => Step::End,
-            () = shutdown => Step::End,
-            () = token_end::sleep_until_expiry(self.token_end) => Step::End,
-            step = self.read(after, self.interval) => match self.keep_session().await {
+            () = self.session.ended.cancelled() => ReadStep::End,
+            () = shutdown => ReadStep::End,
+            () = token_end::sleep_until_expiry(self.token_end) => ReadStep::End,
+            step = self.read(after, self.interval) => match self.touch_session().await {
                 true => step,
-                false => Step::End,
+                false => ReadStep::End,
             }
         }
     }
 
-    async fn read(&self, after: u64, wait: Duration) -> Step {
+    async fn read(&self, after: u64, wait: Duration) -> ReadStep {
         let principal = &self.session.principal;
         match self
             .events
@@ -190,13 +190,13 @@ impl Reading {
             Ok(replay) => replay.into(),
             Err(error) => {
                 tracing::warn!(%error, "a stream cannot be read");
-                Step::End
+                ReadStep::End
             }
         }
     }
 
     /// A session with an open stream is not idle. Said once in an interval; false when there is no such session any more.
-    async fn keep_session(&self) -> bool {
+    async fn touch_session(&self) -> bool {
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.elapsed() < self.interval {
@@ -204,7 +204,7 @@ impl Reading {
             }
             *kept = Instant::now();
         }
-        let LiveSession { id, principal, .. } = &*self.session;
+        let ActiveSession { id, principal, .. } = &*self.session;
         match self.sessions.touch(id, principal, self.session_idle).await {
             Ok(true) => {}
             Ok(false) => {

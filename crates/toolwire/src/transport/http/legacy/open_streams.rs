@@ -17,56 +17,56 @@ use crate::transport::http::token_end;
 const WAITING_MESSAGES: usize = 16;
 
 /// How long a message waits for a place before it is refused: bursts pass.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The streams this node has, by the names of their sessions in the store.
 #[derive(Debug, Default)]
-pub(crate) struct OpenStreams {
-    by_key: Mutex<HashMap<String, Entrance>>,
+pub(crate) struct HttpSseStreams {
+    by_key: Mutex<HashMap<String, StreamInput>>,
 }
 
 /// Where messages for one connection go in.
 #[derive(Debug, Clone)]
-pub(crate) struct Entrance {
+pub(crate) struct StreamInput {
     messages: mpsc::Sender<Chunk>,
     token_end: watch::Sender<Option<Instant>>,
 }
 
 /// When the last of the tokens ends that a client has shown.
 #[derive(Debug)]
-pub(crate) struct LastTokenEnd(watch::Receiver<Option<Instant>>);
+pub(crate) struct LatestTokenExpiry(watch::Receiver<Option<Instant>>);
 
 /// Why a message did not get in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotTaken {
+pub(crate) enum SendError {
     /// The client does not read its stream as fast as it sends.
     Full,
     /// The client has just left.
     Gone,
 }
 
-impl OpenStreams {
+impl HttpSseStreams {
     /// Enters a stream that was opened with a token; gives the messages for its connection.
     pub(crate) fn enter(
         self: &Arc<Self>,
         key: &str,
         token: &TokenInfo,
-    ) -> (Place, mpsc::Receiver<Chunk>, LastTokenEnd) {
+    ) -> (StreamGuard, mpsc::Receiver<Chunk>, LatestTokenExpiry) {
         let (messages, receiver) = mpsc::channel(WAITING_MESSAGES);
         let (token_end, ends) = watch::channel(token_end::expiry_instant(Some(token)));
-        let entrance = Entrance {
+        let entrance = StreamInput {
             messages,
             token_end,
         };
         self.lock().insert(key.to_owned(), entrance);
-        let place = Place {
+        let place = StreamGuard {
             streams: Arc::clone(self),
             key: key.to_owned(),
         };
-        (place, receiver, LastTokenEnd(ends))
+        (place, receiver, LatestTokenExpiry(ends))
     }
 
-    pub(crate) fn find(&self, key: &str) -> Option<Entrance> {
+    pub(crate) fn find(&self, key: &str) -> Option<StreamInput> {
         self.lock().get(key).cloned()
     }
 
@@ -91,19 +91,19 @@ impl OpenStreams {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entrance>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, StreamInput>> {
         self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entrance {
+impl StreamInput {
     /// Feeds a message to the connection.
-    pub(crate) async fn send(&self, message: &[u8], sender: ChunkSender) -> Result<(), NotTaken> {
+    pub(crate) async fn send(&self, message: &[u8], sender: ChunkSender) -> Result<(), SendError> {
         let sent = self.messages.send(self.chunk(message, sender));
-        match tokio::time::timeout(PATIENCE, sent).await {
+        match tokio::time::timeout(SEND_TIMEOUT, sent).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(NotTaken::Gone),
-            Err(_) => Err(NotTaken::Full),
+            Ok(Err(_)) => Err(SendError::Gone),
+            Err(_) => Err(SendError::Full),
         }
     }
 
@@ -120,7 +120,7 @@ impl Entrance {
     }
 }
 
-impl LastTokenEnd {
+impl LatestTokenExpiry {
     /// Waits for it.
     pub(crate) async fn passed(mut self) {
         loop {
@@ -151,12 +151,12 @@ fn to_line(message: &[u8]) -> Vec<u8> {
 
 /// The place of a stream among those of this node; free again when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    streams: Arc<OpenStreams>,
+pub(crate) struct StreamGuard {
+    streams: Arc<HttpSseStreams>,
     key: String,
 }
 
-impl Drop for Place {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.streams.close(&self.key);
     }

@@ -11,35 +11,35 @@ use crate::engine::{BoxFuture, deadline_after};
 use crate::server::hub::ListenerGuard;
 use crate::store::LogEntry;
 use crate::transport::http::endpoint::HttpEndpoint;
-use crate::transport::http::legacy::live_session::LiveSession;
-use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::legacy::live_session::ActiveSession;
+use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::listen::LegacyListener;
 use crate::transport::outlet::Outlet;
 
 /// The pushing side of one session on this node.
 #[derive(Debug)]
-pub(crate) struct Push {
+pub(crate) struct PushTask {
     queue: Arc<EventQueue>,
-    targets: Mutex<Targets>,
+    targets: Mutex<PushStreams>,
 }
 
 #[derive(Debug, Default)]
-struct Targets {
-    list: Vec<Target>,
+struct PushStreams {
+    list: Vec<PushStream>,
     /// Nothing is pushed any more.
     closed: bool,
 }
 
 #[derive(Debug)]
-struct Target {
-    control: Arc<StreamControl>,
+struct PushStream {
+    control: Arc<ResumableStream>,
     readers: usize,
 }
 
-impl Push {
+impl PushTask {
     /// Begins to push the changes that the session wants to hear of.
-    pub(crate) fn start(endpoint: &Arc<HttpEndpoint>, session: &Arc<LiveSession>) -> Arc<Self> {
+    pub(crate) fn start(endpoint: &Arc<HttpEndpoint>, session: &Arc<ActiveSession>) -> Arc<Self> {
         let push = Arc::new(Self {
             queue: Arc::new(endpoint.queue()),
             targets: Mutex::default(),
@@ -58,14 +58,14 @@ impl Push {
     }
 
     /// Adds a reader of a stream; `None` when nothing is pushed any more.
-    pub(crate) fn read(self: &Arc<Self>, control: &Arc<StreamControl>) -> Option<PushReader> {
+    pub(crate) fn read(self: &Arc<Self>, control: &Arc<ResumableStream>) -> Option<PushReader> {
         let mut targets = self.targets();
         if targets.closed {
             return None;
         }
         match targets.of(control.stream()) {
             Some(target) => target.readers += 1,
-            None => targets.list.push(Target {
+            None => targets.list.push(PushStream {
                 control: Arc::clone(control),
                 readers: 1,
             }),
@@ -102,7 +102,7 @@ impl Push {
     }
 
     /// The stream the next message goes to.
-    fn target(&self) -> Option<Arc<StreamControl>> {
+    fn target(&self) -> Option<Arc<ResumableStream>> {
         let targets = self.targets();
         let read = targets.list.iter().find(|target| target.readers > 0);
         let target = read.or_else(|| targets.list.first());
@@ -124,13 +124,13 @@ impl Push {
         self.targets().closed = true;
     }
 
-    fn targets(&self) -> MutexGuard<'_, Targets> {
+    fn targets(&self) -> MutexGuard<'_, PushStreams> {
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Targets {
-    fn of(&mut self, stream: &str) -> Option<&mut Target> {
+impl PushStreams {
+    fn of(&mut self, stream: &str) -> Option<&mut PushStream> {
         let mut targets = self.list.iter_mut();
         targets.find(|target| target.control.stream() == stream)
     }
@@ -143,8 +143,8 @@ impl Targets {
 /// A connection that reads what is pushed.
 #[derive(Debug)]
 pub(crate) struct PushReader {
-    push: Arc<Push>,
-    control: Arc<StreamControl>,
+    push: Arc<PushTask>,
+    control: Arc<ResumableStream>,
 }
 
 impl Drop for PushReader {
@@ -156,8 +156,8 @@ impl Drop for PushReader {
 /// Moves changes into the log, until the session ends or nobody reads it for as long as a session may be idle.
 async fn run(
     endpoint: Arc<HttpEndpoint>,
-    session: Arc<LiveSession>,
-    push: Arc<Push>,
+    session: Arc<ActiveSession>,
+    push: Arc<PushTask>,
     _listening: ListenerGuard,
 ) {
     let idle = endpoint.options.limits.session_idle;

@@ -25,10 +25,10 @@ use crate::server::dispatch::Dispatch;
 use crate::store::{LogEntry, StreamKey};
 use crate::transport::http::answer::{self, FinalMessage, HttpResponse, SESSION_ID};
 use crate::transport::http::endpoint::{HttpEndpoint, random_id};
-use crate::transport::http::legacy::live_session::LiveSession;
-use crate::transport::http::legacy::log_events::{LogEvents, Reading};
+use crate::transport::http::legacy::live_session::ActiveSession;
+use crate::transport::http::legacy::log_events::{LogReader, ReaderContext};
 use crate::transport::http::legacy::push::PushReader;
-use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::post::{IncomingRequest, params_bytes};
 use crate::transport::http::running::{Dispatched, ExchangeFuture, OnDisconnect, RunningHandler};
 use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
@@ -37,7 +37,7 @@ use crate::transport::http::stream_context::{HttpStreamContext, PeerState};
 const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
 
 /// The first letter of the names of streams that answer a POST.
-pub(crate) const ANSWER_STREAM: &str = "p";
+pub(crate) const RESPONSE_STREAM_PREFIX: &str = "p";
 
 /// Answers `initialize` and opens a session; a failed one leaves nothing behind.
 pub(crate) async fn open_session(
@@ -69,7 +69,7 @@ pub(crate) async fn open_session(
 }
 
 /// Serves a request that stands alone: nothing is known about its client, and nothing is remembered.
-pub(crate) async fn serve_alone(
+pub(crate) async fn serve_stateless(
     post: &IncomingRequest<'_>,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
@@ -84,8 +84,8 @@ pub(crate) async fn serve_alone(
     };
     let context = post.context(PeerState::Stateless);
     let work = match start_alone(post, &context, admitted) {
-        Started::Answered(finished) => return answer::finished(Some(finished)),
-        Started::Running(work) => work,
+        StartedRequest::Answered(finished) => return answer::finished(Some(finished)),
+        StartedRequest::Running(work) => work,
     };
     let running = RunningHandler::new(work, context, OnDisconnect::Finish, slot);
     endpoint.answer(running, None).await
@@ -94,7 +94,7 @@ pub(crate) async fn serve_alone(
 /// Begins to serve a request of a session.
 pub(crate) fn begin_in_session(
     post: &IncomingRequest<'_>,
-    session: &Arc<LiveSession>,
+    session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> Dispatched {
     let slot = match post.endpoint.request_slot(params_bytes(admitted)) {
@@ -107,8 +107,10 @@ pub(crate) fn begin_in_session(
             let id = ResponseId::Id(admitted.id.clone());
             Dispatched::Answered(answer::overloaded(id, overloaded))
         }
-        Ok(Started::Answered(finished)) => Dispatched::Answered(answer::finished(Some(finished))),
-        Ok(Started::Running(work)) => Dispatched::Running(RunningHandler::new(
+        Ok(StartedRequest::Answered(finished)) => {
+            Dispatched::Answered(answer::finished(Some(finished)))
+        }
+        Ok(StartedRequest::Running(work)) => Dispatched::Running(RunningHandler::new(
             work,
             context,
             OnDisconnect::Finish,
@@ -120,7 +122,7 @@ pub(crate) fn begin_in_session(
 /// Serves a request after which the record of its session is another.
 pub(crate) async fn change_session(
     post: &IncomingRequest<'_>,
-    session: &Arc<LiveSession>,
+    session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
     match begin_in_session(post, session, admitted) {
@@ -136,7 +138,7 @@ pub(crate) async fn change_session(
 }
 
 /// A request after its start.
-pub(crate) enum Started {
+pub(crate) enum StartedRequest {
     Answered(FinalMessage),
     Running(ExchangeFuture),
 }
@@ -146,15 +148,19 @@ pub(crate) fn start_alone(
     post: &IncomingRequest<'_>,
     context: &Arc<HttpStreamContext>,
     admitted: &Admitted<'_>,
-) -> Started {
+) -> StartedRequest {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let transport = Arc::clone(context) as Arc<dyn TransportContext>;
     let opened = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None);
     match opened.map(|exchange| server.dispatch(exchange)) {
-        Ok(Dispatch::Now(outcome)) => Started::Answered(FinalMessage::new(&id, era, outcome)),
-        Ok(Dispatch::Later(future)) => Started::Running(ExchangeFuture::One { id, era, future }),
-        Err(error) => Started::Answered(FinalMessage::new(&id, era, Err(error))),
+        Ok(Dispatch::Now(outcome)) => {
+            StartedRequest::Answered(FinalMessage::new(&id, era, outcome))
+        }
+        Ok(Dispatch::Later(future)) => {
+            StartedRequest::Running(ExchangeFuture::One { id, era, future })
+        }
+        Err(error) => StartedRequest::Answered(FinalMessage::new(&id, era, Err(error))),
     }
 }
 
@@ -164,10 +170,10 @@ pub(crate) fn start_alone(
 /// When too much runs for the session already.
 pub(crate) fn start_in_session(
     post: &IncomingRequest<'_>,
-    session: &Arc<LiveSession>,
+    session: &Arc<ActiveSession>,
     context: &Arc<HttpStreamContext>,
     admitted: &Admitted<'_>,
-) -> Result<Started, ErrorObject> {
+) -> Result<StartedRequest, ErrorObject> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
     let cancellable = requests::Cancellation::of(admitted.method.name());
@@ -185,17 +191,25 @@ pub(crate) fn start_in_session(
     );
     let future = match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => {
-            return Ok(Started::Answered(FinalMessage::new(&id, era, outcome)));
+            return Ok(StartedRequest::Answered(FinalMessage::new(
+                &id, era, outcome,
+            )));
         }
-        Err(error) => return Ok(Started::Answered(FinalMessage::new(&id, era, Err(error)))),
+        Err(error) => {
+            return Ok(StartedRequest::Answered(FinalMessage::new(
+                &id,
+                era,
+                Err(error),
+            )));
+        }
         Ok(Dispatch::Later(future)) => future,
     };
     let key = session.state.begin(&id, cancellable, &cancellation, size)?;
-    let place = Place {
+    let place = SessionLedgerEntry {
         state: Arc::clone(&session.state),
         key: Some(key),
     };
-    Ok(Started::Running(ExchangeFuture::Other(Box::pin(
+    Ok(StartedRequest::Running(ExchangeFuture::Other(Box::pin(
         async move {
             let outcome = cancellation.unless_cancelled(future).await;
             let may_send = place.leave();
@@ -207,19 +221,19 @@ pub(crate) fn start_in_session(
 }
 
 /// The place of a request in its session's ledger, which it leaves also when it is dropped.
-struct Place {
+struct SessionLedgerEntry {
     state: Arc<ConnectionState>,
     key: Option<ExchangeKey>,
 }
 
-impl Place {
+impl SessionLedgerEntry {
     /// Says whether the answer may still be sent.
     fn leave(mut self) -> bool {
         self.key.take().is_some_and(|key| self.state.finish(key))
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionLedgerEntry {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
             self.state.finish(key);
@@ -230,11 +244,11 @@ impl Drop for Place {
 /// Makes the answer a stream that can be resumed, and its handler a task.
 pub(crate) async fn stream(
     endpoint: &Arc<HttpEndpoint>,
-    session: Arc<LiveSession>,
+    session: Arc<ActiveSession>,
     running: RunningHandler,
 ) -> HttpResponse {
     running.context.set_streaming();
-    let name = match random_id(ANSWER_STREAM, 16) {
+    let name = match random_id(RESPONSE_STREAM_PREFIX, 16) {
         Ok(name) => name,
         Err(error) => return answer::store_error(&error),
     };
@@ -247,22 +261,22 @@ pub(crate) async fn stream(
     running.context.set_control(Arc::clone(&control));
     let reading = endpoint.reading(&session, &control, None, None);
     let preface = preface(endpoint, &session, &control);
-    let pumping: BoxFuture<'_, ()> = Box::pin(pump(
+    let pumping: BoxFuture<'_, ()> = Box::pin(write_to_log(
         Arc::clone(endpoint),
         Arc::clone(&session),
         control,
         running,
     ));
     tokio::spawn(pumping);
-    let source = LogEvents::new(reading, 0, None, preface);
+    let source = LogReader::new(reading, 0, None, preface);
     endpoint.stream(Box::new(source), None)
 }
 
 /// Spec 2025-11-25, basic/transports: a stream begins with an id to come back with, and a time to wait before.
 pub(crate) fn preface(
     endpoint: &HttpEndpoint,
-    session: &LiveSession,
-    control: &StreamControl,
+    session: &ActiveSession,
+    control: &ResumableStream,
 ) -> Option<SseEvent> {
     let version = session.state.version()?;
     let id = EventId::new(control.stream(), 0).filter(|_| version.has_priming_event())?;
@@ -274,10 +288,10 @@ pub(crate) fn preface(
 }
 
 /// Drives a handler and writes what it says into the log, its outcome last.
-async fn pump(
+async fn write_to_log(
     endpoint: Arc<HttpEndpoint>,
-    session: Arc<LiveSession>,
-    control: Arc<StreamControl>,
+    session: Arc<ActiveSession>,
+    control: Arc<ResumableStream>,
     mut running: RunningHandler,
 ) {
     loop {
@@ -351,13 +365,13 @@ impl HttpEndpoint {
     /// Makes a connection the reader of a stream.
     pub(crate) fn reading(
         &self,
-        session: &Arc<LiveSession>,
-        control: &Arc<StreamControl>,
+        session: &Arc<ActiveSession>,
+        control: &Arc<ResumableStream>,
         push: Option<PushReader>,
         token_end: Option<Instant>,
-    ) -> Reading {
+    ) -> ReaderContext {
         let options = &self.options;
-        Reading {
+        ReaderContext {
             events: Arc::clone(&options.events),
             sessions: Arc::clone(&options.sessions),
             session: Arc::clone(session),

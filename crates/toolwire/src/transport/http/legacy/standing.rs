@@ -8,19 +8,19 @@ use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::guard;
-use crate::transport::http::legacy::live_session::LiveSession;
+use crate::transport::http::legacy::live_session::ActiveSession;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::post::IncomingRequest;
 
-pub(crate) enum Standing {
+pub(crate) enum SessionLookup {
     /// No session is named, or none matters.
     None,
     /// A session is named that the caller does not have.
     Unknown,
-    Session(Arc<LiveSession>),
+    Session(Arc<ActiveSession>),
 }
 
-impl Standing {
+impl SessionLookup {
     /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
     #[cold]
     pub(crate) fn refuse(&self, id: ResponseId) -> HttpResponse {
@@ -46,27 +46,27 @@ impl IncomingRequest<'_> {
     }
 
     /// Finds the session a request names, if it may have one.
-    pub(crate) async fn standing(&self) -> Result<Standing, HttpResponse> {
+    pub(crate) async fn find_session(&self) -> Result<SessionLookup, HttpResponse> {
         if !self.may_have_session() {
-            return Ok(Standing::None);
+            return Ok(SessionLookup::None);
         }
         let id = match guard::text(self.head.session_id) {
-            Ok(None) => return Ok(Standing::None),
+            Ok(None) => return Ok(SessionLookup::None),
             Ok(Some(id)) if is_session_id(id) => id,
-            Ok(Some(_)) | Err(()) => return Ok(Standing::Unknown),
+            Ok(Some(_)) | Err(()) => return Ok(SessionLookup::Unknown),
         };
         match self.endpoint.session(id, &self.principal()).await {
-            Ok(Some(session)) => Ok(Standing::Session(session)),
-            Ok(None) => Ok(Standing::Unknown),
+            Ok(Some(session)) => Ok(SessionLookup::Session(session)),
+            Ok(None) => Ok(SessionLookup::Unknown),
             Err(error) => Err(answer::store_error(&error)),
         }
     }
 
     /// The session of something that needs one.
-    pub(crate) async fn session(&self) -> Result<Arc<LiveSession>, HttpResponse> {
+    pub(crate) async fn session(&self) -> Result<Arc<ActiveSession>, HttpResponse> {
         self.check_version_header()?;
-        match self.standing().await? {
-            Standing::Session(session) => Ok(session),
+        match self.find_session().await? {
+            SessionLookup::Session(session) => Ok(session),
             missing => Err(missing.refuse(ResponseId::Absent)),
         }
     }

@@ -14,41 +14,41 @@ use toolwire_proto::event_id::EventId;
 use toolwire_proto::outbox::OutboxLimits;
 
 #[derive(Debug)]
-pub(crate) struct StreamControl {
+pub(crate) struct ResumableStream {
     stream: String,
     /// The number of the last entry.
     sequence: AtomicU64,
-    reader: Mutex<Reader>,
+    reader: Mutex<AttachedReader>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct AttachedReader {
     /// Grows with every reader.
     number: u64,
     released: bool,
     /// Whether the reader of that number is still there.
     attached: bool,
     /// What was written since somebody reads, and not read yet.
-    unread: Unread,
+    unread: UnreadEntries,
 }
 
 #[derive(Debug, Default)]
-struct Unread {
+struct UnreadEntries {
     messages: usize,
     bytes: usize,
 }
 
 /// Why a reader has to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum DetachReason {
     /// The client is to come back.
     Released,
     /// The client has come back already.
     TakenOver,
 }
 
-impl StreamControl {
+impl ResumableStream {
     pub(crate) fn new(stream: String) -> Arc<Self> {
         Arc::new(Self {
             stream,
@@ -63,7 +63,7 @@ impl StreamControl {
     }
 
     /// Waits until the reader, if there is one, has room for a message of that size.
-    pub(crate) async fn room_for(&self, bytes: usize, limits: OutboxLimits) {
+    pub(crate) async fn wait_for_capacity(&self, bytes: usize, limits: OutboxLimits) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -71,7 +71,7 @@ impl StreamControl {
             changed.as_mut().enable();
             {
                 let reader = self.lock();
-                let Unread {
+                let UnreadEntries {
                     messages,
                     bytes: unread,
                 } = reader.unread;
@@ -85,7 +85,7 @@ impl StreamControl {
     }
 
     /// Notes an entry that was written.
-    pub(crate) fn note_written(&self, sequence: u64, bytes: usize) {
+    pub(crate) fn record_written(&self, sequence: u64, bytes: usize) {
         self.sequence.store(sequence, Ordering::Relaxed);
         let mut reader = self.lock();
         if reader.attached {
@@ -107,7 +107,7 @@ impl StreamControl {
         reader.released = false;
         reader.attached = true;
         // The past is read as fast as it goes; what counts is what comes from now on.
-        reader.unread = Unread::default();
+        reader.unread = UnreadEntries::default();
         let number = reader.number;
         drop(reader);
         self.changed.notify_waiters();
@@ -132,7 +132,7 @@ impl StreamControl {
         self.changed.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Reader> {
+    fn lock(&self) -> MutexGuard<'_, AttachedReader> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,13 +140,13 @@ impl StreamControl {
 /// One connection's claim to a stream.
 #[derive(Debug)]
 pub(crate) struct Attachment {
-    control: Arc<StreamControl>,
+    control: Arc<ResumableStream>,
     number: u64,
 }
 
 impl Attachment {
     /// Waits until this reader has to stop.
-    pub(crate) async fn ended(&self) -> Ending {
+    pub(crate) async fn ended(&self) -> DetachReason {
         loop {
             let changed = self.control.changed.notified();
             tokio::pin!(changed);
@@ -171,12 +171,12 @@ impl Attachment {
         self.control.changed.notify_waiters();
     }
 
-    fn ending(&self) -> Option<Ending> {
+    fn ending(&self) -> Option<DetachReason> {
         let reader = self.control.lock();
         if reader.number != self.number {
-            return Some(Ending::TakenOver);
+            return Some(DetachReason::TakenOver);
         }
-        reader.released.then_some(Ending::Released)
+        reader.released.then_some(DetachReason::Released)
     }
 }
 
@@ -201,18 +201,18 @@ mod tests {
 
     #[tokio::test]
     async fn the_latest_reader_wins_until_it_is_sent_away() {
-        let control = StreamControl::new("s".repeat(16));
+        let control = ResumableStream::new("s".repeat(16));
         let first = control.attach();
         assert_eq!(first.ending(), None);
         let second = control.attach();
-        assert_eq!(first.ended().await, Ending::TakenOver);
+        assert_eq!(first.ended().await, DetachReason::TakenOver);
         assert_eq!(second.ending(), None);
         let (ending, ()) = tokio::join!(second.ended(), async { control.release() });
-        assert_eq!(ending, Ending::Released);
+        assert_eq!(ending, DetachReason::Released);
         let third = control.attach();
         assert_eq!(third.ending(), None, "a new reader is not sent away");
         control.hand_over();
-        assert_eq!(third.ended().await, Ending::TakenOver);
+        assert_eq!(third.ended().await, DetachReason::TakenOver);
     }
     #[tokio::test]
     async fn whoever_writes_waits_for_whoever_reads() {
@@ -220,24 +220,24 @@ mod tests {
             messages: 2,
             bytes: 100,
         };
-        let control = StreamControl::new("s".repeat(16));
+        let control = ResumableStream::new("s".repeat(16));
         let is_full = async |bytes| {
-            timeout(Duration::ZERO, control.room_for(bytes, limits))
+            timeout(Duration::ZERO, control.wait_for_capacity(bytes, limits))
                 .await
                 .is_err()
         };
-        control.note_written(1, 1000);
+        control.record_written(1, 1000);
         assert!(!is_full(1000).await, "nobody reads");
         let reader = control.attach();
         assert!(!is_full(1000).await, "a message of any size has its turn");
-        control.note_written(2, 60);
+        control.record_written(2, 60);
         assert!(!is_full(40).await);
         assert!(is_full(41).await);
-        control.note_written(3, 1);
+        control.record_written(3, 1);
         assert!(is_full(1).await, "two messages are enough");
         reader.note_read(60);
         assert!(!is_full(1).await);
-        control.note_written(4, 1000);
+        control.record_written(4, 1000);
         assert!(is_full(1).await);
         drop(reader);
         assert!(!is_full(1).await, "nobody reads any more");

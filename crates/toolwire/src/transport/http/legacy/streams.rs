@@ -12,12 +12,12 @@ use crate::store::{LogEntry, Replay, SessionSignal, StreamKey};
 use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::endpoint::{HttpEndpoint, random_id};
 use crate::transport::http::guard;
-use crate::transport::http::legacy::live_session::LiveSession;
-use crate::transport::http::legacy::log_events::LogEvents;
-use crate::transport::http::legacy::push::{Push, PushReader};
-use crate::transport::http::legacy::requests::{ANSWER_STREAM, preface};
-use crate::transport::http::legacy::standing::Standing;
-use crate::transport::http::legacy::stream_control::StreamControl;
+use crate::transport::http::legacy::live_session::ActiveSession;
+use crate::transport::http::legacy::log_events::LogReader;
+use crate::transport::http::legacy::push::{PushReader, PushTask};
+use crate::transport::http::legacy::requests::{RESPONSE_STREAM_PREFIX, preface};
+use crate::transport::http::legacy::standing::SessionLookup;
+use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::post::IncomingRequest;
 use crate::transport::http::slots::StreamPermit;
 use crate::transport::http::token_end;
@@ -40,7 +40,7 @@ pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
     let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
         Ok(None) => open(post.endpoint, session, token_end).await,
         Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
-        Err(()) => Err(unknown_event()),
+        Err(()) => Err(reject_event_id()),
     };
     outcome.unwrap_or_else(|answer| answer)
 }
@@ -55,14 +55,14 @@ pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
     match post.endpoint.end_session(&session.id, principal).await {
         Ok(true) => answer::empty(StatusCode::NO_CONTENT),
         // Somebody else was faster.
-        Ok(false) => Standing::Unknown.refuse(ResponseId::Absent),
+        Ok(false) => SessionLookup::Unknown.refuse(ResponseId::Absent),
         Err(error) => answer::store_error(&error),
     }
 }
 
 async fn open(
     endpoint: &Arc<HttpEndpoint>,
-    session: Arc<LiveSession>,
+    session: Arc<ActiveSession>,
     token_end: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
     let slot = endpoint.stream_slot(0)?;
@@ -74,17 +74,17 @@ async fn open(
     let preface = preface(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
     let reading = endpoint.reading(&session, &control, push, token_end);
-    let events = LogEvents::new(reading, 0, None, preface);
+    let events = LogReader::new(reading, 0, None, preface);
     Ok(stream(endpoint, slot, events))
 }
 
 async fn resume(
     endpoint: &Arc<HttpEndpoint>,
-    session: Arc<LiveSession>,
+    session: Arc<ActiveSession>,
     last: Option<EventId<'_>>,
     token_end: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
-    let last = last.ok_or_else(unknown_event)?;
+    let last = last.ok_or_else(reject_event_id)?;
     // Before the stream is taken over from whoever reads it.
     let slot = endpoint.stream_slot(0)?;
     let key = StreamKey::new(&session.id, last.stream());
@@ -93,14 +93,14 @@ async fn resume(
     let replay = read.await.map_err(|error| answer::store_error(&error))?;
     match &replay {
         Replay::Entries(entries) if matches!(entries[..], [(_, LogEntry::End)]) => {
-            return Ok(nothing_more());
+            return Ok(no_content());
         }
-        Replay::Ended => return Ok(nothing_more()),
+        Replay::Ended => return Ok(no_content()),
         Replay::Entries(_) => {}
-        Replay::Gap { .. } | Replay::Unknown => return Err(unknown_event()),
+        Replay::Gap { .. } | Replay::Unknown => return Err(reject_event_id()),
     }
     let control = session.stream(last.stream());
-    let (push, token_end) = if last.stream().starts_with(ANSWER_STREAM) {
+    let (push, token_end) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
         (None, None)
     } else {
         // Whichever node pushed into this stream stops now: this one does.
@@ -112,30 +112,30 @@ async fn resume(
         (read_pushed(endpoint, &session, &control), token_end)
     };
     let reading = endpoint.reading(&session, &control, push, token_end);
-    let events = LogEvents::new(reading, last.sequence(), Some(replay), None);
+    let events = LogReader::new(reading, last.sequence(), Some(replay), None);
     Ok(stream(endpoint, slot, events))
 }
 
 fn read_pushed(
     endpoint: &Arc<HttpEndpoint>,
-    session: &Arc<LiveSession>,
-    control: &Arc<StreamControl>,
+    session: &Arc<ActiveSession>,
+    control: &Arc<ResumableStream>,
 ) -> Option<PushReader> {
-    session.read_pushed(control, || Push::start(endpoint, session))
+    session.read_pushed(control, || PushTask::start(endpoint, session))
 }
 
-fn stream(endpoint: &HttpEndpoint, slot: StreamPermit, events: LogEvents) -> HttpResponse {
+fn stream(endpoint: &HttpEndpoint, slot: StreamPermit, events: LogReader) -> HttpResponse {
     endpoint.stream(Box::new(events), Some(slot))
 }
 
 /// WHATWG HTML, "Server-sent events": 204 tells a client that it need not come back. One that cancelled its request would
 /// otherwise do so for ever, because it never got an answer.
-fn nothing_more() -> HttpResponse {
+fn no_content() -> HttpResponse {
     answer::empty(StatusCode::NO_CONTENT)
 }
 
 /// An event that is too old, somebody else's, or an invention: which of them, nobody is told.
-fn unknown_event() -> HttpResponse {
+fn reject_event_id() -> HttpResponse {
     answer::reject(
         StatusCode::BAD_REQUEST,
         "the event of Last-Event-ID is not kept here; open a new stream without it",

@@ -13,16 +13,16 @@ fn record(revision: u64) -> SessionRecord {
     record
 }
 
-fn enter(sessions: &Arc<LiveSessions>, id: &str, revision: u64) -> Arc<LiveSession> {
+fn enter(sessions: &Arc<ActiveSessions>, id: &str, revision: u64) -> Arc<ActiveSession> {
     enter_as(sessions, id, revision, record(revision))
 }
 
 fn enter_as(
-    sessions: &Arc<LiveSessions>,
+    sessions: &Arc<ActiveSessions>,
     id: &str,
     revision: u64,
     record: SessionRecord,
-) -> Arc<LiveSession> {
+) -> Arc<ActiveSession> {
     let stored = StoredSession::new(Arc::new(record), revision);
     let principal = Principal::anonymous();
     sessions.enter(id, &principal, &stored, IDLE, || Duration::ZERO)
@@ -41,7 +41,7 @@ fn record_of(bytes: usize) -> SessionRecord {
 
 #[test]
 fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
-    let sessions = Arc::new(LiveSessions::default());
+    let sessions = Arc::new(ActiveSessions::default());
     let first = enter(&sessions, "a", 1);
     assert!(!first.state.is_initialized());
     assert_eq!(sessions.len(), 1);
@@ -59,10 +59,10 @@ fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
 
 #[test]
 fn only_the_last_ones_are_kept() {
-    let sessions = Arc::new(LiveSessions::default());
+    let sessions = Arc::new(ActiveSessions::default());
     let needed = enter(&sessions, "needed", 1);
     enter(&sessions, "forgotten", 1);
-    for id in 0..KEPT - 2 {
+    for id in 0..CACHED_SESSIONS - 2 {
         enter(&sessions, &id.to_string(), 1);
     }
     assert!(sessions.find("forgotten").is_some());
@@ -75,12 +75,12 @@ fn only_the_last_ones_are_kept() {
     assert_eq!(sessions.len(), 1);
     drop(needed);
     assert!(sessions.find("needed").is_none());
-    assert_eq!(sessions.lock().by_id.len(), KEPT);
+    assert_eq!(sessions.lock().by_id.len(), CACHED_SESSIONS);
 }
 
 #[test]
 fn one_that_is_over_is_not_kept() {
-    let sessions = Arc::new(LiveSessions::default());
+    let sessions = Arc::new(ActiveSessions::default());
     let running = enter(&sessions, "a", 1);
     enter(&sessions, "b", 1);
     let anonymous = Principal::anonymous();
@@ -103,7 +103,7 @@ fn one_that_is_over_is_not_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_came_long_ago_is_not_kept() {
-    let sessions = Arc::new(LiveSessions::default());
+    let sessions = Arc::new(ActiveSessions::default());
     enter(&sessions, "first", 1);
     let moment = Duration::from_millis(1);
     tokio::time::advance(moment).await;
@@ -127,27 +127,32 @@ async fn one_that_came_long_ago_is_not_kept() {
 
 #[test]
 fn a_large_one_is_not_kept() {
-    let sessions = Arc::new(LiveSessions::default());
-    enter_as(&sessions, "kept", 1, record_of(KEPT_BYTES));
+    let sessions = Arc::new(ActiveSessions::default());
+    enter_as(&sessions, "kept", 1, record_of(MAX_CACHED_RECORD_BYTES));
     assert!(sessions.find("kept").is_some());
-    let large = enter_as(&sessions, "large", 1, record_of(KEPT_BYTES + 1));
+    let large = enter_as(
+        &sessions,
+        "large",
+        1,
+        record_of(MAX_CACHED_RECORD_BYTES + 1),
+    );
     assert!(sessions.find("large").is_some(), "somebody needs it");
     drop(large);
     assert!(sessions.find("large").is_none());
     // One may grow.
-    enter_as(&sessions, "kept", 2, record_of(KEPT_BYTES + 1));
+    enter_as(&sessions, "kept", 2, record_of(MAX_CACHED_RECORD_BYTES + 1));
     assert!(sessions.find("kept").is_none());
 }
 
 #[test]
 fn what_is_still_to_be_stored_survives_what_others_store() {
-    let sessions = Arc::new(LiveSessions::default());
+    let sessions = Arc::new(ActiveSessions::default());
     let live = enter(&sessions, "a", 1);
     live.state.subscribe("notes://mine").unwrap();
     let mut others = record(2);
     others.subscriptions.insert("notes://theirs".to_owned());
     enter_as(&sessions, "a", 2, others.clone());
-    let (stored, wanted) = live.stored_and_wanted().unwrap();
+    let (stored, wanted) = live.stored_and_current().unwrap();
     assert_eq!((stored.revision, &*stored.record), (2, &others));
     others.subscriptions.insert("notes://mine".to_owned());
     assert_eq!(wanted, others);
@@ -156,7 +161,7 @@ fn what_is_still_to_be_stored_survives_what_others_store() {
 #[test]
 fn what_is_stored_and_what_is_wanted_are_of_one_moment() {
     const ROUNDS: u64 = 5_000;
-    let sessions = Arc::new(LiveSessions::default());
+    let sessions = Arc::new(ActiveSessions::default());
     let live = enter(&sessions, "a", 1);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -166,8 +171,8 @@ fn what_is_stored_and_what_is_wanted_are_of_one_moment() {
                 enter_as(&sessions, "a", revision, record);
             }
         });
-        while live.stored_and_wanted().unwrap().0.revision < ROUNDS - 1 {
-            let (stored, wanted) = live.stored_and_wanted().unwrap();
+        while live.stored_and_current().unwrap().0.revision < ROUNDS - 1 {
+            let (stored, wanted) = live.stored_and_current().unwrap();
             assert_eq!(*stored.record, wanted);
         }
     });
