@@ -195,7 +195,7 @@ fn start_server() -> (SocketAddr, HttpService) {
     let listener = runtime
         .block_on(HttpListener::bind(server, "127.0.0.1:0", options))
         .unwrap();
-    let address = listener.local_address();
+    let address = listener.local_addr();
     let service = listener.service().clone();
     std::thread::spawn(move || runtime.block_on(listener.run()));
     (address, service)

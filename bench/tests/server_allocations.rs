@@ -19,7 +19,7 @@ use http_body::{Body, Frame, SizeHint};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use toolwire::transport::InProcess;
-use toolwire::transport::http::{HttpBody, HttpOptions, HttpService};
+use toolwire::transport::http::{HttpOptions, HttpService, ServerBody};
 use toolwire::{JsonSchema, RequestContext, Server, ToolHandler, tool};
 use toolwire_types::{ProtocolVersion, meta_key};
 
@@ -157,7 +157,7 @@ fn request(message: Bytes) -> Request<Whole> {
         .unwrap()
 }
 
-async fn read(answer: Response<HttpBody>) {
+async fn read(answer: Response<ServerBody>) {
     assert_eq!(answer.status(), StatusCode::OK);
     let mut body = answer.into_body();
     let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;

@@ -35,11 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = HttpListener::bind(everything(), address, HttpOptions::new()).await?;
     // Whoever started this program waits for the line, and learns the port from it.
     let mut stdout = std::io::stdout();
-    writeln!(
-        stdout,
-        "listening on http://{}/mcp",
-        listener.local_address()
-    )?;
+    writeln!(stdout, "listening on http://{}/mcp", listener.local_addr())?;
     stdout.flush()?;
     listener.run().await?;
     Ok(())

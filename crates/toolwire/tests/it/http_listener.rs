@@ -32,7 +32,7 @@ impl Running {
             .await
             .expect("there is a free port");
         Self {
-            address: listener.local_address(),
+            address: listener.local_addr(),
             server,
             task: tokio::spawn(listener.run()),
         }
@@ -112,7 +112,7 @@ async fn a_socket_that_listens_already_is_served() {
     let options = HttpOptions::new().without_signals();
     let listener =
         HttpListener::from_listener(server.clone(), socket, options).expect("it listens");
-    assert_eq!(listener.local_address(), address);
+    assert_eq!(listener.local_addr(), address);
     let running = Running {
         address,
         server,
@@ -308,7 +308,7 @@ async fn the_url_names_the_port_that_was_chosen() {
     let listener = HttpListener::bind(server(), "127.0.0.1:0", options)
         .await
         .unwrap();
-    let port = listener.local_address().port();
+    let port = listener.local_addr().port();
     assert_ne!(port, 0);
     let url = format!("http://127.0.0.1:{port}/elsewhere");
     assert_eq!(listener.url(), url);

@@ -395,7 +395,7 @@ async fn over_sockets_a_client_is_served_until_it_leaves() {
     let options = HttpOptions::new().with_http_sse().without_signals();
     let listener = HttpListener::bind(server.clone(), "127.0.0.1:0", options);
     let listener = listener.await.unwrap();
-    let (address, service) = (listener.local_address(), listener.service().clone());
+    let (address, service) = (listener.local_addr(), listener.service().clone());
     let running = tokio::spawn(listener.run());
 
     let mut stream = TcpStream::connect(address).await.unwrap();

@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::Full;
 use serde_json::{Value, json};
-use toolwire::transport::http::{HttpBody, HttpLimits, HttpOptions, HttpService};
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 
 use crate::old_client::{OldClient, body_of, post, request, service, token};
 use crate::peer::{answer, legacy, server, within};
@@ -17,7 +17,7 @@ use crate::peer::{answer, legacy, server, within};
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// Refusals are JSON-RPC errors without an id.
-async fn check_refusal(answer: Response<HttpBody>, status: u16, what: &str) {
+async fn check_refusal(answer: Response<ServerBody>, status: u16, what: &str) {
     assert_eq!(answer.status().as_u16(), status, "{what}");
     assert_eq!(
         answer.headers()["content-type"],

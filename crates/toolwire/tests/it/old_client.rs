@@ -13,7 +13,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use toolwire::proto::sse::{SseDecoder, SseEvent};
-use toolwire::transport::http::{HttpBody, HttpOptions, HttpService};
+use toolwire::transport::http::{HttpOptions, HttpService, ServerBody};
 use toolwire::{Server, TokenInfo};
 
 use crate::peer::{legacy, notification, within};
@@ -40,7 +40,7 @@ pub(crate) fn post(target: &str, message: impl ToString) -> Request<Full<Bytes>>
 }
 
 /// The whole body of an answer that is no stream.
-pub(crate) async fn body_of(answer: Response<HttpBody>) -> Bytes {
+pub(crate) async fn body_of(answer: Response<ServerBody>) -> Bytes {
     within(answer.into_body().collect())
         .await
         .unwrap()
@@ -60,7 +60,7 @@ pub(crate) struct OldClient {
     /// Where to post, as the server said.
     pub(crate) address: String,
     token: Option<TokenInfo>,
-    stream: HttpBody,
+    stream: ServerBody,
     decoder: SseDecoder,
     events: VecDeque<SseEvent>,
 }
@@ -103,7 +103,7 @@ impl OldClient {
     }
 
     /// Posts a message and returns the answer to the POST.
-    pub(crate) async fn post(&self, message: impl ToString) -> Response<HttpBody> {
+    pub(crate) async fn post(&self, message: impl ToString) -> Response<ServerBody> {
         let mut post = post(&self.address, message);
         if let Some(token) = &self.token {
             post.extensions_mut().insert(token.clone());

@@ -11,9 +11,9 @@ use toolwire_types::{ErrorObject, RequestId, ResponseId};
 use crate::engine::Outcome;
 use crate::engine::exchange::{EncodedResponse, encode_error};
 use crate::store::StoreError;
-use crate::transport::http::body::HttpBody;
+use crate::transport::http::body::ServerBody;
 use crate::transport::http::event_stream::EventStream;
-use crate::transport::http::listener::head_deadline::RequestInProgress;
+use crate::transport::http::listener::head_deadline::RequestGuard;
 
 /// An answer that is not sent yet. Small, because it goes through many hands: hardly any has more in its head than its type.
 #[derive(Debug)]
@@ -22,11 +22,11 @@ pub(super) struct HttpResponse {
     is_json: bool,
     /// What its head says besides.
     fields: Option<Box<HeaderMap>>,
-    body: HttpBody,
+    body: ServerBody,
 }
 
 impl HttpResponse {
-    pub(super) fn new(status: StatusCode, body: HttpBody) -> Self {
+    pub(super) fn new(status: StatusCode, body: ServerBody) -> Self {
         Self {
             status,
             is_json: false,
@@ -36,7 +36,7 @@ impl HttpResponse {
     }
 
     /// An answer with all that is in its head.
-    pub(super) fn with_fields(status: StatusCode, fields: HeaderMap, body: HttpBody) -> Self {
+    pub(super) fn with_fields(status: StatusCode, fields: HeaderMap, body: ServerBody) -> Self {
         Self {
             fields: Some(Box::new(fields)),
             ..Self::new(status, body)
@@ -62,22 +62,22 @@ impl HttpResponse {
         self.fields.get_or_insert_default()
     }
 
-    pub(super) fn body(&self) -> &HttpBody {
+    pub(super) fn body(&self) -> &ServerBody {
         &self.body
     }
 
-    pub(super) fn into_body(self) -> HttpBody {
+    pub(super) fn into_body(self) -> ServerBody {
         self.body
     }
 
     /// The same answer, whose body ends a request of its connection when it is dropped.
-    pub(super) fn with_request_guard(mut self, request: RequestInProgress) -> Self {
+    pub(super) fn with_request_guard(mut self, request: RequestGuard) -> Self {
         self.body = self.body.during(request);
         self
     }
 
     /// For whoever speaks in types of `http`.
-    pub(super) fn into_response(self) -> Response<HttpBody> {
+    pub(super) fn into_response(self) -> Response<ServerBody> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
@@ -101,7 +101,7 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// One message.
-pub(super) fn json(status: StatusCode, body: HttpBody) -> HttpResponse {
+pub(super) fn json(status: StatusCode, body: ServerBody) -> HttpResponse {
     HttpResponse {
         is_json: true,
         ..HttpResponse::new(status, body)
@@ -111,7 +111,7 @@ pub(super) fn json(status: StatusCode, body: HttpBody) -> HttpResponse {
 /// One error.
 #[cold]
 pub(super) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> HttpResponse {
-    json(status, HttpBody::message(encode_error(id, error)))
+    json(status, ServerBody::message(encode_error(id, error)))
 }
 
 /// A request that is turned away before anybody has read its message.
@@ -187,13 +187,13 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
 
 /// Nothing to say.
 pub(super) fn empty(status: StatusCode) -> HttpResponse {
-    HttpResponse::new(status, HttpBody::empty())
+    HttpResponse::new(status, ServerBody::empty())
 }
 
 /// Events as they come.
 #[cold]
 pub(super) fn event_stream(stream: EventStream) -> HttpResponse {
-    let mut answer = HttpResponse::new(StatusCode::OK, HttpBody::stream(stream));
+    let mut answer = HttpResponse::new(StatusCode::OK, ServerBody::stream(stream));
     let headers = answer.fields_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -229,7 +229,7 @@ pub(super) fn status(code: u16) -> StatusCode {
 /// The last message of a request, which is also the first; nothing is said of a request that was cancelled.
 pub(super) fn finished(finished: Option<FinalMessage>) -> HttpResponse {
     match finished {
-        Some(finished) => json(finished.status, HttpBody::answer(finished.message)),
+        Some(finished) => json(finished.status, ServerBody::answer(finished.message)),
         None => empty(StatusCode::ACCEPTED),
     }
 }

@@ -13,7 +13,7 @@ use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
 use crate::transport::http::answer::{self, HttpResponse};
-use crate::transport::http::body::HttpBody;
+use crate::transport::http::body::ServerBody;
 
 /// Verifies the access tokens of requests. `toolwire::auth::ResourceServer` is one.
 ///
@@ -184,7 +184,7 @@ pub(super) async fn ask(
 
 /// A document that anybody may read.
 pub(super) fn document(content: Bytes) -> HttpResponse {
-    let mut answer = answer::json(StatusCode::OK, HttpBody::full(content));
+    let mut answer = answer::json(StatusCode::OK, ServerBody::full(content));
     let cached = HeaderValue::from_static("max-age=3600");
     answer.fields_mut().insert(CACHE_CONTROL, cached);
     answer

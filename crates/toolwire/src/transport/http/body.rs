@@ -10,15 +10,15 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::engine::exchange::{AFTER_RESULT, EncodedResponse};
 use crate::transport::http::event_stream::EventStream;
-use crate::transport::http::listener::head_deadline::RequestInProgress;
+use crate::transport::http::listener::head_deadline::RequestGuard;
 
 /// The body of an answer: one message, or a stream of events.
 ///
 /// Dropping it means that the client is gone; what that does to the request is the protocol's business.
-pub struct HttpBody {
+pub struct ServerBody {
     content: BodyContent,
     /// Tells the connection when the answer is out.
-    _in_progress: Option<RequestInProgress>,
+    _in_progress: Option<RequestGuard>,
 }
 
 enum BodyContent {
@@ -31,7 +31,7 @@ enum BodyContent {
     Stream(Box<EventStream>),
 }
 
-impl HttpBody {
+impl ServerBody {
     pub(super) fn empty() -> Self {
         Self::of(BodyContent::Empty)
     }
@@ -66,7 +66,7 @@ impl HttpBody {
     }
 
     /// The same body, which ends a request of its connection when it is dropped.
-    pub(super) fn during(mut self, request: RequestInProgress) -> Self {
+    pub(super) fn during(mut self, request: RequestGuard) -> Self {
         self._in_progress = Some(request);
         self
     }
@@ -120,7 +120,7 @@ impl HttpBody {
     }
 }
 
-impl Body for HttpBody {
+impl Body for ServerBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -147,7 +147,7 @@ impl Body for HttpBody {
     }
 }
 
-impl fmt::Debug for HttpBody {
+impl fmt::Debug for ServerBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.content {
             BodyContent::Empty => "HttpBody::Empty",

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::transport::http::answer::{self, HttpResponse};
-use crate::transport::http::body::HttpBody;
+use crate::transport::http::body::ServerBody;
 
 /// What belongs to the connection or the framing. RFC 9110, sections 6.6.1, 7.6.1 and 8.6; RFC 9112, section 6.1.
 const CONNECTION_HEADERS: [HeaderName; 9] = [
@@ -46,7 +46,7 @@ pub(super) fn sanitize(answer: Response<Bytes>) -> HttpResponse {
     {
         body.clear();
     }
-    HttpResponse::with_fields(parts.status, parts.headers, HttpBody::full(body))
+    HttpResponse::with_fields(parts.status, parts.headers, ServerBody::full(body))
 }
 
 /// The fields that are for the next hop only, and `close`, in lower case all.

@@ -37,7 +37,7 @@ mod token_end;
 mod unread_body;
 
 pub use authorizer::{AuthorizationError, Authorizer, PublicRoute};
-pub use body::HttpBody;
+pub use body::ServerBody;
 pub use limits::HttpLimits;
 pub use listener::HttpListener;
 #[cfg(feature = "tls")]

@@ -17,7 +17,7 @@ use tracing::level_filters::LevelFilter;
 use crate::engine::{BoxFuture, TokenInfo, box_cold};
 use crate::server::Server;
 use crate::transport::http::answer::{self, HttpResponse};
-use crate::transport::http::body::HttpBody;
+use crate::transport::http::body::ServerBody;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::head::RequestHeaders;
@@ -88,7 +88,7 @@ impl HttpService {
 
     /// The same service for one connection, whose local address lets the guard accept that address as a host.
     #[must_use]
-    pub fn arriving_at(&self, local_address: SocketAddr) -> Self {
+    pub fn with_local_addr(&self, local_address: SocketAddr) -> Self {
         Self {
             local_address: Some(local_address),
             ..self.clone()
@@ -123,7 +123,7 @@ impl HttpService {
     }
 
     /// Answers one request. Dropping the future, or the body of the answer, is a client that goes away.
-    pub async fn respond<B>(&self, request: Request<B>) -> Response<HttpBody>
+    pub async fn respond<B>(&self, request: Request<B>) -> Response<ServerBody>
     where
         B: Body + Send + 'static,
         B::Data: Send,
@@ -372,9 +372,9 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    type Response = Response<HttpBody>;
+    type Response = Response<ServerBody>;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<HttpBody>, Infallible>>;
+    type Future = BoxFuture<'static, Result<Response<ServerBody>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolwire::auth::{ResourceServerConfig, TokenPurpose, TokenRejected, TokenVerifier};
-use toolwire::transport::http::{HttpBody, HttpLimits, HttpOptions, HttpService};
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 use toolwire::types::auth::{AccessTokenClaims, Secret};
 use toolwire::{BoxFuture, RequestContext, Server};
 
@@ -63,7 +63,7 @@ fn client(config: ResourceServerConfig) -> Direct {
 }
 
 /// Reads a stream to its end: what was said, and after which time it was over.
-async fn rest(body: &mut Pin<Box<HttpBody>>) -> (String, Duration) {
+async fn rest(body: &mut Pin<Box<ServerBody>>) -> (String, Duration) {
     let began = Instant::now();
     let mut text = String::new();
     while let Some(chunk) = next_chunk(body).await {
@@ -81,7 +81,7 @@ fn about(found: Duration, expected: Duration) {
     );
 }
 
-async fn open(client: &Direct, request: Request, token: &str) -> Pin<Box<HttpBody>> {
+async fn open(client: &Direct, request: Request, token: &str) -> Pin<Box<ServerBody>> {
     let answer = client.send(with_token(request, token)).await;
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
@@ -202,7 +202,7 @@ async fn streams_of_tokens_without_an_end_go_on() {
 }
 
 /// A stream of the 2024-11-05 transport and the address of its messages.
-async fn old_stream(client: &Direct, token: &str) -> (Pin<Box<HttpBody>>, String) {
+async fn old_stream(client: &Direct, token: &str) -> (Pin<Box<ServerBody>>, String) {
     let get = Request::new("GET")
         .with_target("/sse")
         .with("Accept", "text/event-stream");

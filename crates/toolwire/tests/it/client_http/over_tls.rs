@@ -45,7 +45,7 @@ async fn started(server: Server) -> (Arc<HyperHttp>, Arc<AtomicUsize>) {
     let options = HttpOptions::new().with_tls(config).without_signals();
     let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
     let listener = listener.expect("there is a free port");
-    let (address, count) = counting(listener.local_address()).await;
+    let (address, count) = counting(listener.local_addr()).await;
     tokio::spawn(listener.run());
     let stack = HyperHttp::new()
         .without_proxy()

@@ -64,7 +64,7 @@ fn blocking_handler_delays_no_other_connection() {
         HttpOptions::new().without_signals(),
     );
     let listener = runtime.block_on(bound).unwrap();
-    let address = listener.local_address();
+    let address = listener.local_addr();
     let serving = runtime.spawn(listener.run());
 
     let (mut holding, mut other) = (connect(address), connect(address));

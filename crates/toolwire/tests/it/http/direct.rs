@@ -8,7 +8,7 @@ use http::{Request, Response};
 use http_body::Body as _;
 use serde_json::{Value, json};
 use toolwire::TokenInfo;
-use toolwire::transport::http::{HttpBody, HttpService};
+use toolwire::transport::http::{HttpService, ServerBody};
 
 use crate::http::session::initialize_request;
 use crate::peer::{legacy, notification};
@@ -48,7 +48,10 @@ impl Direct {
         }
     }
 
-    pub(crate) async fn send(&self, request: crate::http::request::Request) -> Response<HttpBody> {
+    pub(crate) async fn send(
+        &self,
+        request: crate::http::request::Request,
+    ) -> Response<ServerBody> {
         let mut request: Request<String> = request.to_http();
         if let Some(caller) = &self.caller {
             request.extensions_mut().insert(caller.clone());
@@ -100,7 +103,7 @@ pub(crate) fn in_session(session: &str, message: &Value) -> crate::http::request
 }
 
 /// The next bytes of an answer that is a stream; `None` at its end.
-pub(crate) async fn next_chunk(body: &mut Pin<Box<HttpBody>>) -> Option<String> {
+pub(crate) async fn next_chunk(body: &mut Pin<Box<ServerBody>>) -> Option<String> {
     let frame = poll_fn(|cx| body.as_mut().poll_frame(cx)).await?.unwrap();
     let data = frame.into_data().expect("there are no trailers");
     Some(String::from_utf8(data.to_vec()).unwrap())

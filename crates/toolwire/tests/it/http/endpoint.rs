@@ -38,7 +38,7 @@ impl Endpoint {
             .await
             .unwrap();
         Self {
-            address: listener.local_address(),
+            address: listener.local_addr(),
             server: server.clone(),
             service: listener.service().clone(),
             running: tokio::spawn(listener.run()),

@@ -17,12 +17,12 @@ use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
 use crate::transport::http::answer::HttpResponse;
-use crate::transport::http::body::HttpBody;
+use crate::transport::http::body::ServerBody;
 use crate::transport::http::head::RequestHeaders;
 use crate::transport::http::incoming::BodySource;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::head_deadline::{
-    HeadDeadline, Patience, RequestInProgress, Requests,
+    ReadTimeout, ReadTimeouts, RequestCounter, RequestGuard,
 };
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2;
@@ -30,9 +30,9 @@ use crate::transport::http::listener::http2;
 use crate::transport::http::listener::http2_streams::{PacedBody, StreamExecutor};
 use crate::transport::http::listener::linger::LingeringClose;
 use crate::transport::http::listener::plain;
-use crate::transport::http::listener::preface::{Prefaced, Spoken};
+use crate::transport::http::listener::preface::{BufferedStream, HttpVersion};
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
-use crate::transport::http::listener::stall::StallGuard;
+use crate::transport::http::listener::stall::WriteTimeout;
 use crate::transport::http::service::HttpService;
 use crate::transport::http::unread_body::{AfterResponse, TrackedBody};
 
@@ -46,14 +46,14 @@ pub(super) const BUFFER: usize = 64 * 1024;
 pub(super) const REQUEST_LINE: usize = 8 * 1024;
 
 /// What all connections of a listener have in common.
-pub(super) struct Setup {
+pub(super) struct ConnectionConfig {
     http1: http1::Builder,
     limits: HttpLimits,
     #[cfg(feature = "tls")]
     tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
-impl Setup {
+impl ConnectionConfig {
     pub(super) fn new(limits: &HttpLimits) -> Self {
         Self {
             http1: http1(limits),
@@ -79,23 +79,23 @@ impl Setup {
         service: HttpService,
         leave: oneshot::Receiver<()>,
     ) {
-        let mut service = service.arriving_at(local_address);
+        let mut service = service.with_local_addr(local_address);
         if let Ok(peer_address) = socket.peer_addr() {
             service = service.with_peer_address(peer_address);
         }
-        let socket = StallGuard::new(socket, self.limits.write_stall);
+        let socket = WriteTimeout::new(socket, self.limits.write_stall);
         #[cfg(feature = "tls")]
         if let Some(acceptor) = &self.tls {
             return Box::pin(self.serve_tls(acceptor, socket, service, leave)).await;
         }
-        self.speak(socket, service, leave).await;
+        self.serve_http(socket, service, leave).await;
     }
 
     #[cfg(feature = "tls")]
     async fn serve_tls(
         &self,
         acceptor: &tokio_rustls::TlsAcceptor,
-        socket: StallGuard<TcpStream>,
+        socket: WriteTimeout<TcpStream>,
         service: HttpService,
         mut leave: oneshot::Receiver<()>,
     ) {
@@ -107,24 +107,24 @@ impl Setup {
             _ = &mut leave => return,
         };
         match shaken {
-            Ok(Ok(stream)) => self.speak(stream, service, leave).await,
+            Ok(Ok(stream)) => self.serve_http(stream, service, leave).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
     }
 
-    async fn speak<S>(&self, stream: S, service: HttpService, mut leave: oneshot::Receiver<()>)
+    async fn serve_http<S>(&self, stream: S, service: HttpService, mut leave: oneshot::Receiver<()>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let requests = Arc::new(Requests::default());
-        let patience = Patience {
+        let requests = Arc::new(RequestCounter::default());
+        let patience = ReadTimeouts {
             head: self.limits.header_deadline,
             rest: self.limits.idle_connection,
         };
         let stream =
             LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
-        let mut stream = HeadDeadline::new(stream, patience, Arc::clone(&requests));
+        let mut stream = ReadTimeout::new(stream, patience, Arc::clone(&requests));
         // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
         let plain = Box::pin(plain::serve(&mut stream, &service, &requests, &mut leave));
         let handover = match plain.await {
@@ -135,18 +135,18 @@ impl Setup {
         if handover.next_has_begun {
             stream.next_has_begun();
         }
-        let mut stream = Prefaced::new(stream, handover.unread);
+        let mut stream = BufferedStream::new(stream, handover.unread);
         // Only the first bytes of a connection choose; and who has asked something already is answered.
         let spoken = match requests.has_begun() {
-            true => Ok(Spoken::Http1),
+            true => Ok(HttpVersion::Http1),
             false => tokio::select! {
                 biased;
-                spoken = stream.spoken() => spoken,
+                spoken = stream.detect_version() => spoken,
                 // Nothing was asked yet.
                 _ = &mut leave => return,
             },
         };
-        if let Ok(Spoken::Http2) = spoken {
+        if let Ok(HttpVersion::Http2) = spoken {
             stream.inner_mut().leave_to_http2();
         }
         let stream = TokioIo::new(stream);
@@ -159,7 +159,7 @@ impl Setup {
             let body_is_open = !request.body().is_end_stream();
             let request = request.map(|body| RequestBody::new(body, Arc::clone(&requests)));
             match answered {
-                Some(answer) => giving(answer, request),
+                Some(answer) => respond_with(answer, request),
                 None => {
                     let in_progress = requests.begin_with_body(body_is_open);
                     responding(service.clone(), request, in_progress, Arc::clone(&requests))
@@ -167,14 +167,14 @@ impl Setup {
             }
         };
         let outcome = match spoken {
-            Ok(Spoken::Http1) => {
+            Ok(HttpVersion::Http1) => {
                 let connection = self.http1.serve_connection(stream, service_fn(respond));
                 let connection = pin!(connection);
                 let stop = http1::Connection::graceful_shutdown;
                 drive(connection, stop, leave).await
             }
             #[cfg(feature = "http2")]
-            Ok(Spoken::Http2) => {
+            Ok(HttpVersion::Http2) => {
                 let executor = StreamExecutor::new(self.limits.write_stall);
                 let http2 = http2::builder(&self.limits, executor.clone());
                 let respond = service_fn(move |request| {
@@ -190,7 +190,7 @@ impl Setup {
                 driven(connection, stop, leave).await
             }
             #[cfg(not(feature = "http2"))]
-            Ok(Spoken::Http2) => {
+            Ok(HttpVersion::Http2) => {
                 return tracing::debug!(
                     "a client speaks HTTP/2, which needs the feature `http2` of toolwire"
                 );
@@ -205,10 +205,10 @@ impl Setup {
 
 /// hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins. Its type is
 /// forgotten, so that hyper is not compiled anew for all that an answer holds.
-type Responding = BoxFuture<'static, Result<Response<HttpBody>, Infallible>>;
+type ResponseFuture = BoxFuture<'static, Result<Response<ServerBody>, Infallible>>;
 
 /// Answers a request that was served before hyper had it.
-fn giving(answer: HttpResponse, request: Request<RequestBody>) -> Responding {
+fn respond_with(answer: HttpResponse, request: Request<RequestBody>) -> ResponseFuture {
     Box::pin(async move {
         request.into_body().skip().await;
         Ok(answer.into_response())
@@ -218,9 +218,9 @@ fn giving(answer: HttpResponse, request: Request<RequestBody>) -> Responding {
 fn responding(
     service: HttpService,
     request: Request<RequestBody>,
-    in_progress: RequestInProgress,
-    requests: Arc<Requests>,
-) -> Responding {
+    in_progress: RequestGuard,
+    requests: Arc<RequestCounter>,
+) -> ResponseFuture {
     Box::pin(async move {
         let (parts, body) = request.into_parts();
         let head = RequestHeaders::of(&parts.headers);

@@ -10,7 +10,7 @@ use tokio::task::{Id, JoinSet};
 use crate::engine::BoxFuture;
 
 /// How long connections that were cut off may take to clean up behind themselves.
-const CLEANING_UP: Duration = Duration::from_secs(1);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The connections that are open. Dropping it cuts them off.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Connections {
     }
 
     /// Tells every connection to end after the requests it has begun.
-    pub(super) fn tell_to_leave(&mut self) {
+    pub(super) fn start_shutdown(&mut self) {
         self.leave.clear();
     }
 
@@ -95,9 +95,9 @@ impl Connections {
     }
 
     /// Ends what is left, now.
-    pub(super) async fn cut_off(mut self) {
+    pub(super) async fn abort_all(mut self) {
         // A handler that blocks its thread cannot be ended; it must not hold the server back either.
-        if tokio::time::timeout(CLEANING_UP, self.tasks.shutdown())
+        if tokio::time::timeout(ABORT_TIMEOUT, self.tasks.shutdown())
             .await
             .is_err()
         {
@@ -119,7 +119,7 @@ mod tests {
             });
         }
         assert_eq!(connections.len(), 3);
-        connections.tell_to_leave();
+        connections.start_shutdown();
         connections.all_ended().await;
         assert_eq!(connections.len(), 0);
     }
@@ -136,7 +136,7 @@ mod tests {
         }
         assert!(!connections.has_capacity(network, 2));
         assert!(connections.has_capacity(IpAddr::from([192, 0, 2, 2]), 2));
-        connections.tell_to_leave();
+        connections.start_shutdown();
         connections.all_ended().await;
         assert!(connections.networks.is_empty() && connections.per_network.is_empty());
     }
@@ -159,7 +159,7 @@ mod tests {
             let _leave = leave;
             std::future::pending::<()>().await;
         });
-        connections.cut_off().await;
+        connections.abort_all().await;
         dropped.await.unwrap_err();
     }
 }

@@ -21,7 +21,7 @@ use crate::engine::deadline_after;
 /// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
 /// answers.
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
+pub(crate) struct RequestCounter {
     begun: AtomicU64,
     ended: AtomicU64,
     /// Whether more of the body may come of the one that began last.
@@ -30,15 +30,15 @@ pub(crate) struct Requests {
     has_unread: AtomicBool,
 }
 
-impl Requests {
+impl RequestCounter {
     /// A head was read to its end.
-    pub(super) fn begin(self: &Arc<Self>) -> RequestInProgress {
+    pub(super) fn begin(self: &Arc<Self>) -> RequestGuard {
         self.begun.fetch_add(1, Ordering::AcqRel);
-        RequestInProgress(Arc::clone(self))
+        RequestGuard(Arc::clone(self))
     }
 
     /// As [`begin`](Self::begin), where the body may come later than the head.
-    pub(super) fn begin_with_body(self: &Arc<Self>, is_open: bool) -> RequestInProgress {
+    pub(super) fn begin_with_body(self: &Arc<Self>, is_open: bool) -> RequestGuard {
         self.body_is_open.store(is_open, Ordering::Release);
         self.begin()
     }
@@ -66,16 +66,16 @@ impl Requests {
         self.begun() > 0
     }
 
-    pub(super) fn is_resting(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.begun() == self.ended.load(Ordering::Acquire)
     }
 }
 
 /// A request whose answer is not written yet.
 #[derive(Debug)]
-pub(crate) struct RequestInProgress(Arc<Requests>);
+pub(crate) struct RequestGuard(Arc<RequestCounter>);
 
-impl Drop for RequestInProgress {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::AcqRel);
     }
@@ -83,16 +83,16 @@ impl Drop for RequestInProgress {
 
 /// Fails a read with [`io::ErrorKind::TimedOut`] when a head does not come in time.
 #[derive(Debug)]
-pub(super) struct HeadDeadline<S> {
+pub(super) struct ReadTimeout<S> {
     stream: S,
-    patience: Patience,
-    requests: Arc<Requests>,
+    patience: ReadTimeouts,
+    requests: Arc<RequestCounter>,
     /// Nothing is timed any more.
     is_http2: bool,
-    awaited: Option<Awaited>,
+    awaited: Option<PendingHeaders>,
     /// How many requests had begun when bytes came that belong to the one after them.
     ahead: Option<u64>,
-    rest: Option<Rest>,
+    rest: Option<IdlePeriod>,
     /// Made when somebody really has to wait, and then kept. It may be set too early, and is set again when it fires.
     timer: Option<Pin<Box<Sleep>>>,
     /// Whom the timer wakes.
@@ -101,7 +101,7 @@ pub(super) struct HeadDeadline<S> {
 
 /// How long a connection may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct ReadTimeouts {
     /// For the head of a request.
     pub(super) head: Duration,
     /// Until the next request.
@@ -110,35 +110,35 @@ pub(super) struct Patience {
 
 /// A pause between requests.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct IdlePeriod {
     deadline: Instant,
     /// How many requests had begun before it.
     after: u64,
 }
 
 /// What has taken too long.
-enum Late {
+enum TimedOut {
     Head,
     NextRequest,
 }
 
 /// A head that has begun.
 #[derive(Debug, Clone, Copy)]
-struct Awaited {
+struct PendingHeaders {
     /// Set when more of it has to be waited for: most heads come whole, and nobody needs to look at the clock.
     deadline: Option<Instant>,
     /// How many requests had begun before it.
     after: u64,
 }
 
-impl<S> HeadDeadline<S> {
-    pub(super) fn new(stream: S, patience: Patience, requests: Arc<Requests>) -> Self {
+impl<S> ReadTimeout<S> {
+    pub(super) fn new(stream: S, patience: ReadTimeouts, requests: Arc<RequestCounter>) -> Self {
         Self {
             stream,
             patience,
             requests,
             is_http2: false,
-            awaited: Some(Awaited {
+            awaited: Some(PendingHeaders {
                 deadline: Some(deadline_after(Instant::now(), patience.head)),
                 after: 0,
             }),
@@ -168,7 +168,7 @@ impl<S> HeadDeadline<S> {
         if self.awaited.is_some() {
             return;
         }
-        if self.requests.is_resting() {
+        if self.requests.is_idle() {
             self.await_head();
         } else if !self.requests.body_is_open.load(Ordering::Acquire) {
             self.next_has_begun();
@@ -176,7 +176,7 @@ impl<S> HeadDeadline<S> {
     }
 
     fn await_head(&mut self) {
-        self.awaited = Some(Awaited {
+        self.awaited = Some(PendingHeaders {
             deadline: None,
             after: self.requests.begun(),
         });
@@ -189,10 +189,10 @@ impl<S> HeadDeadline<S> {
     }
 
     /// Ready when something takes too long.
-    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Late> {
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<TimedOut> {
         self.forget_what_came();
         if self.awaited.is_none() {
-            if self.is_http2 || !self.requests.is_resting() {
+            if self.is_http2 || !self.requests.is_idle() {
                 return Poll::Pending;
             }
             if self.ahead == Some(self.requests.begun()) {
@@ -202,7 +202,7 @@ impl<S> HeadDeadline<S> {
         let (deadline, late) = match &mut self.awaited {
             Some(awaited) => {
                 let latest = || deadline_after(Instant::now(), self.patience.head);
-                (*awaited.deadline.get_or_insert_with(latest), Late::Head)
+                (*awaited.deadline.get_or_insert_with(latest), TimedOut::Head)
             }
             None => {
                 let begun = self.requests.begun();
@@ -211,7 +211,7 @@ impl<S> HeadDeadline<S> {
                     _ => {
                         let now = Instant::now();
                         let deadline = deadline_after(now, self.patience.rest);
-                        self.rest = Some(Rest {
+                        self.rest = Some(IdlePeriod {
                             deadline,
                             after: begun,
                         });
@@ -222,7 +222,7 @@ impl<S> HeadDeadline<S> {
                         deadline
                     }
                 };
-                (deadline, Late::NextRequest)
+                (deadline, TimedOut::NextRequest)
             }
         };
         let timer = self
@@ -251,7 +251,7 @@ impl<S> HeadDeadline<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for HeadDeadline<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ReadTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -264,17 +264,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadDeadline<S> {
             return outcome;
         }
         self.poll_late(context).map(|late| match late {
-            Late::Head => {
+            TimedOut::Head => {
                 let refusal = "the client did not finish the head of its request in time";
                 Err(io::Error::new(io::ErrorKind::TimedOut, refusal))
             }
             // To hyper, it is as if the client had closed the connection.
-            Late::NextRequest => Ok(()),
+            TimedOut::NextRequest => Ok(()),
         })
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for HeadDeadline<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ReadTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -313,12 +313,12 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(10);
     const REST: Duration = Duration::from_secs(70);
 
-    fn pair() -> (HeadDeadline<DuplexStream>, Arc<Requests>, DuplexStream) {
+    fn pair() -> (ReadTimeout<DuplexStream>, Arc<RequestCounter>, DuplexStream) {
         let (near, far) = tokio::io::duplex(64);
-        let requests = Arc::new(Requests::default());
-        let stream = HeadDeadline::new(
+        let requests = Arc::new(RequestCounter::default());
+        let stream = ReadTimeout::new(
             near,
-            Patience {
+            ReadTimeouts {
                 head: PATIENCE,
                 rest: REST,
             },
@@ -327,14 +327,14 @@ mod tests {
         (stream, requests, far)
     }
 
-    async fn says(far: &mut DuplexStream, stream: &mut HeadDeadline<DuplexStream>, text: &str) {
+    async fn says(far: &mut DuplexStream, stream: &mut ReadTimeout<DuplexStream>, text: &str) {
         far.write_all(text.as_bytes()).await.unwrap();
         let mut read = vec![0; text.len()];
         stream.read_exact(&mut read).await.unwrap();
     }
 
     /// Nothing more is said: after how long is the client given up?
-    async fn given_up_after(mut stream: HeadDeadline<DuplexStream>) -> Option<Duration> {
+    async fn given_up_after(mut stream: ReadTimeout<DuplexStream>) -> Option<Duration> {
         let began = Instant::now();
         let patient = tokio::time::timeout(100 * PATIENCE, stream.read_u8());
         let error = patient.await.ok()?.unwrap_err();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     /// The next request does not come: after how long does the connection end?
-    async fn closed_after(stream: &mut HeadDeadline<DuplexStream>) -> Duration {
+    async fn closed_after(stream: &mut ReadTimeout<DuplexStream>) -> Duration {
         let began = Instant::now();
         assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
         began.elapsed()

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use crate::engine::deadline_after;
-use crate::transport::http::listener::head_deadline::Requests;
+use crate::transport::http::listener::head_deadline::RequestCounter;
 
 /// How many bytes are discarded at most while a connection closes.
 const MAX_DISCARDED: usize = 16 * 1024 * 1024;
@@ -30,7 +30,7 @@ const READ: usize = 8 * 1024;
 #[derive(Debug)]
 pub(super) struct LingeringClose<S> {
     stream: S,
-    requests: Arc<Requests>,
+    requests: Arc<RequestCounter>,
     timeout: Duration,
     /// Set while the connection closes.
     closing: Option<Box<Closing>>,
@@ -47,7 +47,7 @@ struct Closing {
 }
 
 impl<S> LingeringClose<S> {
-    pub(super) fn new(stream: S, timeout: Duration, requests: Arc<Requests>) -> Self {
+    pub(super) fn new(stream: S, timeout: Duration, requests: Arc<RequestCounter>) -> Self {
         Self {
             stream,
             requests,
@@ -141,9 +141,15 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(5);
 
-    fn pair(buffered: usize) -> (LingeringClose<DuplexStream>, Arc<Requests>, DuplexStream) {
+    fn pair(
+        buffered: usize,
+    ) -> (
+        LingeringClose<DuplexStream>,
+        Arc<RequestCounter>,
+        DuplexStream,
+    ) {
         let (near, far) = tokio::io::duplex(buffered);
-        let requests = Arc::new(Requests::default());
+        let requests = Arc::new(RequestCounter::default());
         let near = LingeringClose::new(near, TIMEOUT, Arc::clone(&requests));
         (near, requests, far)
     }

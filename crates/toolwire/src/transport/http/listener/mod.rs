@@ -30,7 +30,7 @@ use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::server::Server;
 use crate::transport::http::listener::accept::{Backoff, accept};
-use crate::transport::http::listener::connection::Setup;
+use crate::transport::http::listener::connection::ConnectionConfig;
 use crate::transport::http::listener::connections::Connections;
 use crate::transport::http::listener::signals::Signals;
 use crate::transport::http::options::HttpOptions;
@@ -60,7 +60,7 @@ pub struct HttpListener {
     local_address: SocketAddr,
     server: Server,
     service: HttpService,
-    setup: Arc<Setup>,
+    setup: Arc<ConnectionConfig>,
     url: String,
     signals: bool,
     max_connections: usize,
@@ -94,7 +94,7 @@ impl HttpListener {
         let local_address = listener
             .local_addr()
             .map_err(|error| Error::io("the address bound to cannot be read", error))?;
-        let setup = Setup::new(&options.limits);
+        let setup = ConnectionConfig::new(&options.limits);
         #[cfg(feature = "tls")]
         let (setup, scheme) = match &options.tls {
             Some(config) => {
@@ -121,7 +121,7 @@ impl HttpListener {
 
     /// The address it is bound to, with the port that was chosen.
     #[must_use]
-    pub fn local_address(&self) -> SocketAddr {
+    pub fn local_addr(&self) -> SocketAddr {
         self.local_address
     }
 
@@ -185,7 +185,7 @@ impl HttpListener {
             }
         }
         drop(self.listener);
-        connections.tell_to_leave();
+        connections.start_shutdown();
         // Requests of the 2025 revisions run on when their client has gone.
         let finished = async { tokio::join!(connections.all_ended(), self.service.idle()) };
         tokio::select! {
@@ -196,7 +196,7 @@ impl HttpListener {
         if connections.len() > 0 {
             tracing::warn!(connections = connections.len(), "cut off what did not end");
         }
-        connections.cut_off().await;
+        connections.abort_all().await;
         Ok(())
     }
 }

@@ -15,20 +15,20 @@ const PREFACE: [u8; 24] = *b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub(super) enum HttpVersion {
     Http1,
     Http2,
 }
 
 /// A stream whose first bytes can be looked at.
 #[derive(Debug)]
-pub(super) struct Prefaced<S> {
+pub(super) struct BufferedStream<S> {
     stream: S,
     /// What was read of it and not given to the reader yet.
     first: Bytes,
 }
 
-impl<S: AsyncRead + Unpin> Prefaced<S> {
+impl<S: AsyncRead + Unpin> BufferedStream<S> {
     /// `first` is what was read already.
     pub(super) fn new(stream: S, first: Bytes) -> Self {
         Self { stream, first }
@@ -42,24 +42,24 @@ impl<S: AsyncRead + Unpin> Prefaced<S> {
     ///
     /// # Cancellation
     /// Dropping the future loses no byte.
-    pub(super) async fn spoken(&mut self) -> io::Result<Spoken> {
+    pub(super) async fn detect_version(&mut self) -> io::Result<HttpVersion> {
         loop {
             if self.first.starts_with(&PREFACE) {
-                return Ok(Spoken::Http2);
+                return Ok(HttpVersion::Http2);
             }
             if !PREFACE.starts_with(&self.first) {
-                return Ok(Spoken::Http1);
+                return Ok(HttpVersion::Http1);
             }
             let mut more = [0; PREFACE.len()];
             match self.stream.read(&mut more).await? {
-                0 => return Ok(Spoken::Http1),
+                0 => return Ok(HttpVersion::Http1),
                 read => self.first = [&self.first[..], &more[..read]].concat().into(),
             }
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Prefaced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for BufferedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -82,7 +82,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Prefaced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Prefaced<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for BufferedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -118,24 +118,24 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (Prefaced<DuplexStream>, DuplexStream) {
+    fn pair() -> (BufferedStream<DuplexStream>, DuplexStream) {
         let (near, far) = tokio::io::duplex(1024);
-        (Prefaced::new(near, Bytes::new()), far)
+        (BufferedStream::new(near, Bytes::new()), far)
     }
 
     #[tokio::test]
     async fn the_first_bytes_decide_and_are_not_lost() {
         for (said, spoken) in [
-            ("", Spoken::Http1),
-            ("POST /mcp HTTP/1.1\r\nHost: a\r\n\r\n", Spoken::Http1),
-            ("PRI", Spoken::Http1),
-            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\rx", Spoken::Http1),
-            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nframes", Spoken::Http2),
+            ("", HttpVersion::Http1),
+            ("POST /mcp HTTP/1.1\r\nHost: a\r\n\r\n", HttpVersion::Http1),
+            ("PRI", HttpVersion::Http1),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\rx", HttpVersion::Http1),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nframes", HttpVersion::Http2),
         ] {
             let (mut stream, mut far) = pair();
             far.write_all(said.as_bytes()).await.unwrap();
             drop(far);
-            assert_eq!(stream.spoken().await.unwrap(), spoken, "{said:?}");
+            assert_eq!(stream.detect_version().await.unwrap(), spoken, "{said:?}");
             let mut read = String::new();
             stream.read_to_string(&mut read).await.unwrap();
             assert_eq!(read, said);
@@ -149,20 +149,20 @@ mod tests {
             far.write_all(&[*byte]).await.unwrap();
             let undecided = tokio::select! {
                 biased;
-                _ = stream.spoken() => false,
+                _ = stream.detect_version() => false,
                 () = std::future::ready(()) => true,
             };
             assert!(undecided);
         }
         far.write_all(b"\n").await.unwrap();
-        assert_eq!(stream.spoken().await.unwrap(), Spoken::Http2);
+        assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http2);
     }
 
     #[tokio::test]
     async fn the_first_read_gives_all_that_has_come() {
         let (mut stream, mut far) = pair();
         far.write_all(&[b'x'; 100]).await.unwrap();
-        assert_eq!(stream.spoken().await.unwrap(), Spoken::Http1);
+        assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http1);
         assert_eq!(stream.read(&mut [0; 200]).await.unwrap(), 100);
     }
 
@@ -170,7 +170,7 @@ mod tests {
     async fn a_reader_with_little_room_gets_everything_in_turn() {
         let (mut stream, mut far) = pair();
         far.write_all(b"0123456789").await.unwrap();
-        assert_eq!(stream.spoken().await.unwrap(), Spoken::Http1);
+        assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http1);
         for expected in [b"0123", b"4567"] {
             let mut read = [0; 4];
             assert_eq!(stream.read(&mut read).await.unwrap(), 4);

@@ -10,17 +10,17 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use crate::transport::http::answer::HttpResponse;
-use crate::transport::http::listener::head_deadline::Requests;
+use crate::transport::http::listener::head_deadline::RequestCounter;
 
 /// A body that comes after its head. What comes after its end, is told to the connection, belongs to the next request.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     incoming: Incoming,
-    requests: Arc<Requests>,
+    requests: Arc<RequestCounter>,
 }
 
 impl RequestBody {
-    pub(super) fn new(incoming: Incoming, requests: Arc<Requests>) -> Self {
+    pub(super) fn new(incoming: Incoming, requests: Arc<RequestCounter>) -> Self {
         Self { incoming, requests }
     }
 

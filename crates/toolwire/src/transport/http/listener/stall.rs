@@ -15,14 +15,14 @@ use crate::engine::deadline_after;
 
 /// Fails a write with [`io::ErrorKind::TimedOut`] when the peer took no byte for a while.
 #[derive(Debug)]
-pub(super) struct StallGuard<S> {
+pub(super) struct WriteTimeout<S> {
     socket: S,
     patience: Duration,
     timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
 }
 
-impl<S> StallGuard<S> {
+impl<S> WriteTimeout<S> {
     pub(super) fn new(socket: S, patience: Duration) -> Self {
         Self {
             socket,
@@ -33,7 +33,7 @@ impl<S> StallGuard<S> {
     }
 
     /// Lets a write through that did something, and measures how long one waits that did not.
-    fn judge<T>(
+    fn poll_progress<T>(
         &mut self,
         context: &mut Context<'_>,
         outcome: Poll<io::Result<T>>,
@@ -56,7 +56,7 @@ impl<S> StallGuard<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -66,14 +66,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.socket).poll_write(context, bytes);
-        self.judge(context, outcome)
+        self.poll_progress(context, outcome)
     }
 
     fn poll_write_vectored(
@@ -82,7 +82,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
-        self.judge(context, outcome)
+        self.poll_progress(context, outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -107,9 +107,9 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     /// A guarded end with room for eight bytes, and its peer.
-    fn pair() -> (StallGuard<DuplexStream>, DuplexStream) {
+    fn pair() -> (WriteTimeout<DuplexStream>, DuplexStream) {
         let (near, far) = tokio::io::duplex(8);
-        (StallGuard::new(near, PATIENCE), far)
+        (WriteTimeout::new(near, PATIENCE), far)
     }
 
     #[tokio::test(start_paused = true)]

@@ -38,8 +38,8 @@ fn open(leave: oneshot::Receiver<()>) -> (DuplexStream, impl Future<Output = ()>
     });
     let server = Server::new("demo", "1.0.0").tool(sleep);
     let service = HttpService::new(server, HttpOptions::new());
-    let setup = Setup::new(&HttpLimits::default());
-    let served = async move { setup.speak(near, service, leave).await };
+    let setup = ConnectionConfig::new(&HttpLimits::default());
+    let served = async move { setup.serve_http(near, service, leave).await };
     (far, served)
 }
 
@@ -147,10 +147,10 @@ mod http2 {
         });
         let server = Server::new("demo", "1.0.0").tool(text);
         let service = HttpService::new(server, HttpOptions::new());
-        let setup = Setup::new(&HttpLimits::default());
+        let setup = ConnectionConfig::new(&HttpLimits::default());
         tokio::spawn(async move {
             let (_stay, leave) = oneshot::channel();
-            setup.speak(near, service, leave).await;
+            setup.serve_http(near, service, leave).await;
         });
         let (client, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())

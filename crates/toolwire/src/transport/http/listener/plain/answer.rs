@@ -18,7 +18,7 @@ const COPIED: usize = 16 * 1024;
 const HEAD: usize = 256;
 
 /// Whether the connection can go on after an answer.
-pub(super) fn keeps_open(answer: &HttpResponse) -> bool {
+pub(super) fn is_keep_alive(answer: &HttpResponse) -> bool {
     let said = answer.fields().and_then(|fields| fields.get(CONNECTION));
     said.is_none_or(|value| value != HeaderValue::from_static("close"))
 }
@@ -45,7 +45,7 @@ where
             let mut body = answer.into_body();
             let mut pieces = VecDeque::from([Bytes::from(out)]);
             pieces.extend(std::iter::from_fn(|| body.next_chunk()));
-            stream.write_all_buf(&mut Pieces(pieces)).await?;
+            stream.write_all_buf(&mut BufferParts(pieces)).await?;
         }
         _ => {
             if has_body {
@@ -77,7 +77,7 @@ fn write_head(out: &mut Vec<u8>, answer: &HttpResponse, length: Option<usize>, k
         out.extend_from_slice(b"\r\ncontent-length: ");
         out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     }
-    if !keep_open && keeps_open(answer) {
+    if !keep_open && is_keep_alive(answer) {
         out.extend_from_slice(b"\r\nconnection: close");
     }
     out.extend_from_slice(b"\r\ndate: ");
@@ -86,9 +86,9 @@ fn write_head(out: &mut Vec<u8>, answer: &HttpResponse, length: Option<usize>, k
 }
 
 /// Bytes in several places, none of them empty.
-struct Pieces(VecDeque<Bytes>);
+struct BufferParts(VecDeque<Bytes>);
 
-impl Buf for Pieces {
+impl Buf for BufferParts {
     fn remaining(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::engine::exchange::EncodedResponse;
     use crate::transport::http::answer;
-    use crate::transport::http::body::HttpBody;
+    use crate::transport::http::body::ServerBody;
 
     /// What a client reads that takes a little at a time: the lines of the head without the date, and the body.
     async fn written(answer: HttpResponse, keep_open: bool) -> (Vec<String>, String) {
@@ -149,7 +149,7 @@ mod tests {
             let text = "0123456789".repeat(length / 10 + 1);
             let text = &text[..length];
             let (head, body) = written(
-                HttpResponse::new(StatusCode::OK, HttpBody::full(text.to_owned())),
+                HttpResponse::new(StatusCode::OK, ServerBody::full(text.to_owned())),
                 true,
             )
             .await;
@@ -173,7 +173,7 @@ mod tests {
                 result: result.clone().into(),
             };
             let (_, body) = written(
-                HttpResponse::new(StatusCode::OK, HttpBody::answer(answer)),
+                HttpResponse::new(StatusCode::OK, ServerBody::answer(answer)),
                 true,
             )
             .await;
@@ -184,7 +184,7 @@ mod tests {
     #[tokio::test]
     async fn a_head_says_what_follows_and_whether_the_connection_goes_on() {
         for status in [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED] {
-            let (head, body) = written(answer::json(status, HttpBody::full("{}")), true).await;
+            let (head, body) = written(answer::json(status, ServerBody::full("{}")), true).await;
             assert_eq!(head[0], format!("HTTP/1.1 {status}"));
             assert_eq!(head[1..], ["content-type: application/json"]);
             assert_eq!(body, "");
@@ -199,7 +199,7 @@ mod tests {
             ]
         );
         let refusal = answer::reject_and_close(StatusCode::BAD_REQUEST, "no");
-        assert!(!keeps_open(&refusal));
+        assert!(!is_keep_alive(&refusal));
         let (head, _) = written(refusal, false).await;
         let closes = head.iter().filter(|line| *line == "connection: close");
         assert_eq!(closes.count(), 1);

@@ -10,13 +10,13 @@ use httpdate::HttpDate;
 const LENGTH: usize = 29;
 
 /// The last second a thread has told.
-struct Told {
+struct CachedDate {
     second: u64,
     text: [u8; LENGTH],
 }
 
 thread_local! {
-    static TOLD: RefCell<Told> = const { RefCell::new(Told { second: u64::MAX, text: [0; LENGTH] }) };
+    static TOLD: RefCell<CachedDate> = const { RefCell::new(CachedDate { second: u64::MAX, text: [0; LENGTH] }) };
 }
 
 /// Writes the time of day.

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use crate::transport::http::answer::HttpResponse;
 use crate::transport::http::head::RequestHeaders;
 use crate::transport::http::incoming::BodySource;
-use crate::transport::http::listener::head_deadline::Requests;
+use crate::transport::http::listener::head_deadline::RequestCounter;
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
 use crate::transport::http::service::HttpService;
 use crate::transport::http::unread_body::TrackedBody;
@@ -33,11 +33,11 @@ use crate::transport::http::unread_body::TrackedBody;
 const READ: usize = 8 * 1024;
 
 /// How much a client may send ahead while it waits for an answer.
-const AHEAD: usize = 64 * 1024;
+const MAX_PIPELINED_BYTES: usize = 64 * 1024;
 
 /// What hyper goes on with.
 #[derive(Debug)]
-pub(super) struct Handover {
+pub(super) struct Fallback {
     /// What has come and is not answered.
     pub(super) unread: Bytes,
     /// The answer to the request the bytes begin with, if it was served already.
@@ -51,9 +51,9 @@ pub(super) struct Handover {
 pub(super) async fn serve<S>(
     stream: &mut S,
     service: &HttpService,
-    requests: &Arc<Requests>,
+    requests: &Arc<RequestCounter>,
     leave: &mut oneshot::Receiver<()>,
-) -> io::Result<Option<Handover>>
+) -> io::Result<Option<Fallback>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -71,7 +71,7 @@ where
         }
         let mut head = RequestHeaders::EMPTY;
         let Some(body) = request::read(&unread, all_fields, &mut parts, &mut head) else {
-            return Ok(Some(Handover {
+            return Ok(Some(Fallback {
                 unread,
                 answer: None,
                 next_has_begun: true,
@@ -79,14 +79,14 @@ where
         };
         let in_progress = requests.begin();
         let mut ahead = Vec::new();
-        let room = AHEAD.saturating_sub(unread.len());
+        let room = MAX_PIPELINED_BYTES.saturating_sub(unread.len());
         let length = body.end;
         let answer = {
             let body: BodySource<'_, &mut TrackedBody<RequestBody>> =
                 BodySource::Whole(&unread[body]);
             // Pinned where it is made: handed on, it would have room twice.
             let mut answer = pin!(service.respond_to(&parts, &head, body));
-            poll_fn(|cx| poll_attended(stream, answer.as_mut(), &mut ahead, room, cx)).await
+            poll_fn(|cx| poll_response(stream, answer.as_mut(), &mut ahead, room, cx)).await
         };
         if !ahead.is_empty() {
             unread = [&unread[..], &ahead].concat().into();
@@ -95,13 +95,13 @@ where
             return Ok(None);
         };
         if !answer.body().is_complete() {
-            return Ok(Some(Handover {
+            return Ok(Some(Fallback {
                 next_has_begun: unread.len() > length,
                 unread,
                 answer: Some(answer.with_request_guard(in_progress)),
             }));
         }
-        let keep_open = !is_told_to(leave) && answer::keeps_open(&answer);
+        let keep_open = !is_told_to(leave) && answer::is_keep_alive(&answer);
         answer::write(stream, answer, keep_open).await?;
         if !keep_open {
             return Ok(None);
@@ -152,7 +152,7 @@ fn is_told_to(leave: &mut oneshot::Receiver<()>) -> bool {
 
 /// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is kept until
 /// there is as much as there is room for.
-fn poll_attended<S>(
+fn poll_response<S>(
     stream: &mut S,
     answer: Pin<&mut impl Future<Output = HttpResponse>>,
     ahead: &mut Vec<u8>,
@@ -213,9 +213,9 @@ mod tests {
 
     /// One connection after the client has said something, and what the server has said to it.
     struct Served {
-        outcome: Option<Handover>,
+        outcome: Option<Fallback>,
         said: String,
-        requests: Arc<Requests>,
+        requests: Arc<RequestCounter>,
     }
 
     async fn served(said: &str) -> Served {
@@ -223,7 +223,7 @@ mod tests {
         far.write_all(said.as_bytes()).await.unwrap();
         far.shutdown().await.unwrap();
         let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
-        let requests = Arc::new(Requests::default());
+        let requests = Arc::new(RequestCounter::default());
         let (_stay, mut leave) = oneshot::channel();
         let outcome = serve(&mut near, &service, &requests, &mut leave).await;
         drop(near);
@@ -252,7 +252,7 @@ mod tests {
         let after = served(&ping()).await;
         assert!(after.said.starts_with("HTTP/1.1 200 OK\r\n"));
         assert!(after.outcome.is_none());
-        assert!(after.requests.is_resting());
+        assert!(after.requests.is_idle());
     }
 
     #[tokio::test]
@@ -268,9 +268,9 @@ mod tests {
             let fields = answer.fields().unwrap();
             assert_eq!(fields["content-type"], "text/event-stream");
             // Its body is the request in progress.
-            assert!(!after.requests.is_resting());
+            assert!(!after.requests.is_idle());
             drop(answer);
-            assert!(after.requests.is_resting());
+            assert!(after.requests.is_idle());
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
         let (stay, mut leave) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
-            let requests = Arc::new(Requests::default());
+            let requests = Arc::new(RequestCounter::default());
             serve(&mut near, &service, &requests, &mut leave).await
         });
         let a_while = std::time::Duration::from_secs(1);
@@ -320,7 +320,7 @@ mod tests {
         });
         let server = Server::new("demo", "1.0.0").tool(wait);
         let service = HttpService::new(server, HttpOptions::new());
-        let requests = Arc::new(Requests::default());
+        let requests = Arc::new(RequestCounter::default());
         let (_stay, mut leave) = oneshot::channel();
         const PIPE: usize = 1024;
         let (mut near, mut far) = tokio::io::duplex(PIPE);
@@ -342,7 +342,7 @@ mod tests {
             outcome = serve(&mut near, &service, &requests, &mut leave) => panic!("{outcome:?}"),
             ahead = sending => {
                 let read = call.len() + ahead - PIPE;
-                assert!((AHEAD..AHEAD + READ).contains(&read), "{read}");
+                assert!((MAX_PIPELINED_BYTES..MAX_PIPELINED_BYTES + READ).contains(&read), "{read}");
             }
         }
     }

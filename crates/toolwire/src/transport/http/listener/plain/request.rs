@@ -49,7 +49,7 @@ pub(super) fn read<'b>(
         return None;
     }
     // At once: fields are many and short.
-    let head_text = HeadText::of(&bytes[..head_length])?;
+    let head_text = HeaderText::of(&bytes[..head_length])?;
     let mut content_length = None;
     for field in read.headers.iter() {
         let (name, value) = (field.name.as_bytes(), field.value);
@@ -99,9 +99,9 @@ fn repeats_argument(name: &[u8]) -> bool {
 }
 
 /// A head that is text.
-struct HeadText<'b>(&'b str);
+struct HeaderText<'b>(&'b str);
 
-impl<'b> HeadText<'b> {
+impl<'b> HeaderText<'b> {
     fn of(head: &'b [u8]) -> Option<Self> {
         std::str::from_utf8(head).ok().map(Self)
     }
