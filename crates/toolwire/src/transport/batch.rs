@@ -11,7 +11,7 @@ use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::exchange::encode_error;
-use crate::transport::duplex::{Duplex, Started, Work};
+use crate::transport::duplex::{HandlerFuture, MessageLoop, StartResult};
 
 /// Starts every message of a batch. The work yields the array of answers; there is none when nothing wants one, or when
 /// everything that did was cancelled.
@@ -19,7 +19,7 @@ use crate::transport::duplex::{Duplex, Started, Work};
 /// # Errors
 /// When the connection's revision has no batches.
 pub(crate) async fn start(
-    connection: &mut Duplex,
+    connection: &mut MessageLoop,
     messages: &[Box<RawValue>],
 ) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, Unreadable> {
     let version = connection.state().version();
@@ -37,7 +37,7 @@ pub(crate) async fn start(
         match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
             Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
                 Ok(work) => {
-                    let request = connection.hand_over(work);
+                    let request = connection.into_running(work);
                     running.spawn(request.answer(Arc::clone(connection.delivery())));
                 }
                 Err(answer) => answers.push(answer),
@@ -67,9 +67,9 @@ pub(crate) async fn start(
 
 /// The work on a request, or the answer to one that needs none.
 async fn start_request(
-    connection: &mut Duplex,
+    connection: &mut MessageLoop,
     request: &RequestEnvelope<'_>,
-) -> Result<Work, Vec<u8>> {
+) -> Result<HandlerFuture, Vec<u8>> {
     let refuse = |error| encode_error(ResponseId::Id(request.id.clone()), error);
     // Spec 2025-03-26, basic/lifecycle, "Initialization".
     if request.method == "initialize" {
@@ -80,9 +80,9 @@ async fn start_request(
     let admitted = connection.admit(request);
     let admitted = admitted.map_err(|rejection| refuse(rejection.error))?;
     match connection.start(&admitted) {
-        Started::Answered(answer) => Err(answer),
-        Started::Turn(work) => Ok(work),
-        Started::Full(work) => connection.wait_for_place().await.map(|()| work),
+        StartResult::Answered(answer) => Err(answer),
+        StartResult::Ready(work) => Ok(work),
+        StartResult::Full(work) => connection.wait_for_permit().await.map(|()| work),
     }
 }
 

@@ -39,19 +39,21 @@ use crate::server::hub::ListenerGuard;
 use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
-use crate::transport::duplex::held::Held;
-use crate::transport::duplex::reader::Reader;
-pub(crate) use crate::transport::duplex::running::Work;
-use crate::transport::duplex::running::{Delivery, Entered, Finished, RunningRequest, Starting};
-use crate::transport::duplex::waiting::Waiting;
+use crate::transport::duplex::held::ResponseBuffer;
+use crate::transport::duplex::reader::LineReader;
+pub(crate) use crate::transport::duplex::running::HandlerFuture;
+use crate::transport::duplex::running::{
+    CompletionCounter, LedgerEntry, ResponseSink, RunningRequest, StartingRequest,
+};
+use crate::transport::duplex::waiting::Backpressure;
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenFilter, ListenStream};
-use crate::transport::out_stream::{OutStream, Room};
-use crate::transport::outlet::Outlet;
+use crate::transport::out_stream::{Capacity, OutgoingQueue};
+use crate::transport::outlet::MessageSink;
 use crate::transport::stdio_context::StdioContext;
 
 /// The loop of one connection.
-pub(crate) struct Duplex {
+pub(crate) struct MessageLoop {
     server: Server,
     /// That of the messages which are read now.
     context: Arc<StdioContext>,
@@ -62,39 +64,40 @@ pub(crate) struct Duplex {
     /// The server as it was when the chunk that is read now came.
     snapshot: Option<Arc<Snapshot>>,
     /// Answers to requests of that chunk.
-    held: Held,
+    held: ResponseBuffer,
     /// The request that has its first turn, or is about to.
-    under_way: Option<Starting>,
+    starting: Option<StartingRequest>,
     /// What has to be waited for before more is read.
-    waiting: Option<Waiting>,
-    delivery: Arc<Delivery>,
+    waiting: Option<Backpressure>,
+    delivery: Arc<ResponseSink>,
     /// The flag of a request that is done with it.
     spare_flag: Option<Cancellation>,
     listens: HashMap<RequestId, ListenStream>,
     /// The house was full when so many had finished, and nothing was seen to finish since.
-    stuck_at: Option<u64>,
+    overloaded_since: Option<u64>,
     _legacy: ListenerGuard,
 }
 
-impl Duplex {
-    pub(crate) fn new(server: Server, out: Arc<OutStream>, limits: Limits) -> Self {
-        Self::opened_by(None, server, out, limits)
+impl MessageLoop {
+    pub(crate) fn new(server: Server, out: Arc<OutgoingQueue>, limits: Limits) -> Self {
+        Self::with_token(None, server, out, limits)
     }
 
     /// A connection of somebody, where tokens say who: then those without one have no scopes.
-    pub(crate) fn opened_by(
+    pub(crate) fn with_token(
         token: Option<Arc<TokenInfo>>,
         server: Server,
-        out: Arc<OutStream>,
+        out: Arc<OutgoingQueue>,
         limits: Limits,
     ) -> Self {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
         let timeout = server.snapshot().options.client_answer_timeout;
-        let listener = LegacyListener::new(Arc::clone(&out) as Arc<dyn Outlet>, Arc::clone(&state));
-        let delivery = Arc::new(Delivery {
+        let listener =
+            LegacyListener::new(Arc::clone(&out) as Arc<dyn MessageSink>, Arc::clone(&state));
+        let delivery = Arc::new(ResponseSink {
             out: Arc::clone(&out),
             state: Arc::clone(&state),
-            finished: Finished::default(),
+            finished: CompletionCounter::default(),
         });
         Self {
             _legacy: server.hub().listen(Arc::new(listener)),
@@ -109,13 +112,13 @@ impl Duplex {
             origin: Instant::now(),
             tasks: JoinSet::new(),
             snapshot: None,
-            held: Held::default(),
-            under_way: None,
+            held: ResponseBuffer::default(),
+            starting: None,
             waiting: None,
             delivery,
             spare_flag: None,
             listens: HashMap::new(),
-            stuck_at: None,
+            overloaded_since: None,
             server,
             limits,
         }
@@ -126,7 +129,7 @@ impl Duplex {
     /// # Cancellation
     /// Dropping the future ends the connection at once.
     pub(crate) async fn run(self, input: mpsc::Receiver<Chunk>) {
-        Reader::new(self, input).run().await;
+        LineReader::new(self, input).run().await;
     }
 
     /// Sets the sender of the chunk that is read next.
@@ -150,13 +153,13 @@ impl Duplex {
 
     /// Lets all answers go that are held back.
     fn release(&mut self) {
-        self.held.release_to(&self.context.out);
-        self.held.set_room(Room::default());
-        self.context.out.announce();
+        self.held.flush_to(&self.context.out);
+        self.held.set_room(Capacity::default());
+        self.context.out.wake_writer();
     }
 
     /// Takes what the first turn of the request under way has led to.
-    fn settle(&mut self, work: Work, turn: Poll<Outcome>) {
+    fn settle(&mut self, work: HandlerFuture, turn: Poll<Outcome>) {
         let Poll::Ready(outcome) = turn else {
             return self.spawn(work);
         };
@@ -168,37 +171,37 @@ impl Duplex {
     }
 
     /// Lets the request under way run in a task of its own.
-    fn spawn(&mut self, work: Work) {
-        let request = self.hand_over(work);
+    fn spawn(&mut self, work: HandlerFuture) {
+        let request = self.into_running(work);
         self.tasks
             .spawn(request.answer_to(Arc::clone(&self.delivery)));
     }
 
     /// Lets the request under way run wherever the caller likes.
-    pub(crate) fn hand_over(&mut self, work: Work) -> RunningRequest {
+    pub(crate) fn into_running(&mut self, work: HandlerFuture) -> RunningRequest {
         RunningRequest::new(self.enter(), work)
     }
 
     /// Enters the request under way into the ledger.
-    fn enter(&mut self) -> Entered {
+    fn enter(&mut self) -> LedgerEntry {
         self.take_started().enter(&self.context.state)
     }
 
-    fn take_started(&mut self) -> Starting {
-        let started = self.under_way.take();
+    fn take_started(&mut self) -> StartingRequest {
+        let started = self.starting.take();
         started.expect("a turn is given to a request that was started")
     }
 
     /// Whether a line may be taken in now; otherwise something is waited for first.
     fn may_read(&mut self) -> bool {
         if !self.held.has_room() {
-            self.waiting.get_or_insert(Waiting::Room);
+            self.waiting.get_or_insert(Backpressure::Room);
         }
         self.waiting.is_none()
     }
 
     /// Takes in a line; returns the work whose first turn is due.
-    fn on_line(&mut self, line: &[u8]) -> Option<Work> {
+    fn on_line(&mut self, line: &[u8]) -> Option<HandlerFuture> {
         let read = strict_json::read(line, &strict_json::Limits::default());
         if let Ok(Envelope::Request(request)) = &read {
             return self.on_request(request);
@@ -208,21 +211,21 @@ impl Duplex {
 
     /// Takes in whatever is no request.
     #[cold]
-    fn on_other(&mut self, read: Result<Envelope<'_>, Unreadable>) -> Option<Work> {
+    fn on_other(&mut self, read: Result<Envelope<'_>, Unreadable>) -> Option<HandlerFuture> {
         match read {
             Ok(Envelope::Request(request)) => return self.on_request(&request),
             Ok(Envelope::Notification(notification)) => self.on_notification(&notification),
             Ok(Envelope::Response(response)) => self.on_response(response),
             Ok(Envelope::Batch(messages)) => {
                 let messages = messages.into_iter().map(ToOwned::to_owned);
-                self.waiting = Some(Waiting::Batch(messages.collect()));
+                self.waiting = Some(Backpressure::Batch(messages.collect()));
             }
             Err(unreadable) => self.refuse_unreadable(unreadable),
         }
         None
     }
 
-    fn on_request(&mut self, request: &RequestEnvelope<'_>) -> Option<Work> {
+    fn on_request(&mut self, request: &RequestEnvelope<'_>) -> Option<HandlerFuture> {
         match self.admit(request) {
             Err(rejection) => {
                 self.answer(encode_error(ResponseId::Id(rejection.id), rejection.error));
@@ -231,9 +234,9 @@ impl Duplex {
                 self.on_listen(&admitted);
             }
             Ok(admitted) => match self.start(&admitted) {
-                Started::Answered(bytes) => self.answer(bytes),
-                Started::Turn(work) => return Some(work),
-                Started::Full(work) => self.waiting = Some(Waiting::Place(work)),
+                StartResult::Answered(bytes) => self.answer(bytes),
+                StartResult::Ready(work) => return Some(work),
+                StartResult::Full(work) => self.waiting = Some(Backpressure::Place(work)),
             },
         }
         None
@@ -260,7 +263,7 @@ impl Duplex {
 
     /// Answers a request on the spot, or prepares the work that will: then it is the request under way.
     #[inline]
-    pub(crate) fn start(&mut self, admitted: &Admitted<'_>) -> Started {
+    pub(crate) fn start(&mut self, admitted: &Admitted<'_>) -> StartResult {
         let context = Arc::clone(&self.context) as Arc<dyn TransportContext>;
         let cancellation = self.spare_flag.take().unwrap_or_default();
         let current = || self.server.snapshot();
@@ -269,17 +272,21 @@ impl Duplex {
         let work = match opened.map(|exchange| self.server.dispatch(exchange)) {
             Ok(Dispatch::Later(work)) => work,
             Ok(Dispatch::Now(outcome)) => {
-                return Started::Answered(encode_outcome(admitted.id, outcome));
+                return StartResult::Answered(encode_outcome(admitted.id, outcome));
             }
             Err(error) => {
-                return Started::Answered(refusal(admitted.id.clone(), error, admitted.version));
+                return StartResult::Answered(refusal(
+                    admitted.id.clone(),
+                    error,
+                    admitted.version,
+                ));
             }
         };
         let size = MessageSize {
             bytes: admitted.params().map_or(0, |params| params.get().len()),
             limit: self.limits.bytes_in_flight,
         };
-        self.under_way = Some(Starting {
+        self.starting = Some(StartingRequest {
             id: admitted.id.clone(),
             version: admitted.version,
             cancellable: requests::Cancellation::of(admitted.method.name()),
@@ -288,16 +295,16 @@ impl Duplex {
         });
         match self.context.state.check_room(size) {
             Ok(()) => {
-                self.stuck_at = None;
-                Started::Turn(work)
+                self.overloaded_since = None;
+                StartResult::Ready(work)
             }
-            Err(_) => Started::Full(work),
+            Err(_) => StartResult::Full(work),
         }
     }
 
     #[cold]
     fn on_listen(&mut self, admitted: &Admitted<'_>) {
-        self.held.release_to(&self.context.out);
+        self.held.flush_to(&self.context.out);
         let id = admitted.id.clone();
         if self.listens.contains_key(&id) {
             // With the id this would read as the end of the live stream.
@@ -319,7 +326,7 @@ impl Duplex {
         }
         match ListenFilter::read(&self.server, admitted) {
             Ok(filter) => {
-                let out = Arc::clone(self.out()) as Arc<dyn Outlet>;
+                let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
                 let stream = ListenStream::open(&self.server, admitted, filter, out);
                 self.listens.insert(id, stream);
             }
@@ -332,12 +339,12 @@ impl Duplex {
             NotificationAction::Cancel { request_id, reason } => {
                 tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
                 if let Some(stream) = self.listens.remove(&request_id) {
-                    stream.silence();
+                    stream.close_silently();
                 }
-                self.held.withdraw(&request_id);
+                self.held.remove(&request_id);
                 self.context.state.cancel(&request_id);
                 // What was cancelled is about to finish.
-                self.stuck_at = None;
+                self.overloaded_since = None;
             }
             NotificationAction::Initialized => self.context.state.initialized(),
             _ => tracing::debug!(method = %notification.method, "a notification nobody needs"),
@@ -384,7 +391,7 @@ impl Duplex {
         self.held.push_past(&self.context.out, bytes);
     }
 
-    fn out(&self) -> &Arc<OutStream> {
+    fn out(&self) -> &Arc<OutgoingQueue> {
         &self.context.out
     }
 
@@ -392,13 +399,13 @@ impl Duplex {
         &self.context.state
     }
 
-    pub(crate) fn delivery(&self) -> &Arc<Delivery> {
+    pub(crate) fn delivery(&self) -> &Arc<ResponseSink> {
         &self.delivery
     }
 }
 
 /// Whatever ends a connection, being dropped or a panic, nobody waits for more of it.
-impl Drop for Duplex {
+impl Drop for MessageLoop {
     fn drop(&mut self) {
         self.context.out.close();
     }
@@ -416,11 +423,11 @@ fn refusal(id: RequestId, error: ErrorObject, version: ProtocolVersion) -> Vec<u
 }
 
 /// A request after its start.
-pub(crate) enum Started {
+pub(crate) enum StartResult {
     /// The answer is here.
     Answered(Vec<u8>),
     /// A handler is to work on it.
-    Turn(Work),
+    Ready(HandlerFuture),
     /// The same, once there is [a place](Duplex::wait_for_place) for it.
-    Full(Work),
+    Full(HandlerFuture),
 }

@@ -15,21 +15,21 @@ use crate::engine::ConnectionState;
 use crate::engine::exchange::encode_outcome;
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
-use crate::transport::outlet::Outlet;
+use crate::transport::outlet::MessageSink;
 
 /// One open `subscriptions/listen`.
 #[derive(Debug)]
 pub(crate) struct ListenStream {
-    shared: Arc<Stream>,
+    shared: Arc<ListenState>,
     version: ProtocolVersion,
     _listening: ListenerGuard,
 }
 
 #[derive(Debug)]
-struct Stream {
+struct ListenState {
     id: RequestId,
     filter: Filter,
-    out: Arc<dyn Outlet>,
+    out: Arc<dyn MessageSink>,
     /// Held while something is sent: the acknowledgement comes first, and after the end comes nothing.
     open: Mutex<bool>,
 }
@@ -75,10 +75,10 @@ impl ListenStream {
         server: &Server,
         admitted: &Admitted<'_>,
         filter: ListenFilter,
-        out: Arc<dyn Outlet>,
+        out: Arc<dyn MessageSink>,
     ) -> Self {
         let ListenFilter { accepted, filter } = filter;
-        let shared = Arc::new(Stream {
+        let shared = Arc::new(ListenState {
             id: admitted.id.clone(),
             filter,
             out: Arc::clone(&out),
@@ -102,7 +102,7 @@ impl ListenStream {
     }
 
     /// Ends the stream without another word: the client cancelled it.
-    pub(crate) fn silence(self) {
+    pub(crate) fn close_silently(self) {
         *self.shared.lock() = false;
     }
 
@@ -120,11 +120,11 @@ impl ListenStream {
             );
         }
         drop(open);
-        self.conclude(server);
+        self.finish(server);
     }
 
     /// Ends the stream from this side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
-    pub(crate) fn conclude(self, server: &Server) {
+    pub(crate) fn finish(self, server: &Server) {
         *self.shared.lock() = false;
         let id = &self.shared.id;
         let outcome = server
@@ -136,13 +136,13 @@ impl ListenStream {
     }
 }
 
-impl Stream {
+impl ListenState {
     fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ChangeListener for Stream {
+impl ChangeListener for ListenState {
     fn deliver(&self, change: &Change) -> bool {
         if !self.filter.accepts(change) {
             return false;
@@ -170,12 +170,12 @@ impl ChangeListener for Stream {
 /// What a legacy client gets: list changes unasked, and updates of the resources it subscribed to.
 #[derive(Debug)]
 pub(crate) struct LegacyListener {
-    out: Arc<dyn Outlet>,
+    out: Arc<dyn MessageSink>,
     state: Arc<ConnectionState>,
 }
 
 impl LegacyListener {
-    pub(crate) fn new(out: Arc<dyn Outlet>, state: Arc<ConnectionState>) -> Self {
+    pub(crate) fn new(out: Arc<dyn MessageSink>, state: Arc<ConnectionState>) -> Self {
         Self { out, state }
     }
 }

@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 use crate::server::Server;
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::Duplex;
+use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutStream;
+use crate::transport::out_stream::OutgoingQueue;
 
 /// The client's end of a connection to a server in the same process.
 ///
@@ -30,7 +30,7 @@ use crate::transport::out_stream::OutStream;
 #[derive(Debug)]
 pub struct InProcess {
     to_server: Option<mpsc::Sender<Chunk>>,
-    from_server: Arc<OutStream>,
+    from_server: Arc<OutgoingQueue>,
     serving: JoinHandle<()>,
 }
 
@@ -44,10 +44,10 @@ impl InProcess {
     /// Connects with other limits.
     #[must_use]
     pub fn connect_with(server: &Server, limits: Limits) -> Self {
-        let out = Arc::new(OutStream::new(limits.outbox()));
+        let out = Arc::new(OutgoingQueue::new(limits.outbox()));
         // A client that is ahead of the server waits after this many messages.
         let (to_server, chunks) = mpsc::channel(64);
-        let connection = Duplex::new(server.clone(), Arc::clone(&out), limits);
+        let connection = MessageLoop::new(server.clone(), Arc::clone(&out), limits);
         Self {
             to_server: Some(to_server),
             from_server: out,

@@ -10,11 +10,11 @@ use toolwire_proto::framing::encode_line;
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 
 use crate::engine::Cancellation;
-use crate::transport::outlet::Outlet;
+use crate::transport::outlet::MessageSink;
 
 #[derive(Debug)]
-pub(crate) struct OutStream {
-    queue: Mutex<Queue>,
+pub(crate) struct OutgoingQueue {
+    queue: Mutex<QueuedMessages>,
     /// Wakes a writer thread.
     ready: Condvar,
     /// Wakes a writer task.
@@ -28,31 +28,31 @@ pub(crate) struct OutStream {
 
 /// How much more may wait in a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct QueuedMessages {
     outbox: Outbox,
     closed: bool,
     /// A writer thread sleeps. Waking one that does not costs a system call for every message.
     writer_sleeps: bool,
 }
 
-impl Outlet for OutStream {
+impl MessageSink for OutgoingQueue {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
         self.queue(Outgoing::new(kind, bytes));
-        self.announce();
+        self.wake_writer();
     }
 }
 
-impl OutStream {
+impl OutgoingQueue {
     /// A queue whose messages are taken one by one.
     pub(crate) fn new(limits: OutboxLimits) -> Self {
         Self {
-            queue: Mutex::new(Queue {
+            queue: Mutex::new(QueuedMessages {
                 outbox: Outbox::new(limits),
                 closed: false,
                 writer_sleeps: false,
@@ -75,7 +75,7 @@ impl OutStream {
 
     /// Queues an answer that the writer need not hear of before [`announce`](Self::announce): for whoever has more to say
     /// at once.
-    pub(crate) fn push_unannounced(&self, bytes: Vec<u8>) {
+    pub(crate) fn push_silent(&self, bytes: Vec<u8>) {
         self.queue(Outgoing::new(OutgoingKind::Response, bytes));
     }
 
@@ -88,7 +88,7 @@ impl OutStream {
         let mut start = 0;
         for end in ends {
             let line = &lines[start..end];
-            self.push_unannounced(line.strip_suffix(b"\n").unwrap_or(line).to_vec());
+            self.push_silent(line.strip_suffix(b"\n").unwrap_or(line).to_vec());
             start = end;
         }
     }
@@ -101,7 +101,7 @@ impl OutStream {
     }
 
     /// Wakes the writer if there is something for it.
-    pub(crate) fn announce(&self) {
+    pub(crate) fn wake_writer(&self) {
         let mut queue = self.lock();
         if queue.outbox.is_empty() {
             return;
@@ -141,14 +141,14 @@ impl OutStream {
     }
 
     /// How much can be queued before anybody has to wait; endless when nobody will ever read it.
-    pub(crate) fn room(&self) -> Room {
+    pub(crate) fn room(&self) -> Capacity {
         let queue = self.lock();
         if queue.closed {
             let (messages, bytes) = (usize::MAX, usize::MAX);
-            return Room { messages, bytes };
+            return Capacity { messages, bytes };
         }
         let limits = queue.outbox.limits();
-        Room {
+        Capacity {
             messages: limits.messages.saturating_sub(queue.outbox.len()),
             bytes: limits.bytes.saturating_sub(queue.outbox.bytes()),
         }
@@ -217,11 +217,11 @@ impl OutStream {
     }
 
     /// Raised when the peer does not read any more.
-    pub(crate) fn broken(&self) -> &Cancellation {
+    pub(crate) fn closed_signal(&self) -> &Cancellation {
         &self.broken
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, QueuedMessages> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::exchange::encode;
 use crate::error::Error;
 
 /// A bounded queue on its way out. Nothing here waits; what does not fit is treated by its kind.
-pub(crate) trait Outlet: Send + Sync + fmt::Debug {
+pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
     /// Queues an encoded message.
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>);
 
@@ -24,8 +24,8 @@ pub(crate) trait Outlet: Send + Sync + fmt::Debug {
 }
 
 /// Sends a request to the client and waits for its answer. When nobody waits any more, the client is told.
-pub(crate) async fn ask(
-    outlet: &dyn Outlet,
+pub(crate) async fn send_request(
+    outlet: &dyn MessageSink,
     caller: &ClientRequests,
     method: &'static str,
     params: RawJson,

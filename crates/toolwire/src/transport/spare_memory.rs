@@ -12,7 +12,7 @@ const PIECE: usize = 512 * 1024;
 /// then has to take it again, page by page. Messages of about that length meet this every time, and it costs as much as
 /// all the rest of the request. When a longer piece has come and gone, the allocator keeps twice its length: so it is
 /// shown one. Nothing is written to it, so it takes no memory. Other allocators do not mind.
-pub(crate) fn keep_some() {
+pub(crate) fn retain_heap() {
     static SHOWN: Once = Once::new();
     SHOWN.call_once(|| drop(black_box(Vec::<u8>::with_capacity(PIECE))));
 }

@@ -15,9 +15,9 @@ use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::server::Server;
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::Duplex;
+use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutStream;
+use crate::transport::out_stream::OutgoingQueue;
 use crate::transport::spare_memory;
 
 /// How much is read at once: little at first, because a process that has just started should answer soon, and most clients
@@ -61,11 +61,11 @@ impl StdioOptions {
 }
 
 /// Standard input and output can carry one connection at a time; whoever holds this has it.
-struct Taken;
+struct StdioLock;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-impl Taken {
+impl StdioLock {
     fn take() -> Result<Self, Error> {
         if TAKEN.swap(true, Ordering::SeqCst) {
             let error = io::Error::other("a process has one standard input and output");
@@ -78,7 +78,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for StdioLock {
     fn drop(&mut self) {
         TAKEN.store(false, Ordering::SeqCst);
     }
@@ -111,11 +111,11 @@ impl Server {
     }
 
     async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
-        let _taken = Taken::take()?;
-        spare_memory::keep_some();
+        let _taken = StdioLock::take()?;
+        spare_memory::retain_heap();
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
-        let out = Arc::new(OutStream::of_lines(options.limits.outbox()));
+        let out = Arc::new(OutgoingQueue::of_lines(options.limits.outbox()));
         let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
         let (written, all_written) = oneshot::channel();
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
@@ -144,12 +144,12 @@ impl Server {
             }),
         )?;
         let drain = options.limits.drain;
-        let broken = out.broken().clone();
+        let broken = out.closed_signal().clone();
         // A task runs where the input is noticed, and what it starts runs there too; the caller's future is woken from
         // afar. Dropping the set ends it.
         let mut serving = JoinSet::new();
         let connection: BoxFuture<'_, ()> =
-            Box::pin(Duplex::new(self, out, options.limits).run(chunks));
+            Box::pin(MessageLoop::new(self, out, options.limits).run(chunks));
         serving.spawn(connection);
         if let Some(Err(error)) = serving.join_next().await
             && let Ok(panic) = error.try_into_panic()
@@ -203,7 +203,7 @@ fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
 }
 
 /// Writes until the queue is closed and empty, or the client stops reading.
-fn write_messages(mut output: descriptors::Output, out: &OutStream) {
+fn write_messages(mut output: descriptors::Output, out: &OutgoingQueue) {
     let mut buffer = Vec::new();
     while out.take_blocking(&mut buffer) {
         let written = write_all(&mut output, &buffer).and_then(|()| output.flush());
@@ -244,7 +244,7 @@ mod descriptors {
     pub(super) type Input = File;
     pub(super) type Output = File;
 
-    pub(super) struct Streams {
+    pub(super) struct StdioHandles {
         pub(super) input: Input,
         pub(super) output: Output,
         pub(super) restore: Option<Restore>,
@@ -272,7 +272,7 @@ mod descriptors {
         Ok(rustix::stdio::dup2_stdout(&nowhere)?)
     }
 
-    pub(super) fn open(share_stdout: bool) -> io::Result<Streams> {
+    pub(super) fn open(share_stdout: bool) -> io::Result<StdioHandles> {
         let input = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
         let output = rustix::io::fcntl_dupfd_cloexec(io::stdout().as_fd(), 3)?;
         let restore = if share_stdout {
@@ -285,7 +285,7 @@ mod descriptors {
             }
             Some(Restore(original))
         };
-        Ok(Streams {
+        Ok(StdioHandles {
             input: input.into(),
             output: output.into(),
             restore,
@@ -325,8 +325,8 @@ mod descriptors {
         pub(super) restore: Option<()>,
     }
 
-    pub(super) fn open(_share_stdout: bool) -> io::Result<Streams> {
-        Ok(Streams {
+    pub(super) fn open(_share_stdout: bool) -> io::Result<StdioHandles> {
+        Ok(StdioHandles {
             input: io::stdin(),
             output: io::stdout(),
             restore: None,
@@ -355,12 +355,12 @@ mod tests {
 
     #[tokio::test]
     async fn somebody_else_is_refused_while_one_serves() {
-        let taken = Taken::take().unwrap();
+        let taken = StdioLock::take().unwrap();
         for _ in 0..2 {
             let refused = Server::new("test", "1").serve_stdio().await.unwrap_err();
             assert!(refused.to_string().contains("already served"), "{refused}");
         }
         drop(taken);
-        drop(Taken::take().unwrap());
+        drop(StdioLock::take().unwrap());
     }
 }

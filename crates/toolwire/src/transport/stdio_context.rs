@@ -9,13 +9,13 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::transport::chunk::ChunkPermit;
-use crate::transport::out_stream::OutStream;
-use crate::transport::outlet::{Outlet as _, ask};
+use crate::transport::out_stream::OutgoingQueue;
+use crate::transport::outlet::{MessageSink as _, send_request};
 
 /// The transport's side of the requests of one connection.
 #[derive(Debug)]
 pub struct StdioContext {
-    pub(super) out: Arc<OutStream>,
+    pub(super) out: Arc<OutgoingQueue>,
     pub(super) caller: Arc<ClientRequests>,
     pub(super) state: Arc<ConnectionState>,
     /// Who sends, where tokens say so.
@@ -51,7 +51,7 @@ impl TransportContext for StdioContext {
         method: &'static str,
         params: RawJson,
     ) -> BoxFuture<'_, Result<RawJson, Error>> {
-        Box::pin(ask(&*self.out, &self.caller, method, params))
+        Box::pin(send_request(&*self.out, &self.caller, method, params))
     }
 
     fn can_request(&self) -> bool {

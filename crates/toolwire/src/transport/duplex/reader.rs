@@ -9,34 +9,34 @@ use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
 
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::running::Work;
-use crate::transport::duplex::waiting::Abandoned;
-use crate::transport::duplex::{Duplex, too_long};
+use crate::transport::duplex::running::HandlerFuture;
+use crate::transport::duplex::waiting::PeerGone;
+use crate::transport::duplex::{MessageLoop, too_long};
 
 /// How long requests that were cut off may take to clean up behind themselves.
-const CLEANING_UP: Duration = Duration::from_secs(1);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection and what it reads.
-pub(super) struct Reader {
-    connection: Duplex,
+pub(super) struct LineReader {
+    connection: MessageLoop,
     decoder: LineDecoder,
     input: mpsc::Receiver<Chunk>,
     /// What is being read, and how far.
     chunk: Vec<u8>,
     at: usize,
     /// Requests of this chunk are polled by the reader first.
-    gives_turns: bool,
+    polls_inline: bool,
 }
 
-impl Reader {
-    pub(super) fn new(connection: Duplex, input: mpsc::Receiver<Chunk>) -> Self {
+impl LineReader {
+    pub(super) fn new(connection: MessageLoop, input: mpsc::Receiver<Chunk>) -> Self {
         Self {
             decoder: LineDecoder::new(connection.limits.message_bytes),
             connection,
             input,
             chunk: Vec::new(),
             at: 0,
-            gives_turns: false,
+            polls_inline: false,
         }
     }
 
@@ -60,7 +60,7 @@ impl Reader {
     }
 
     /// Reads on until a request is to be polled; `None` when the connection has ended.
-    async fn next_turn(&mut self) -> Option<Work> {
+    async fn next_turn(&mut self) -> Option<HandlerFuture> {
         loop {
             if let Some(work) = self.next_turn_now() {
                 return Some(work);
@@ -71,7 +71,7 @@ impl Reader {
                         Some(work) => return Some(work),
                         None => continue,
                     },
-                    Err(Abandoned) => self.at = self.chunk.len(),
+                    Err(PeerGone) => self.at = self.chunk.len(),
                 }
             }
             self.connection.end_chunk();
@@ -83,7 +83,7 @@ impl Reader {
 
     /// Reads what is here up to the next request that is to be polled. `None` when all was read, or when something has to
     /// be waited for.
-    fn next_turn_now(&mut self) -> Option<Work> {
+    fn next_turn_now(&mut self) -> Option<HandlerFuture> {
         while self.at < self.chunk.len() && self.connection.may_read() {
             let mut rest = &self.chunk[self.at..];
             let frame = self.decoder.next_frame(&mut rest);
@@ -107,19 +107,19 @@ impl Reader {
 
     /// Returns the work if it is to be polled here. A request that comes alone becomes a task at once, so that a handler
     /// that blocks its thread does not delay the messages after it.
-    fn give_turn(&mut self, work: Work) -> Option<Work> {
+    fn give_turn(&mut self, work: HandlerFuture) -> Option<HandlerFuture> {
         let is_last = self.at == self.chunk.len();
-        if is_last && !self.gives_turns {
+        if is_last && !self.polls_inline {
             self.connection.spawn(work);
             return None;
         }
-        self.gives_turns = true;
+        self.polls_inline = true;
         Some(work)
     }
 
     /// Waits for more to read. False when the client has hung up or stopped reading, or the server shuts down.
     async fn next_chunk(&mut self) -> bool {
-        let broken = self.connection.out().broken().clone();
+        let broken = self.connection.out().closed_signal().clone();
         let shutdown = self.connection.server.shutdown_signal().clone();
         loop {
             tokio::select! {
@@ -129,7 +129,7 @@ impl Reader {
                             self.connection.set_sender(sender);
                         }
                         (self.chunk, self.at) = (chunk.bytes, 0);
-                        self.gives_turns = false;
+                        self.polls_inline = false;
                         return true;
                     }
                     None => break self.on_end_of_input().await,
@@ -139,7 +139,7 @@ impl Reader {
                 () = shutdown.cancelled() => break self.on_shutdown().await,
             }
         }
-        self.cut_off().await;
+        self.abort().await;
         false
     }
 
@@ -158,7 +158,7 @@ impl Reader {
         self.drain().await;
     }
 
-    async fn last_line(&mut self, line: &[u8]) -> Option<Work> {
+    async fn last_line(&mut self, line: &[u8]) -> Option<HandlerFuture> {
         while !self.connection.may_read() {
             let waiting = self.connection.waiting.take()?;
             self.connection.wait(waiting, &self.input).await.ok()?;
@@ -183,7 +183,7 @@ impl Reader {
         let connection = &mut self.connection;
         connection.release();
         let finished = async { while connection.tasks.join_next().await.is_some() {} };
-        let broken = connection.context.out.broken().clone();
+        let broken = connection.context.out.closed_signal().clone();
         tokio::select! {
             () = finished => {}
             () = broken.cancelled() => {}
@@ -198,13 +198,13 @@ impl Reader {
     }
 
     /// Ends what is left, now. The client is told first: it need not wait for what cannot be ended.
-    async fn cut_off(&mut self) {
+    async fn abort(&mut self) {
         let connection = &mut self.connection;
         connection.context.state.cancel_all();
         connection.context.out.close();
         connection.context.caller.close();
         // A handler that blocks its thread cannot be ended; it must not hold the connection back either.
-        let ended = tokio::time::timeout(CLEANING_UP, connection.tasks.shutdown());
+        let ended = tokio::time::timeout(ABORT_TIMEOUT, connection.tasks.shutdown());
         if ended.await.is_err() {
             tracing::warn!("a request could not be ended: its handler blocks a thread");
         }

@@ -48,7 +48,7 @@ struct Nothing {}
 /// A connection to a server with the tools `quick`, and `blocks`, which tells that it runs and holds its thread.
 struct Stage {
     input: mpsc::Sender<Chunk>,
-    out: Arc<OutStream>,
+    out: Arc<OutgoingQueue>,
     serving: JoinHandle<()>,
     started: mpsc::UnboundedReceiver<()>,
     release: std::sync::mpsc::Sender<()>,
@@ -73,10 +73,10 @@ impl Stage {
             drain: WAIT * 2,
             ..Limits::default()
         };
-        let out = Arc::new(OutStream::new(limits.outbox()));
+        let out = Arc::new(OutgoingQueue::new(limits.outbox()));
         let (input, chunks) = mpsc::channel(4);
         let server = Server::new("test", "1").tool(blocks).tool(quick);
-        let connection = Duplex::new(server, Arc::clone(&out), limits);
+        let connection = MessageLoop::new(server, Arc::clone(&out), limits);
         Self {
             input,
             out,

@@ -8,38 +8,38 @@ use tokio::time::Instant;
 
 use crate::engine::BoxFuture;
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::running::Work;
-use crate::transport::duplex::{Duplex, refusal};
+use crate::transport::duplex::running::HandlerFuture;
+use crate::transport::duplex::{MessageLoop, refusal};
 
 /// How long a full house is waited for before a request is refused: bursts of short calls pass.
-const OVERLOAD_PATIENCE: Duration = Duration::from_millis(250);
+const OVERLOAD_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What has to be waited for before more is read.
-pub(super) enum Waiting {
+pub(super) enum Backpressure {
     /// Room for an answer: the client does not read those it has.
     Room,
     /// A place for a request: as many run as may.
-    Place(Work),
+    Place(HandlerFuture),
     /// What the messages of a batch have to wait for.
     Batch(Vec<Box<RawValue>>),
 }
 
 /// Nobody will read an answer.
-pub(super) struct Abandoned;
+pub(super) struct PeerGone;
 
-impl Duplex {
+impl MessageLoop {
     /// Waits for what has to be waited for; returns the work whose first turn is due then. An error when the rest of the
     /// input is nobody's any more.
     pub(super) fn wait<'w>(
         &'w mut self,
-        waiting: Waiting,
+        waiting: Backpressure,
         input: &'w mpsc::Receiver<Chunk>,
-    ) -> BoxFuture<'w, Result<Option<Work>, Abandoned>> {
+    ) -> BoxFuture<'w, Result<Option<HandlerFuture>, PeerGone>> {
         Box::pin(async move {
             match waiting {
-                Waiting::Room => self.wait_for_room(input).await?,
-                Waiting::Batch(messages) => self.on_batch(&messages).await,
-                Waiting::Place(work) => match self.wait_for_place().await {
+                Backpressure::Room => self.wait_for_capacity(input).await?,
+                Backpressure::Batch(messages) => self.on_batch(&messages).await,
+                Backpressure::Place(work) => match self.wait_for_permit().await {
                     Ok(()) => return Ok(Some(work)),
                     Err(refusal) => self.answer(refusal),
                 },
@@ -50,18 +50,18 @@ impl Duplex {
 
     /// A client that sends without reading waits here, not in our memory. An error when nobody will read the answer: the
     /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
-    async fn wait_for_room(&mut self, input: &mpsc::Receiver<Chunk>) -> Result<(), Abandoned> {
+    async fn wait_for_capacity(&mut self, input: &mpsc::Receiver<Chunk>) -> Result<(), PeerGone> {
         self.release();
         while !self.out().has_room_now() {
             tokio::select! {
                 biased;
                 () = self.out().has_room() => {}
-                () = self.server.shutdown_signal().cancelled() => return Err(Abandoned),
+                () = self.server.shutdown_signal().cancelled() => return Err(PeerGone),
                 () = tokio::time::sleep(self.limits.drain) => {
                     if input.is_closed() {
                         tracing::warn!("the client hung up and left its answers unread");
                         self.out().fail();
-                        return Err(Abandoned);
+                        return Err(PeerGone);
                     }
                 }
             }
@@ -69,8 +69,8 @@ impl Duplex {
         self.snapshot = None;
         let room = self.out().room();
         self.held.set_room(room);
-        match self.out().broken().is_cancelled() {
-            true => Err(Abandoned),
+        match self.out().closed_signal().is_cancelled() {
+            true => Err(PeerGone),
             false => Ok(()),
         }
     }
@@ -80,25 +80,25 @@ impl Duplex {
     ///
     /// # Errors
     /// The answer to a request that may not run; it is not under way any more.
-    pub(crate) fn wait_for_place(&mut self) -> BoxFuture<'_, Result<(), Vec<u8>>> {
+    pub(crate) fn wait_for_permit(&mut self) -> BoxFuture<'_, Result<(), Vec<u8>>> {
         Box::pin(async move {
             let request = self.take_started();
             let mut deadline = None;
             loop {
                 let finished = self.delivery.finished.count();
                 let Err(refused) = self.context.state.check_room(request.size) else {
-                    self.stuck_at = None;
-                    self.under_way = Some(request);
+                    self.overloaded_since = None;
+                    self.starting = Some(request);
                     return Ok(());
                 };
                 self.release();
-                if self.stuck_at == Some(finished) {
+                if self.overloaded_since == Some(finished) {
                     return Err(refusal(request.id, refused, request.version));
                 }
-                let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_PATIENCE);
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_TIMEOUT);
                 let freed =
-                    tokio::time::timeout_at(deadline, self.delivery.finished.more_than(finished));
-                self.stuck_at = freed.await.is_err().then_some(finished);
+                    tokio::time::timeout_at(deadline, self.delivery.finished.wait_above(finished));
+                self.overloaded_since = freed.await.is_err().then_some(finished);
             }
         })
     }

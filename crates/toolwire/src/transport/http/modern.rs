@@ -21,7 +21,7 @@ use crate::transport::http::stream_context::PeerState;
 use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::http::token_end;
 use crate::transport::listen::{ListenFilter, ListenStream};
-use crate::transport::outlet::Outlet;
+use crate::transport::outlet::MessageSink;
 
 /// Begins to serve an admitted request.
 pub(super) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {
@@ -100,7 +100,7 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
         .map_err(|error| refuse(admitted.id, admitted.era, error))?;
     let slot = endpoint.stream_slot(filter.memory_bytes())?;
     let queue = Arc::new(endpoint.queue());
-    let outlet = Arc::clone(&queue) as Arc<dyn Outlet>;
+    let outlet = Arc::clone(&queue) as Arc<dyn MessageSink>;
     let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
     let shutdown = endpoint.server.shutdown_signal().clone();
     let token_end = token_end::expiry_instant(post.auth.as_deref());
@@ -132,7 +132,7 @@ impl EventSource for ListenEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         if self.stream.is_some() && self.over.as_mut().poll(cx).is_ready() {
             let stream = self.stream.take().expect("it was there a line above");
-            stream.conclude(&self.endpoint.server);
+            stream.finish(&self.endpoint.server);
         }
         let news = self.queue.poll_ready(cx);
         self.queue.take_events(out);

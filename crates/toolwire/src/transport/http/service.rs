@@ -74,7 +74,7 @@ impl HttpService {
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
         server.snapshot().options.seal.log_key_source();
-        spare_memory::keep_some();
+        spare_memory::retain_heap();
         let endpoint = Arc::new(HttpEndpoint::new(server, options));
         if Handle::try_current().is_ok() {
             endpoint.node.join(&endpoint);

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::transport::http::legacy::live_session::ActiveSession;
 use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::stream_queue::EventQueue;
-use crate::transport::outlet::{Outlet as _, ask};
+use crate::transport::outlet::{MessageSink as _, send_request};
 
 /// The context of a request that came over HTTP.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl TransportContext for HttpStreamContext {
             let Some(session) = self.session() else {
                 return Err(no_channel(method));
             };
-            ask(&self.queue, &session.caller, method, params).await
+            send_request(&self.queue, &session.caller, method, params).await
         })
     }
 

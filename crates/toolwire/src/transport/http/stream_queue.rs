@@ -13,7 +13,7 @@ use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 use toolwire_proto::sse;
 
 use crate::transport::http::byte_budget::ByteBudget;
-use crate::transport::outlet::Outlet;
+use crate::transport::outlet::MessageSink;
 
 /// What a queued message takes in memory besides its bytes.
 const MESSAGE_OVERHEAD: usize = 128;
@@ -114,7 +114,7 @@ impl Drop for EventQueue {
     }
 }
 
-impl Outlet for EventQueue {
+impl MessageSink for EventQueue {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
         let mut state = self.lock();
         let is_optional = matches!(kind, OutgoingKind::Log | OutgoingKind::Progress(_));

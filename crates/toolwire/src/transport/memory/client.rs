@@ -16,9 +16,9 @@ use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 use crate::server::Server;
 use crate::transport::chunk::Chunk;
-use crate::transport::duplex::Duplex;
+use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutStream;
+use crate::transport::out_stream::OutgoingQueue;
 
 impl Client {
     /// Connects to a server in the same process: no port, no child, the same messages and rules. Needs a tokio runtime.
@@ -63,10 +63,11 @@ impl Connect for InProcessDial {
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let limits = Limits::default();
-            let from_server = Arc::new(OutStream::new(limits.outbox()));
+            let from_server = Arc::new(OutgoingQueue::new(limits.outbox()));
             // A client that is ahead of the server waits after this many messages.
             let (to_server, chunks) = mpsc::channel(64);
-            let connection = Duplex::new(self.server.clone(), Arc::clone(&from_server), limits);
+            let connection =
+                MessageLoop::new(self.server.clone(), Arc::clone(&from_server), limits);
             let serving = tokio::spawn(connection.run(chunks));
             let lines = Arc::new(Lines {
                 to_server: Mutex::new(Some(to_server)),
@@ -122,7 +123,7 @@ impl SendMessage for Lines {
 #[derive(Debug)]
 struct HangUp {
     lines: Arc<Lines>,
-    from_server: Arc<OutStream>,
+    from_server: Arc<OutgoingQueue>,
     /// The server's side of the connection, and the reading.
     tasks: Arc<tokio::sync::Mutex<Vec<JoinHandle<()>>>>,
 }

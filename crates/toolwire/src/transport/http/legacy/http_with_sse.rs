@@ -25,7 +25,7 @@ use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 use crate::engine::{BoxFuture, Principal, TokenInfo};
 use crate::store::{SessionRecord, SessionSignal, SessionStore};
 use crate::transport::chunk::{ChunkPermit, ChunkSender};
-use crate::transport::duplex::Duplex;
+use crate::transport::duplex::MessageLoop;
 use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::endpoint::{HttpEndpoint, random_id};
 use crate::transport::http::event_source::{EventSource, StreamState};
@@ -35,7 +35,7 @@ use crate::transport::http::legacy::open_streams::{SendError, StreamGuard};
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::post::IncomingRequest;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutStream;
+use crate::transport::out_stream::OutgoingQueue;
 
 /// Where streams are opened.
 pub(crate) const STREAM_PATH: &str = "/sse";
@@ -91,10 +91,10 @@ async fn open(
         .sign()
         .await
         .map_err(|error| answer::store_error(&error))?;
-    let out = Arc::new(OutStream::new(options.limits.outbox()));
+    let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
     let streams = &endpoint.http_with_sse;
     let (place, messages, token_end) = streams.enter(&lease.key, &token);
-    let connection = Duplex::opened_by(
+    let connection = MessageLoop::with_token(
         Some(token),
         endpoint.server.clone(),
         Arc::clone(&out),
@@ -268,7 +268,7 @@ fn connection_limits(http: &HttpLimits) -> Limits {
 /// served: then nothing more is taken from it, and what runs is finished, within the bounds of every hang-up.
 async fn serve(
     running: impl Future<Output = ()>,
-    out: &OutStream,
+    out: &OutgoingQueue,
     lease: &SessionLease,
     ending: impl Future<Output = ()>,
 ) {
@@ -335,7 +335,7 @@ struct HttpSseEvents {
     /// Where to POST, until it was said.
     endpoint_event: Option<String>,
     next: Option<BoxFuture<'static, Option<Vec<u8>>>>,
-    out: Arc<OutStream>,
+    out: Arc<OutgoingQueue>,
     _place: StreamGuard,
 }
 

@@ -15,7 +15,7 @@ use crate::transport::http::legacy::live_session::ActiveSession;
 use crate::transport::http::legacy::stream_control::ResumableStream;
 use crate::transport::http::stream_queue::EventQueue;
 use crate::transport::listen::LegacyListener;
-use crate::transport::outlet::Outlet;
+use crate::transport::outlet::MessageSink;
 
 /// The pushing side of one session on this node.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl PushTask {
             queue: Arc::new(endpoint.queue()),
             targets: Mutex::default(),
         });
-        let outlet = Arc::clone(&push.queue) as Arc<dyn Outlet>;
+        let outlet = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
         let listener = LegacyListener::new(outlet, Arc::clone(&session.state));
         let listening = endpoint.server.hub().listen(Arc::new(listener));
         let running: BoxFuture<'_, ()> = Box::pin(run(
