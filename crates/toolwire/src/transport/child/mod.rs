@@ -77,7 +77,7 @@ impl ClientBuilder {
     /// # Cancellation
     /// Dropping the future ends the process, as with [`Client::spawn`].
     pub async fn spawn(self, command: impl Into<ServerCommand>) -> Result<Client, Error> {
-        let dial = ChildDial {
+        let dial = ChildConnector {
             command: command.into(),
             limits: self.config.limits.clone(),
         };
@@ -86,12 +86,12 @@ impl ClientBuilder {
 }
 
 #[derive(Debug)]
-struct ChildDial {
+struct ChildConnector {
     command: ServerCommand,
     limits: ClientLimits,
 }
 
-impl Connect for ChildDial {
+impl Connect for ChildConnector {
     fn channel(&self) -> Channel {
         Channel::Stdio
     }

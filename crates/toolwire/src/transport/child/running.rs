@@ -34,14 +34,14 @@ use crate::engine::BoxFuture;
 use crate::error::{Closure, ServerExit};
 use crate::transport::child::command::{ServerCommand, StderrOption};
 use crate::transport::child::process::{Force, GroupHandle, Pipes, Process, describe};
-use crate::transport::child::stderr::{LastWords, drain, last_line};
-use crate::transport::child::stdin::{Stdin, told, write};
+use crate::transport::child::stderr::{StderrTail, drain, last_line};
+use crate::transport::child::stdin::{Stdin, wait_raised, write};
 
 /// How much is read at once; as much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
 
 /// How many answers and notices may wait for a server that does not read, beside the calls.
-const SPARE_PLACES: usize = 1024;
+const EXTRA_PERMITS: usize = 1024;
 
 /// Connects a client with a process that was just started.
 pub(super) fn run(
@@ -52,18 +52,18 @@ pub(super) fn run(
     inbox: Arc<IncomingMessages>,
 ) -> StreamTransport {
     let explained = watch::Sender::new(false);
-    let most_waiting = limits.calls_in_flight.saturating_add(SPARE_PLACES);
+    let most_waiting = limits.calls_in_flight.saturating_add(EXTRA_PERMITS);
     let (stdin, queue) = Stdin::new(most_waiting, explained.subscribe());
     let (stop, asked_to_stop) = watch::channel(Stop::NotRequested);
     let (gone, is_gone) = watch::channel(false);
-    let ending = EndProcess {
+    let ending = ProcessGuard {
         stop,
         gone: is_gone,
         group: process.handle(),
     };
     let (pipe, reader) = StreamTransport::new(Arc::new(stdin), inbox, Box::new(ending));
     let reader = Arc::new(reader);
-    let words = Arc::new(LastWords::default());
+    let words = Arc::new(StderrTail::default());
     let closing = watch::Sender::new(false);
     let writing = tokio::spawn(write(pipes.stdin, queue, closing.subscribe()));
     let reading = tokio::spawn(read(
@@ -79,7 +79,7 @@ pub(super) fn run(
         };
         tokio::spawn(async move { drain(stderr, &words, listener).await })
     });
-    let running = Running {
+    let running = ServerProcess {
         process,
         name: command.to_string(),
         grace: limits.exit_grace,
@@ -108,24 +108,24 @@ enum Stop {
 /// The client's hold on the process. Dropped, it asks the process to end, so that a connection that is given up half way
 /// leaves nothing behind.
 #[derive(Debug)]
-struct EndProcess {
+struct ProcessGuard {
     stop: watch::Sender<Stop>,
     gone: watch::Receiver<bool>,
     group: GroupHandle,
 }
 
-impl EndProcess {
+impl ProcessGuard {
     fn request(&self, wanted: Stop) {
         self.stop
             .send_modify(|current| *current = wanted.max(*current));
     }
 }
 
-impl StreamShutdown for EndProcess {
+impl StreamShutdown for ProcessGuard {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         let mut gone = self.gone.clone();
-        Box::pin(async move { told(&mut gone).await })
+        Box::pin(async move { wait_raised(&mut gone).await })
     }
 
     fn abandon(&self) {
@@ -141,7 +141,7 @@ impl StreamShutdown for EndProcess {
 
 /// Everything that belongs to one process.
 #[derive(Debug)]
-struct Running {
+struct ServerProcess {
     process: Process,
     name: String,
     grace: Duration,
@@ -153,10 +153,10 @@ struct Running {
     reading: JoinHandle<()>,
     draining: Option<JoinHandle<()>>,
     reader: Arc<StreamReader>,
-    words: Arc<LastWords>,
+    words: Arc<StderrTail>,
 }
 
-impl Running {
+impl ServerProcess {
     async fn until_gone(
         mut self,
         mut asked_to_stop: watch::Receiver<Stop>,
@@ -178,7 +178,7 @@ impl Running {
         };
         let mut forces = forces.iter().copied();
         let status = self.ended(&mut forces).await;
-        self.read_the_rest().await;
+        self.drain_output().await;
         self.report(status);
         self.end_group(forces).await;
         self.writing.abort();
@@ -211,7 +211,7 @@ impl Running {
 
     /// Takes what the process wrote before it ended. What it started may still hold the other ends of the pipes, so that
     /// the output never ends; then the grace has to do.
-    async fn read_the_rest(&mut self) {
+    async fn drain_output(&mut self) {
         let rest = async {
             finished(&mut self.reading).await;
             if let Some(draining) = &mut self.draining {

@@ -13,7 +13,7 @@ use crate::transport::child::command::StderrListener;
 const CHUNK: usize = 16 * 1024;
 
 /// How much of the end is kept, and shown in an error.
-pub(super) const KEPT: usize = 4 * 1024;
+pub(super) const TAIL_BYTES: usize = 4 * 1024;
 
 /// The longest line that is passed on in one piece.
 const LONGEST_LINE: usize = 8 * 1024;
@@ -23,13 +23,13 @@ const LONGEST_QUOTE: usize = 300;
 
 /// The last of what a server wrote.
 #[derive(Debug, Default)]
-pub(super) struct LastWords(Mutex<VecDeque<u8>>);
+pub(super) struct StderrTail(Mutex<VecDeque<u8>>);
 
-impl LastWords {
+impl StderrTail {
     fn push(&self, chunk: &[u8]) {
-        let chunk = &chunk[chunk.len().saturating_sub(KEPT)..];
+        let chunk = &chunk[chunk.len().saturating_sub(TAIL_BYTES)..];
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let excess = (kept.len() + chunk.len()).saturating_sub(KEPT);
+        let excess = (kept.len() + chunk.len()).saturating_sub(TAIL_BYTES);
         kept.drain(..excess);
         kept.extend(chunk);
     }
@@ -41,12 +41,12 @@ impl LastWords {
         // A character whose beginning is already forgotten is left out.
         let is_inside = |byte: &&u8| (0x80..0xC0).contains(*byte);
         let cut = match bytes.len() {
-            KEPT => bytes.iter().take(3).take_while(is_inside).count(),
+            TAIL_BYTES => bytes.iter().take(3).take_while(is_inside).count(),
             _ => 0,
         };
         let text = String::from_utf8_lossy(&bytes[cut..]);
         // What is no UTF-8 takes more room as text.
-        let mut start = text.len().saturating_sub(KEPT);
+        let mut start = text.len().saturating_sub(TAIL_BYTES);
         while !text.is_char_boundary(start) {
             start += 1;
         }
@@ -70,10 +70,10 @@ pub(super) fn last_line(text: &str) -> Option<String> {
 /// Reads until the server has closed its error output.
 pub(super) async fn drain(
     mut stderr: impl AsyncRead + Unpin,
-    words: &LastWords,
+    words: &StderrTail,
     listener: Option<StderrListener>,
 ) {
-    let mut lines = Lines::default();
+    let mut lines = StderrLines::default();
     let mut chunk = vec![0; CHUNK];
     loop {
         match stderr.read(&mut chunk).await {
@@ -106,11 +106,11 @@ fn pass_on(line: &[u8], listener: Option<&StderrListener>) {
 
 /// Cuts the output into lines and lines that are too long into pieces.
 #[derive(Debug, Default)]
-struct Lines {
+struct StderrLines {
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl StderrLines {
     fn push(&mut self, mut chunk: &[u8], mut tell: impl FnMut(&[u8])) {
         while !chunk.is_empty() {
             let room = LONGEST_LINE - self.begun.len();
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn words(chunks: &[&[u8]]) -> String {
-        let words = LastWords::default();
+        let words = StderrTail::default();
         for chunk in chunks {
             words.push(chunk);
         }
@@ -148,20 +148,20 @@ mod tests {
 
     #[test]
     fn exactly_the_last_four_kibibytes_are_kept() {
-        assert_eq!(words(&[&[b'x'; KEPT - 1]]).len(), KEPT - 1);
-        assert_eq!(words(&[&[b'x'; KEPT], b"end"]).len(), KEPT);
-        assert!(words(&[&[b'x'; KEPT], b"end"]).ends_with("xend"));
-        assert_eq!(words(&[&[b'x'; 3 * KEPT]]), "x".repeat(KEPT));
+        assert_eq!(words(&[&[b'x'; TAIL_BYTES - 1]]).len(), TAIL_BYTES - 1);
+        assert_eq!(words(&[&[b'x'; TAIL_BYTES], b"end"]).len(), TAIL_BYTES);
+        assert!(words(&[&[b'x'; TAIL_BYTES], b"end"]).ends_with("xend"));
+        assert_eq!(words(&[&[b'x'; 3 * TAIL_BYTES]]), "x".repeat(TAIL_BYTES));
         assert_eq!(words(&[b"a", b"", b"b"]), "ab");
     }
 
     #[test]
     fn the_last_words_are_text_whatever_the_server_wrote() {
-        let euros = "€".repeat(KEPT);
-        assert_eq!(words(&[euros.as_bytes()]), "€".repeat(KEPT / 3));
+        let euros = "€".repeat(TAIL_BYTES);
+        assert_eq!(words(&[euros.as_bytes()]), "€".repeat(TAIL_BYTES / 3));
         assert_eq!(words(&[b"a\xFFb"]), "a\u{FFFD}b");
-        assert!(words(&[&[0xFF; KEPT]]).len() <= KEPT);
-        assert!(words(&[&[0x80; KEPT]]).len() <= KEPT);
+        assert!(words(&[&[0xFF; TAIL_BYTES]]).len() <= TAIL_BYTES);
+        assert!(words(&[&[0x80; TAIL_BYTES]]).len() <= TAIL_BYTES);
     }
 
     #[test]
@@ -178,7 +178,8 @@ mod tests {
         let one_more = format!("a{longest}");
         assert_eq!(last_line(&one_more), Some(format!("…{longest}")));
         let cause = "error: the database is locked";
-        let line = last_line(&format!("{}{cause}\n", "x".repeat(KEPT))).expect("it has a line");
+        let line =
+            last_line(&format!("{}{cause}\n", "x".repeat(TAIL_BYTES))).expect("it has a line");
         assert!(line.ends_with(cause), "{line}");
     }
 
@@ -188,7 +189,7 @@ mod tests {
             let heard = Arc::clone(&heard);
             move |line: &str| heard.lock().expect("no panic").push(line.to_owned())
         });
-        drain(output, &LastWords::default(), Some(listener)).await;
+        drain(output, &StderrTail::default(), Some(listener)).await;
         let heard = heard.lock().expect("no panic");
         heard.clone()
     }
@@ -215,7 +216,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_listener_that_panics_does_not_stop_the_reading() {
-        let words = LastWords::default();
+        let words = StderrTail::default();
         let listener: StderrListener = Arc::new(|line| assert_eq!(line, "fine", "not fine"));
         drain(&b"bad\nworse\nfine"[..], &words, Some(listener)).await;
         assert_eq!(words.text(), "bad\nworse\nfine");

@@ -12,7 +12,7 @@ use crate::engine::BoxFuture;
 use crate::error::Error;
 
 /// How many messages are queued; who has one more waits for room.
-const QUEUED: usize = 64;
+const QUEUE_LEN: usize = 64;
 
 /// Sends lines to the server.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Stdin {
         most_waiting: usize,
         explained: watch::Receiver<bool>,
     ) -> (Self, mpsc::Receiver<Vec<u8>>) {
-        let (queue, lines) = mpsc::channel(QUEUED);
+        let (queue, lines) = mpsc::channel(QUEUE_LEN);
         let stdin = Self {
             queue,
             waiting: Arc::default(),
@@ -48,7 +48,7 @@ impl Stdin {
 impl SendMessage for Stdin {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
         let queue = self.queue.clone();
-        let place = Place::take(&self.waiting, self.most_waiting);
+        let place = QueuePermit::take(&self.waiting, self.most_waiting);
         let mut explained = self.explained.clone();
         Box::pin(async move {
             let _place = place.ok_or_else(|| {
@@ -60,7 +60,7 @@ impl SendMessage for Stdin {
             encode_line(&mut line, &message);
             if queue.send(line).await.is_err() {
                 // The input closes before it is known how the server ended, and the caller wants to hear that.
-                told(&mut explained).await;
+                wait_raised(&mut explained).await;
                 return Err(Error::closed());
             }
             Ok(())
@@ -69,9 +69,9 @@ impl SendMessage for Stdin {
 }
 
 /// The right to wait for room in the queue.
-struct Place(Arc<AtomicUsize>);
+struct QueuePermit(Arc<AtomicUsize>);
 
-impl Place {
+impl QueuePermit {
     fn take(waiting: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let place = Self(Arc::clone(waiting));
         // Counted before it is compared, so that the one that drops below gives its own place back.
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -97,7 +97,7 @@ pub(super) async fn write(
         let line = tokio::select! {
             biased;
             line = queue.recv() => line,
-            () = told(&mut closing), if !queue.is_closed() => {
+            () = wait_raised(&mut closing), if !queue.is_closed() => {
                 queue.close();
                 continue;
             }
@@ -112,7 +112,7 @@ pub(super) async fn write(
                 biased;
                 written = &mut writing => break written,
                 // Whoever waits for room while the server reads nothing need not wait for it any longer.
-                () = told(&mut closing), if !queue.is_closed() => queue.close(),
+                () = wait_raised(&mut closing), if !queue.is_closed() => queue.close(),
             }
         };
         if let Err(error) = written {
@@ -123,7 +123,7 @@ pub(super) async fn write(
 }
 
 /// Waits until a flag is raised, or until nobody is left to raise it.
-pub(super) async fn told(flag: &mut watch::Receiver<bool>) {
+pub(super) async fn wait_raised(flag: &mut watch::Receiver<bool>) {
     // An error says that the other end is gone.
     let _ = flag.wait_for(|raised| *raised).await;
 }
@@ -139,7 +139,7 @@ mod tests {
     #[tokio::test]
     async fn as_many_wait_for_room_as_may_and_one_more_fails_at_once() {
         let (stdin, mut lines) = Stdin::new(2, raised());
-        for _ in 0..QUEUED {
+        for _ in 0..QUEUE_LEN {
             stdin.send(b"{}".to_vec()).await.unwrap();
         }
         let first = stdin.send(b"1".to_vec());
@@ -180,7 +180,7 @@ mod tests {
         let closing = watch::Sender::new(false);
         let writing = tokio::spawn(write(pipe, lines, closing.subscribe()));
         // One message is with the writer, the rest fill the queue.
-        for _ in 0..=QUEUED {
+        for _ in 0..=QUEUE_LEN {
             stdin.send(b"{}".to_vec()).await.unwrap();
         }
         let waits = tokio::spawn(stdin.send(b"{}".to_vec()));

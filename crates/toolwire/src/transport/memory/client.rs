@@ -36,7 +36,7 @@ impl ClientBuilder {
     /// # Errors
     /// When the two have no protocol revision in common.
     pub async fn in_process(self, server: &Server) -> Result<Client, Error> {
-        let dial = InProcessDial {
+        let dial = InProcessConnector {
             server: server.clone(),
         };
         Client::open(self.config, Box::new(dial)).await
@@ -44,11 +44,11 @@ impl ClientBuilder {
 }
 
 #[derive(Debug)]
-struct InProcessDial {
+struct InProcessConnector {
     server: Server,
 }
 
-impl Connect for InProcessDial {
+impl Connect for InProcessConnector {
     fn channel(&self) -> Channel {
         Channel::Stdio
     }
@@ -69,11 +69,11 @@ impl Connect for InProcessDial {
             let connection =
                 MessageLoop::new(self.server.clone(), Arc::clone(&from_server), limits);
             let serving = tokio::spawn(connection.run(chunks));
-            let lines = Arc::new(Lines {
+            let lines = Arc::new(MessageLines {
                 to_server: Mutex::new(Some(to_server)),
             });
             let tasks = Arc::default();
-            let ending = HangUp {
+            let ending = InProcessShutdown {
                 lines: Arc::clone(&lines),
                 from_server: Arc::clone(&from_server),
                 tasks: Arc::clone(&tasks),
@@ -96,11 +96,11 @@ impl Connect for InProcessDial {
 
 /// The way to the server: lines, as on a pipe.
 #[derive(Debug)]
-struct Lines {
+struct MessageLines {
     to_server: Mutex<Option<mpsc::Sender<Chunk>>>,
 }
 
-impl Lines {
+impl MessageLines {
     fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Chunk>>> {
         self.to_server
             .lock()
@@ -108,7 +108,7 @@ impl Lines {
     }
 }
 
-impl SendMessage for Lines {
+impl SendMessage for MessageLines {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
         let sender = self.sender().clone();
         Box::pin(async move {
@@ -121,14 +121,14 @@ impl SendMessage for Lines {
 }
 
 #[derive(Debug)]
-struct HangUp {
-    lines: Arc<Lines>,
+struct InProcessShutdown {
+    lines: Arc<MessageLines>,
     from_server: Arc<OutgoingQueue>,
     /// The server's side of the connection, and the reading.
     tasks: Arc<tokio::sync::Mutex<Vec<JoinHandle<()>>>>,
 }
 
-impl StreamShutdown for HangUp {
+impl StreamShutdown for InProcessShutdown {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         Box::pin(async {
