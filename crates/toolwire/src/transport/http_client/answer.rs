@@ -15,12 +15,12 @@ use crate::client::link::ServerResponse;
 use crate::error::{Closure, Error};
 
 /// How much of a refusal is read.
-const REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// How much of a refusal that is no message is repeated in the error.
 const SHOWN_BYTES: usize = 200;
 
 /// An answer to a request, by its status and its content type.
-pub(super) enum Body {
+pub(super) enum ResponseBody {
     /// One message, unread.
     Json(HttpBody),
     /// A stream of messages.
@@ -33,18 +33,18 @@ pub(super) enum Body {
 ///
 /// # Errors
 /// When a success is neither JSON nor a stream.
-pub(super) fn sort(response: Response<HttpBody>) -> Result<Body, Error> {
+pub(super) fn classify(response: Response<HttpBody>) -> Result<ResponseBody, Error> {
     let status = response.status();
     if !status.is_success() {
-        return Ok(Body::Refused(response));
+        return Ok(ResponseBody::Refused(response));
     }
     // 202 and 204 accept something that wants no answer; a request does.
     if status.as_u16() == 200 {
         if is_json(content_type(&response)) {
-            return Ok(Body::Json(response.into_body()));
+            return Ok(ResponseBody::Json(response.into_body()));
         }
         if is_stream(&response) {
-            return Ok(Body::Events(response.into_body()));
+            return Ok(ResponseBody::Events(response.into_body()));
         }
     }
     let kind = content_type(&response).unwrap_or("no content type");
@@ -54,9 +54,9 @@ pub(super) fn sort(response: Response<HttpBody>) -> Result<Body, Error> {
 }
 
 /// The error of an answer whose status is no success, with the JSON-RPC error in it when there is one.
-pub(super) async fn refusal(response: Response<HttpBody>) -> Error {
+pub(super) async fn status_error(response: Response<HttpBody>) -> Error {
     let status = response.status();
-    let body = response.into_body().read_whole(REFUSAL_BYTES).await;
+    let body = response.into_body().read_whole(MAX_ERROR_BODY_BYTES).await;
     let body = body.unwrap_or_default();
     let limits = strict_json::Limits::default();
     let error = match strict_json::read(&body, &limits) {
@@ -105,7 +105,7 @@ async fn read_pieces(mut body: HttpBody, limit: usize) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
-        let chunk = chunk.map_err(|error| broken_off().with_source(error))?;
+        let chunk = chunk.map_err(|error| truncated().with_source(error))?;
         within(first.len().max(whole.len()) + chunk.len(), limit)?;
         if first.is_empty() {
             first = chunk;
@@ -132,7 +132,7 @@ fn within(length: usize, limit: usize) -> Result<(), Error> {
 }
 
 /// The error of an answer that ended too early.
-pub(super) fn broken_off() -> Error {
+pub(super) fn truncated() -> Error {
     Error::closed_because(Closure {
         reason: "the connection was lost before the answer came".to_owned(),
         exit: None,
@@ -196,7 +196,7 @@ pub(super) fn is_stream(response: &Response<HttpBody>) -> bool {
 pub(super) async fn accepted(response: Response<HttpBody>) -> Result<(), Error> {
     match response.status().is_success() {
         true => Ok(()),
-        false => Err(refusal(response).await),
+        false => Err(status_error(response).await),
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::Uri;
 use toolwire_proto::negotiate::Channel;
 
-use super::endpoint::Endpoint;
+use super::endpoint::RemoteEndpoint;
 use super::http_with_sse;
 use super::hyper_http::HyperHttp;
-use super::link::HttpLink;
+use super::link::HttpTransport;
 use super::place::Place;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpClient;
@@ -59,8 +59,8 @@ impl ClientBuilder {
             Some(layer) => layer(client, &uri, &self.config.login_wait),
             None => client,
         };
-        let dial = HttpDial {
-            endpoint: Endpoint {
+        let dial = HttpConnect {
+            endpoint: RemoteEndpoint {
                 client,
                 uri,
                 headers: self.http.headers,
@@ -94,12 +94,12 @@ fn endpoint_uri(url: &str) -> Result<Uri, Error> {
 }
 
 #[derive(Debug)]
-struct HttpDial {
-    endpoint: Endpoint,
+struct HttpConnect {
+    endpoint: RemoteEndpoint,
     limits: ClientLimits,
 }
 
-impl Connect for HttpDial {
+impl Connect for HttpConnect {
     fn channel(&self) -> Channel {
         Channel::Http
     }
@@ -113,7 +113,7 @@ impl Connect for HttpDial {
         inbox: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
-            let link = HttpLink::new(self.endpoint.clone(), inbox, &self.limits);
+            let link = HttpTransport::new(self.endpoint.clone(), inbox, &self.limits);
             Ok(Arc::new(link) as Arc<dyn ClientTransport>)
         })
     }
@@ -152,7 +152,7 @@ mod tests {
     fn an_endpoint_prints_neither_its_query_nor_its_headers() {
         let mut headers = http::HeaderMap::new();
         headers.insert("x-key", http::HeaderValue::from_static("secret"));
-        let endpoint = Endpoint {
+        let endpoint = RemoteEndpoint {
             client: Arc::new(HyperHttp::new()),
             uri: "https://example.com/mcp?key=secret".parse().unwrap(),
             headers,

@@ -16,7 +16,7 @@ use crate::error::Error;
 
 /// Where requests go, who carries them, and what goes with each of them.
 #[derive(Clone)]
-pub(super) struct Endpoint {
+pub(super) struct RemoteEndpoint {
     pub(super) client: Arc<dyn HttpClient>,
     pub(super) uri: Uri,
     /// The user's own headers.
@@ -36,7 +36,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// How many headers of ours a modern request has.
 const USUAL_HEADERS: usize = 5;
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for RemoteEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("uri", &redirect::shown(&self.uri))
@@ -45,9 +45,9 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl Endpoint {
+impl RemoteEndpoint {
     /// Posts a message. The protocol's own headers win over the user's.
-    pub(super) fn post(&self, message: Vec<u8>, own: HeaderMap) -> impl Sending<'_> {
+    pub(super) fn post(&self, message: Vec<u8>, own: HeaderMap) -> impl SendFuture<'_> {
         let mut request = self.request(Method::POST, own, Bytes::from(message));
         request.headers_mut().insert(ACCEPT, BOTH);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -55,14 +55,14 @@ impl Endpoint {
     }
 
     /// Opens a stream of events.
-    pub(super) fn events(&self, own: HeaderMap) -> impl Sending<'_> {
+    pub(super) fn events(&self, own: HeaderMap) -> impl SendFuture<'_> {
         let mut request = self.request(Method::GET, own, Bytes::new());
         request.headers_mut().insert(ACCEPT, EVENTS);
         self.send(request)
     }
 
     /// Ends a session.
-    pub(super) fn delete(&self, own: HeaderMap) -> impl Sending<'_> {
+    pub(super) fn delete(&self, own: HeaderMap) -> impl SendFuture<'_> {
         self.send(self.request(Method::DELETE, own, Bytes::new()))
     }
 
@@ -87,20 +87,22 @@ impl Endpoint {
     }
 
     /// Whoever waits for the answer keeps no copy of the request.
-    fn send(&self, request: Request<Bytes>) -> impl Sending<'_> {
+    fn send(&self, request: Request<Bytes>) -> impl SendFuture<'_> {
         let sending = self.client.send(request);
         async move { sending.await.map_err(Error::caused_by) }
     }
 }
 
 /// A request on its way; nothing happens until it is awaited.
-pub(super) trait Sending<'a>:
+pub(super) trait SendFuture<'a>:
     Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
 {
 }
 
-impl<'a, F> Sending<'a> for F where F: Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
-{}
+impl<'a, F> SendFuture<'a> for F where
+    F: Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
+{
+}
 
 /// The headers of a request that says which revision it is written in, with room for what every request has.
 pub(super) fn headers_of(version: ProtocolVersion) -> HeaderMap {
@@ -117,7 +119,7 @@ pub(super) fn headers_of(version: ProtocolVersion) -> HeaderMap {
     clippy::ptr_arg,
     reason = "a value that is known here is sent without a copy"
 )]
-pub(super) fn put(
+pub(super) fn insert(
     headers: &mut HeaderMap,
     name: &str,
     value: &Cow<'static, str>,

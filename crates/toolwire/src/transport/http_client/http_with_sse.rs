@@ -7,7 +7,7 @@ use http::{HeaderMap, Uri};
 use tokio::task::AbortHandle;
 
 use super::answer;
-use super::endpoint::Endpoint;
+use super::endpoint::RemoteEndpoint;
 use super::event_reader::EventReader;
 use super::redirect;
 use crate::client::inbox::IncomingMessages;
@@ -19,12 +19,12 @@ use crate::error::{Closure, Error};
 
 /// Opens the stream and waits for the address of the other endpoint.
 pub(super) async fn open(
-    endpoint: &Endpoint,
+    endpoint: &RemoteEndpoint,
     inbox: Arc<IncomingMessages>,
 ) -> Result<Arc<dyn ClientTransport>, Error> {
     let response = endpoint.events(HeaderMap::new()).await?;
     if !response.status().is_success() {
-        return Err(answer::refusal(response).await);
+        return Err(answer::status_error(response).await);
     }
     if !answer::is_stream(&response) {
         return Err(Error::protocol(
@@ -43,7 +43,7 @@ pub(super) async fn open(
             }
         }
     };
-    let messages = Endpoint {
+    let messages = RemoteEndpoint {
         uri: resolve(&endpoint.uri, &address)?,
         ..endpoint.clone()
     };
@@ -82,7 +82,7 @@ fn resolve(base: &Uri, address: &str) -> Result<Uri, Error> {
 }
 
 #[derive(Debug)]
-struct Messages(Arc<Endpoint>);
+struct Messages(Arc<RemoteEndpoint>);
 
 impl SendMessage for Messages {
     fn ends_with_receipt(&self) -> bool {

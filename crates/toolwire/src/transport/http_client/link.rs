@@ -9,8 +9,8 @@ use std::sync::Arc;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_types::ProtocolVersion;
 
-use super::answer::{self, Body};
-use super::endpoint::{Endpoint, headers_of, put};
+use super::answer::{self, ResponseBody};
+use super::endpoint::{RemoteEndpoint, headers_of, insert};
 use super::event_reader::EventReader;
 use super::session::LegacySession;
 use crate::client::config::ClientLimits;
@@ -24,15 +24,15 @@ use crate::error::{Closure, Error};
 
 /// A way to one endpoint.
 #[derive(Debug)]
-pub(super) struct HttpLink {
-    endpoint: Endpoint,
+pub(super) struct HttpTransport {
+    endpoint: RemoteEndpoint,
     intake: MessageRouter,
     session: Arc<LegacySession>,
 }
 
-impl HttpLink {
+impl HttpTransport {
     pub(super) fn new(
-        endpoint: Endpoint,
+        endpoint: RemoteEndpoint,
         inbox: Arc<IncomingMessages>,
         limits: &ClientLimits,
     ) -> Self {
@@ -66,20 +66,22 @@ impl HttpLink {
     async fn modern(&self, request: &OutgoingRequest) -> Result<ServerResponse, Error> {
         let mut headers = headers_of(request.version);
         for (name, value) in &request.mirrored {
-            put(&mut headers, name, value)?;
+            insert(&mut headers, name, value)?;
         }
         let response = self.endpoint.post(request.encode(), headers).await?;
         let limit = self.endpoint.message_bytes;
-        match answer::sort(response)? {
-            Body::Json(body) => answer::read_json(body, limit, &self.intake, &request.id).await,
+        match answer::classify(response)? {
+            ResponseBody::Json(body) => {
+                answer::read_json(body, limit, &self.intake, &request.id).await
+            }
             // Boxed, so that answers in one piece do not carry it around.
-            Body::Events(body) => Box::pin(self.answer_among(body, request)).await,
-            Body::Refused(response) => Err(Box::pin(answer::refusal(response)).await),
+            ResponseBody::Events(body) => Box::pin(self.read_response(body, request)).await,
+            ResponseBody::Refused(response) => Err(Box::pin(answer::status_error(response)).await),
         }
     }
 
     /// Reads events until the answer is among them.
-    async fn answer_among(
+    async fn read_response(
         &self,
         body: HttpBody,
         request: &OutgoingRequest,
@@ -92,11 +94,11 @@ impl HttpLink {
                 return Ok(answer);
             }
         }
-        Err(answer::broken_off())
+        Err(answer::truncated())
     }
 }
 
-impl ClientTransport for HttpLink {
+impl ClientTransport for HttpTransport {
     fn exchange<'a>(
         &'a self,
         request: &'a OutgoingRequest,
@@ -122,7 +124,7 @@ impl ClientTransport for HttpLink {
     }
 
     fn ready(&self) {
-        self.session.open_standing_stream(&self.intake);
+        self.session.open_server_stream(&self.intake);
     }
 
     fn open_entries(&self) -> usize {
@@ -142,7 +144,7 @@ impl ClientTransport for HttpLink {
     }
 }
 
-impl Drop for HttpLink {
+impl Drop for HttpTransport {
     fn drop(&mut self) {
         self.session.abandon();
     }

@@ -20,7 +20,7 @@ pub(super) async fn renew(
     lost: u64,
     intake: &MessageRouter,
 ) -> Result<(), Error> {
-    let renewal = Renewal {
+    let renewal = SessionRenewal {
         session: Arc::clone(session),
         intake: intake.clone(),
         lost,
@@ -29,13 +29,13 @@ pub(super) async fn renew(
     task.await.unwrap_or_else(|_| Err(Error::closed()))
 }
 
-struct Renewal {
+struct SessionRenewal {
     session: Arc<LegacySession>,
     intake: MessageRouter,
     lost: u64,
 }
 
-impl Renewal {
+impl SessionRenewal {
     async fn run(self) -> Result<(), Error> {
         let _one = self.session.renewing.lock().await;
         let (id, version, params) = {
@@ -73,7 +73,7 @@ impl Renewal {
         let sending = SendMessage::send(&self.session, initialized);
         let sent = tokio::time::timeout(self.session.limits.connect_timeout, sending);
         sent.await.map_err(|_| Error::timeout())??;
-        self.session.open_standing_stream(&self.intake);
+        self.session.open_server_stream(&self.intake);
         let log_level = self.session.state().log_level.clone();
         if let Some(level) = log_level
             && let Err(error) = self.ask("logging/setLevel", version, level).await

@@ -18,7 +18,7 @@ use crate::error::Error;
 
 /// A stream that is opened again when it is lost.
 #[derive(Debug)]
-pub(super) struct Resuming<'a> {
+pub(super) struct ResumableEvents<'a> {
     session: &'a Arc<LegacySession>,
     events: EventReader,
     last_event_id: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Resuming<'a> {
     reconnects: Reconnects,
 }
 
-impl<'a> Resuming<'a> {
+impl<'a> ResumableEvents<'a> {
     pub(super) fn new(session: &'a Arc<LegacySession>, body: HttpBody) -> Self {
         Self {
             session,
@@ -97,7 +97,7 @@ impl<'a> Resuming<'a> {
                 return Ok(false);
             }
             if !response.status().is_success() {
-                return Err(answer::refusal(response).await);
+                return Err(answer::status_error(response).await);
             }
             // 204 is how a server says that nothing is left of the stream.
             if !answer::is_stream(&response) {

@@ -14,10 +14,10 @@ use toolwire_proto::http::{is_session_id, is_session_lost};
 use toolwire_proto::requests::spellings;
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
-use super::answer::{self, Body};
-use super::endpoint::{Endpoint, headers_of};
+use super::answer::{self, ResponseBody};
+use super::endpoint::{RemoteEndpoint, headers_of};
 use super::renewal;
-use super::resuming::Resuming;
+use super::resuming::ResumableEvents;
 use super::standing;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
@@ -29,15 +29,15 @@ use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
 
 /// How long the stream for the server's own messages may take to open before requests no longer wait for it.
-const STREAM_TIME: Duration = Duration::from_secs(1);
+const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the legacy revisions keep between requests.
 #[derive(Debug)]
 pub(super) struct LegacySession {
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: RemoteEndpoint,
     pub(super) limits: ClientLimits,
     pub(super) inbox: Arc<IncomingMessages>,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     /// One renewal at a time.
     pub(super) renewing: tokio::sync::Mutex<()>,
     ended: Cancellation,
@@ -46,7 +46,7 @@ pub(super) struct LegacySession {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) id: Option<HeaderValue>,
     /// What is spoken, or asked in while that is not known.
     pub(super) version: Option<ProtocolVersion>,
@@ -63,7 +63,7 @@ pub(super) struct State {
 
 impl LegacySession {
     pub(super) fn new(
-        endpoint: Endpoint,
+        endpoint: RemoteEndpoint,
         inbox: Arc<IncomingMessages>,
         limits: ClientLimits,
     ) -> Arc<Self> {
@@ -130,7 +130,7 @@ impl LegacySession {
     ) -> Result<ServerResponse, Error> {
         let (slot, elsewhere) = oneshot::channel();
         self.state().waiting.insert(request.id.clone(), slot);
-        let mut guard = TakeBack {
+        let mut guard = CancelGuard {
             session: self,
             request,
             armed: request.is_cancellable(),
@@ -174,11 +174,11 @@ impl LegacySession {
             self.begin(&response, request)?;
         }
         let limit = self.endpoint.message_bytes;
-        match answer::sort(response)? {
-            Body::Refused(response) => Err(Box::pin(answer::refusal(response)).await),
-            Body::Json(body) => answer::read_json(body, limit, intake, &request.id).await,
-            Body::Events(body) => {
-                let mut stream = Resuming::new(self, body);
+        match answer::classify(response)? {
+            ResponseBody::Refused(response) => Err(Box::pin(answer::status_error(response)).await),
+            ResponseBody::Json(body) => answer::read_json(body, limit, intake, &request.id).await,
+            ResponseBody::Events(body) => {
+                let mut stream = ResumableEvents::new(self, body);
                 while let Some(event) = stream.next().await? {
                     let answer = answer::take(intake, event.data.as_bytes(), &request.id)?;
                     if let Some(answer) = answer {
@@ -186,7 +186,7 @@ impl LegacySession {
                         return Ok(answer);
                     }
                 }
-                Err(answer::broken_off())
+                Err(answer::truncated())
             }
         }
     }
@@ -229,13 +229,16 @@ impl LegacySession {
     }
 
     /// Opens the stream for the server's own messages, in place of an older one.
-    pub(super) fn open_standing_stream(self: &Arc<Self>, intake: &MessageRouter) {
+    pub(super) fn open_server_stream(self: &Arc<Self>, intake: &MessageRouter) {
         let mut state = self.state();
         if self.is_closed() {
             return;
         }
         self.settled.send_replace(false);
-        let task = tokio::spawn(standing::listen(Arc::downgrade(self), intake.clone()));
+        let task = tokio::spawn(standing::run_server_stream(
+            Arc::downgrade(self),
+            intake.clone(),
+        ));
         if let Some(older) = state.standing.replace(task.abort_handle()) {
             older.abort();
         }
@@ -254,7 +257,10 @@ impl LegacySession {
         let mut settled = self.settled.subscribe();
         let settled = settled.wait_for(|settled| *settled);
         // Some servers send no head before they have something to say; nobody waits for that twice.
-        if tokio::time::timeout(STREAM_TIME, settled).await.is_err() {
+        if tokio::time::timeout(STREAM_OPEN_TIMEOUT, settled)
+            .await
+            .is_err()
+        {
             tracing::debug!(
                 "the stream for the server's own messages does not say that it is open"
             );
@@ -296,7 +302,7 @@ impl LegacySession {
         state.id.take().map(|_| headers)
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -313,13 +319,13 @@ impl SendMessage for Arc<LegacySession> {
 }
 
 /// Tells the server when nobody waits for an answer any more: in these revisions a closed stream does not say so.
-struct TakeBack<'a> {
+struct CancelGuard<'a> {
     session: &'a Arc<LegacySession>,
     request: &'a OutgoingRequest,
     armed: bool,
 }
 
-impl Drop for TakeBack<'_> {
+impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
         self.session.state().waiting.remove(&self.request.id);
         if !self.armed || self.session.is_closed() {

@@ -12,7 +12,7 @@ use super::session::LegacySession;
 use crate::client::intake::MessageRouter;
 
 /// Listens until the session ends, the server has no such stream, or it is lost too often without any news.
-pub(super) async fn listen(session: Weak<LegacySession>, intake: MessageRouter) {
+pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: MessageRouter) {
     let Some(limits) = session.upgrade().map(|session| session.limits.clone()) else {
         return;
     };
