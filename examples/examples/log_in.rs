@@ -4,7 +4,7 @@
 //! at the end it only shows the address to open, with `--log-out` it ends the login.
 
 use toolwire::Client;
-use toolwire::auth::client::{FileTokenStore, LogOut, LoopbackLogin, OAuth};
+use toolwire::auth::client::{FileTokenStore, LogoutOutcome, LoopbackLogin, OAuthConfig};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,11 +18,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         true => LoopbackLogin::new().without_browser(),
         false => LoopbackLogin::new(),
     };
-    let oauth = OAuth::login("Log-in example", login).with_store(FileTokenStore::new(file));
+    let oauth = OAuthConfig::login("Log-in example", login).with_store(FileTokenStore::new(file));
     if is_set("--log-out") {
         match oauth.log_out(url).await? {
-            LogOut::Revoked => eprintln!("logged out"),
-            LogOut::Forgotten(why) => eprintln!("forgotten, but not revoked: {why}"),
+            LogoutOutcome::Revoked => eprintln!("logged out"),
+            LogoutOutcome::Forgotten(why) => eprintln!("forgotten, but not revoked: {why}"),
             _ => eprintln!("nobody was logged in"),
         }
         return Ok(());

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use clap::Parser;
 use tokio::net::TcpListener;
 use toolwire::Server;
-use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
+use toolwire::auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 
 /// Serves the authorization server at `http://127.0.0.1:<port>`.
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let issuer = format!("http://{}", socket.local_addr()?);
     let upstream = provider::start().await?;
     let proxy = OAuthProxyConfig::new(format!("{issuer}/mcp"), upstream)
-        .with_fetcher(GuardedFetcher::with_this_machine())
+        .with_fetcher(DocumentFetcher::with_loopback_allowed())
         .build()?;
     let server = Server::new("toolwire-conformance", env!("CARGO_PKG_VERSION"));
     let options = HttpOptions::new().with_authorizer(proxy);

@@ -1,7 +1,7 @@
 //! What a client has to show, as the suite hands it out.
 
 use serde::Deserialize;
-use toolwire::auth::client::{IdentityProvider, OAuth, RegisteredClient, SigningKey};
+use toolwire::auth::client::{IdentityProvider, OAuthConfig, RegisteredClient, SigningKey};
 use toolwire::types::auth::Secret;
 
 use crate::login::Agreeing;
@@ -27,13 +27,13 @@ pub(crate) struct Credentials {
 impl Credentials {
     /// How the client gets its tokens: what it has been given says so, but for two scenarios that give the same things for
     /// different grants.
-    pub(crate) fn oauth(&self, scenario: &str) -> Result<OAuth, Problem> {
+    pub(crate) fn oauth(&self, scenario: &str) -> Result<OAuthConfig, Problem> {
         let Some(client) = self.registered()? else {
-            let login = OAuth::login("toolwire conformance", Agreeing);
+            let login = OAuthConfig::login("toolwire conformance", Agreeing);
             return Ok(login.with_client_id_document(CLIENT_ID_DOCUMENT));
         };
         if let Some(assertion) = &self.valid_jwt {
-            return Ok(OAuth::workload(client, assertion.clone()));
+            return Ok(OAuthConfig::workload(client, assertion.clone()));
         }
         if let Some(id_token) = &self.idp_id_token {
             let issuer = self.idp_issuer.as_deref().ok_or("idp_issuer is missing")?;
@@ -44,15 +44,15 @@ impl Credentials {
             let endpoint = self.idp_token_endpoint.as_deref();
             let endpoint = endpoint.ok_or("idp_token_endpoint is missing")?;
             let provider = IdentityProvider::new(issuer, own_id, id_token.clone());
-            return Ok(OAuth::enterprise(
+            return Ok(OAuthConfig::enterprise(
                 client,
                 provider.with_token_endpoint(endpoint),
             ));
         }
         let is_without_user = scenario.starts_with("auth/client-credentials");
         Ok(match is_without_user {
-            true => OAuth::client_credentials(client),
-            false => OAuth::login("toolwire conformance", Agreeing).with_client(client),
+            true => OAuthConfig::client_credentials(client),
+            false => OAuthConfig::login("toolwire conformance", Agreeing).with_client(client),
         })
     }
 

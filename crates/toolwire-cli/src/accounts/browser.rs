@@ -17,7 +17,7 @@ const PASTE: &str =
 /// Opens the browser, shows the address, and takes what is pasted into standard input if `may_paste` says so.
 pub(super) fn login(screen: &Arc<Screen>, may_paste: bool) -> LoopbackLogin {
     let (shown, asked) = (Arc::clone(screen), Arc::clone(screen));
-    let login = LoopbackLogin::new().with_url_shown_by(move |url| {
+    let login = LoopbackLogin::new().with_url_display(move |url| {
         shown.say(&format!("Log in with your browser at\n\n  {url}\n"));
         if may_paste {
             shown.say(PASTE);
@@ -26,7 +26,7 @@ pub(super) fn login(screen: &Arc<Screen>, may_paste: bool) -> LoopbackLogin {
     if !may_paste {
         return login;
     }
-    login.with_pasted_by(move |problem| {
+    login.with_paste_prompt(move |problem| {
         if let Some(problem) = problem {
             asked.say(problem);
         }

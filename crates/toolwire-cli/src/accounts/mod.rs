@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolwire::auth::client::{
-    Account, AuthError, FileTokenStore, OAuth, RegisteredClient, TokenStore, TokenStoreError,
+    Account, AuthError, FileTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
 };
 
 use self::arguments::{LogIn, Lookup, WhoAmI};
@@ -32,7 +32,7 @@ pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Ex
     if arguments.no_browser {
         login = login.without_browser();
     }
-    let mut oauth = OAuth::login(NAME, login).with_store(store()?);
+    let mut oauth = OAuthConfig::login(NAME, login).with_store(store()?);
     if let Some(client) = client(arguments)? {
         oauth = oauth.with_client(client);
     }
@@ -55,7 +55,7 @@ pub(crate) async fn log_out(
     arguments: &arguments::LogOut,
     screen: &Screen,
 ) -> Result<Exit, Failure> {
-    let oauth = OAuth::stored(store()?);
+    let oauth = OAuthConfig::from_store(store()?);
     let urls = match &arguments.server {
         Some(server) => vec![address(server, &arguments.lookup)?],
         None => {
@@ -78,7 +78,7 @@ pub(crate) async fn log_out(
 
 /// Shows one login, or all of them, without asking any server.
 pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit, Failure> {
-    let oauth = OAuth::stored(store()?);
+    let oauth = OAuthConfig::from_store(store()?);
     let Some(server) = &arguments.server else {
         let accounts = oauth.accounts().await.map_err(|error| failed(&error))?;
         match screen.json {
@@ -101,14 +101,14 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
 }
 
 /// Lets a command that connects log in when the server wants it.
-pub(crate) fn with_login(screen: &Arc<Screen>) -> Result<OAuth, Failure> {
+pub(crate) fn with_login(screen: &Arc<Screen>) -> Result<OAuthConfig, Failure> {
     // Standard input is the command's own, unless somebody sits there.
     let login = browser::login(screen, Screen::is_interactive());
-    Ok(OAuth::login(NAME, login).with_store(store()?))
+    Ok(OAuthConfig::login(NAME, login).with_store(store()?))
 }
 
 /// The logins that a command may use; it sends nobody to any browser.
-pub(crate) fn stored() -> Result<Option<OAuth>, Failure> {
+pub(crate) fn stored() -> Result<Option<OAuthConfig>, Failure> {
     // Whoever has no place for logins has none; that is no reason to fail where none is wanted.
     let store = match std::env::var_os(STORE) {
         None => FileTokenStore::in_home()
@@ -116,7 +116,7 @@ pub(crate) fn stored() -> Result<Option<OAuth>, Failure> {
             .map(|store| Arc::new(store) as Arc<dyn TokenStore>),
         Some(_) => Some(store()?),
     };
-    Ok(store.map(OAuth::stored))
+    Ok(store.map(OAuthConfig::from_store))
 }
 
 fn store() -> Result<Arc<dyn TokenStore>, Failure> {

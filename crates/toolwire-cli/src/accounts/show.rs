@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::auth::client::{Account, LogOut};
+use toolwire::auth::client::{Account, LogoutOutcome};
 
 use crate::show::{Look, Table, plain_text};
 
@@ -64,10 +64,10 @@ pub(super) fn list(accounts: &[Account], look: Look) -> String {
 }
 
 /// What became of logins, for people.
-pub(super) fn ended(logins: &[(String, LogOut)]) -> String {
+pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
     let lines = logins.iter().filter_map(|(url, outcome)| match outcome {
-        LogOut::NobodyWasLoggedIn => None,
-        LogOut::Forgotten(why) => Some(format!(
+        LogoutOutcome::NobodyWasLoggedIn => None,
+        LogoutOutcome::Forgotten(why) => Some(format!(
             "logged out at {url}; its tokens are not sent any more, but good until they end: {why}\n"
         )),
         _ => Some(format!("logged out at {url}\n")),
@@ -80,11 +80,11 @@ pub(super) fn ended(logins: &[(String, LogOut)]) -> String {
 }
 
 /// What became of logins, for programs.
-pub(super) fn ended_json(logins: &[(String, LogOut)]) -> Value {
+pub(super) fn ended_json(logins: &[(String, LogoutOutcome)]) -> Value {
     let ended = logins.iter().filter_map(|(url, outcome)| {
         let is_revoked = match outcome {
-            LogOut::NobodyWasLoggedIn => return None,
-            outcome => matches!(outcome, LogOut::Revoked),
+            LogoutOutcome::NobodyWasLoggedIn => return None,
+            outcome => matches!(outcome, LogoutOutcome::Revoked),
         };
         Some(json!({"server": url, "revoked": is_revoked}))
     });

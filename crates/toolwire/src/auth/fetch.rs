@@ -30,13 +30,13 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
 /// Fetches documents from public places only.
 #[derive(Debug, Clone)]
-pub struct GuardedFetcher {
+pub struct DocumentFetcher {
     http: Arc<dyn HttpClient>,
     bytes: usize,
     time: Duration,
 }
 
-impl GuardedFetcher {
+impl DocumentFetcher {
     /// Reaches public addresses over HTTPS, without proxies.
     #[must_use]
     pub fn new() -> Self {
@@ -45,7 +45,7 @@ impl GuardedFetcher {
 
     /// Reaches this machine, too, also over plain HTTP: for development and tests.
     #[must_use]
-    pub fn with_this_machine() -> Self {
+    pub fn with_loopback_allowed() -> Self {
         let http = HyperHttp::new()
             .without_proxy()
             .with_address_policy(|address| {
@@ -122,7 +122,7 @@ impl GuardedFetcher {
         form: &Secret,
         authorization: Option<&Secret>,
         mut headers: HeaderMap,
-    ) -> Result<Fetched, FetchError> {
+    ) -> Result<FetchedDocument, FetchError> {
         let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
         headers.insert(CONTENT_TYPE, form_type);
         if let Some(authorization) = authorization {
@@ -139,19 +139,27 @@ impl GuardedFetcher {
         url: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Fetched, FetchError> {
-        endpoints::check(url).map_err(|invalid| FetchError::new(url, Problem::Url(invalid)))?;
+    ) -> Result<FetchedDocument, FetchError> {
+        endpoints::check(url)
+            .map_err(|invalid| FetchError::new(url, FetchErrorKind::Url(invalid)))?;
         let request = Request::builder().method(method).uri(url).body(body);
-        let mut request = request.map_err(|_| FetchError::new(url, Problem::Request))?;
+        let mut request = request.map_err(|_| FetchError::new(url, FetchErrorKind::Request))?;
         *request.headers_mut() = headers;
         let own = request.headers_mut();
         own.insert(ACCEPT, HeaderValue::from_static("application/json"));
         own.insert(USER_AGENT, HeaderValue::from_static(OWN_NAME));
         let fetching = async {
-            let response = self.http.send(request).await.map_err(Problem::Http)?;
+            let response = self
+                .http
+                .send(request)
+                .await
+                .map_err(FetchErrorKind::Http)?;
             let (head, body) = response.into_parts();
-            let body = body.read_whole(self.bytes).await.map_err(Problem::Http)?;
-            Ok(Fetched {
+            let body = body
+                .read_whole(self.bytes)
+                .await
+                .map_err(FetchErrorKind::Http)?;
+            Ok(FetchedDocument {
                 status: head.status,
                 #[cfg(feature = "oauth-client")]
                 headers: head.headers,
@@ -160,25 +168,25 @@ impl GuardedFetcher {
         };
         let fetched = tokio::time::timeout(self.time, fetching).await;
         fetched
-            .unwrap_or(Err(Problem::Time(self.time)))
+            .unwrap_or(Err(FetchErrorKind::Time(self.time)))
             .map_err(|problem| FetchError::new(url, problem))
     }
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedDocument {
     pub(crate) status: StatusCode,
     #[cfg(feature = "oauth-client")]
     pub(crate) headers: HeaderMap,
     body: Bytes,
 }
 
-impl Fetched {
+impl FetchedDocument {
     /// The document of a successful answer.
     pub(crate) fn document<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
         if self.status != StatusCode::OK {
-            return Err(FetchError::new(url, Problem::Status(self.status)));
+            return Err(FetchError::new(url, FetchErrorKind::Status(self.status)));
         }
         self.json(url)
     }
@@ -194,7 +202,7 @@ impl Fetched {
 
     fn json<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
         serde_json::from_slice(&self.body)
-            .map_err(|error| FetchError::new(url, Problem::Json(error)))
+            .map_err(|error| FetchError::new(url, FetchErrorKind::Json(error)))
     }
 
     /// The document of a refusal, if it is one.
@@ -206,7 +214,7 @@ impl Fetched {
 
 fn sensitive(url: &str, secret: &Secret) -> Result<HeaderValue, FetchError> {
     let mut value = HeaderValue::from_str(secret.expose())
-        .map_err(|_| FetchError::new(url, Problem::Request))?;
+        .map_err(|_| FetchError::new(url, FetchErrorKind::Request))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -217,7 +225,7 @@ fn public_places(http: HyperHttp) -> HyperHttp {
         .with_address_policy(|address| is_global(address.ip()))
 }
 
-impl Default for GuardedFetcher {
+impl Default for DocumentFetcher {
     fn default() -> Self {
         Self::new()
     }
@@ -228,11 +236,11 @@ impl Default for GuardedFetcher {
 pub struct FetchError {
     /// Without its query.
     url: String,
-    problem: Problem,
+    problem: FetchErrorKind,
 }
 
 #[derive(Debug)]
-enum Problem {
+enum FetchErrorKind {
     Url(endpoints::InvalidUrl),
     Request,
     Http(HttpFailure),
@@ -247,19 +255,19 @@ impl FetchError {
     /// What was fetched from here, or would be, is of no use.
     #[cfg(feature = "resource-server")]
     pub(crate) fn unusable(url: &str, why: String) -> Self {
-        Self::new(url, Problem::Unusable(why))
+        Self::new(url, FetchErrorKind::Unusable(why))
     }
 
     /// The status of an answer that brought no document.
     #[cfg(feature = "resource-server")]
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self.problem {
-            Problem::Status(status) => Some(status),
+            FetchErrorKind::Status(status) => Some(status),
             _ => None,
         }
     }
 
-    fn new(url: &str, problem: Problem) -> Self {
+    fn new(url: &str, problem: FetchErrorKind) -> Self {
         Self {
             url: url.split(['?', '#']).next().unwrap_or_default().to_owned(),
             problem,
@@ -271,14 +279,18 @@ impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = &self.url;
         match &self.problem {
-            Problem::Url(invalid) => write!(f, "{invalid}"),
-            Problem::Request => write!(f, "{url:?} cannot be asked"),
-            Problem::Http(failure) => write!(f, "{url:?}: {failure}"),
-            Problem::Status(status) => write!(f, "{url:?} answered with {status}"),
-            Problem::Time(time) => write!(f, "{url:?} took longer than {} s", time.as_secs()),
-            Problem::Json(_) => write!(f, "{url:?} answered with something else than expected"),
+            FetchErrorKind::Url(invalid) => write!(f, "{invalid}"),
+            FetchErrorKind::Request => write!(f, "{url:?} cannot be asked"),
+            FetchErrorKind::Http(failure) => write!(f, "{url:?}: {failure}"),
+            FetchErrorKind::Status(status) => write!(f, "{url:?} answered with {status}"),
+            FetchErrorKind::Time(time) => {
+                write!(f, "{url:?} took longer than {} s", time.as_secs())
+            }
+            FetchErrorKind::Json(_) => {
+                write!(f, "{url:?} answered with something else than expected")
+            }
             #[cfg(feature = "resource-server")]
-            Problem::Unusable(why) => write!(f, "{url:?}: {why}"),
+            FetchErrorKind::Unusable(why) => write!(f, "{url:?}: {why}"),
         }
     }
 }
@@ -286,9 +298,9 @@ impl fmt::Display for FetchError {
 impl std::error::Error for FetchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.problem {
-            Problem::Url(invalid) => Some(invalid),
-            Problem::Http(failure) => Some(failure),
-            Problem::Json(error) => Some(error),
+            FetchErrorKind::Url(invalid) => Some(invalid),
+            FetchErrorKind::Http(failure) => Some(failure),
+            FetchErrorKind::Json(error) => Some(error),
             _ => None,
         }
     }

@@ -30,7 +30,7 @@ mod proxy;
 #[cfg(feature = "resource-server")]
 mod resource;
 
-pub use fetch::{FetchError, GuardedFetcher};
+pub use fetch::{DocumentFetcher, FetchError};
 #[cfg(feature = "oauth-proxy")]
 pub use proxy::{
     InvalidProxy, OAuthProxy, OAuthProxyConfig, Upstream, UpstreamTokenError, UpstreamUser,

@@ -79,8 +79,8 @@ impl Browser {
         let browser = Arc::clone(self);
         LoopbackLogin::new()
             .without_browser()
-            .with_patience(PATIENCE)
-            .with_url_shown_by(move |url| {
+            .with_timeout(PATIENCE)
+            .with_url_display(move |url| {
                 let (browser, url) = (Arc::clone(&browser), url.to_owned());
                 tokio::spawn(async move { browser.log_in(&url).await });
             })

@@ -1,6 +1,6 @@
 //! The end of a login: the user logs out, or the authorization server takes a token back.
 
-use toolwire::auth::client::LogOut;
+use toolwire::auth::client::LogoutOutcome;
 use toolwire_interop::Variation::Opaque;
 
 use super::logins::ONE_LOGIN;
@@ -20,11 +20,14 @@ async fn logging_out_takes_the_tokens_back() {
 
         let url = &scene.server.url;
         let ended = oauth.log_out(url).await;
-        assert!(matches!(ended, Ok(LogOut::Revoked)), "{ended:?}");
+        assert!(matches!(ended, Ok(LogoutOutcome::Revoked)), "{ended:?}");
         assert_eq!(introspect(scene).await, r#"{"active":false}"#);
         assert!(oauth.account(url).await.expect("a store").is_none());
         let again = oauth.log_out(url).await;
-        assert!(matches!(again, Ok(LogOut::NobodyWasLoggedIn)), "{again:?}");
+        assert!(
+            matches!(again, Ok(LogoutOutcome::NobodyWasLoggedIn)),
+            "{again:?}"
+        );
         assert_eq!(scene.seen().await, [&ONE_LOGIN[..], &["revoked"]].concat());
     })
     .await;

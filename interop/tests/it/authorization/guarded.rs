@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use toolwire::auth::{
-    GuardedFetcher, Introspection, JwtVerifier, ResourceServerConfig, TokenPurpose, TokenRejected,
+    DocumentFetcher, Introspection, JwtVerifier, ResourceServerConfig, TokenPurpose, TokenRejected,
     TokenVerifier,
 };
 use toolwire::transport::http::{HttpListener, HttpOptions};
@@ -96,7 +96,7 @@ impl Drop for Guarded {
 }
 
 fn verifier(issuer: &str, guard: Guard) -> Box<dyn TokenVerifier> {
-    let fetcher = GuardedFetcher::with_this_machine();
+    let fetcher = DocumentFetcher::with_loopback_allowed();
     if guard != Guard::Introspected {
         return Box::new(JwtVerifier::new([issuer], &fetcher));
     }

@@ -1,7 +1,7 @@
 //! A user logs in, and is left alone as long as that lasts.
 
 use serde_json::json;
-use toolwire::auth::client::OAuth;
+use toolwire::auth::client::OAuthConfig;
 use toolwire_interop::Variation;
 
 use super::token_file::TokenFile;
@@ -122,7 +122,7 @@ async fn a_stored_login_is_enough() {
         let again = scene.connect(scene.oauth().with_store(file.store()), version);
         assert_eq!(who_calls(&again.await).await, first);
         // Not even a way to log in is needed.
-        let unattended = scene.connect(OAuth::stored(file.store()), version);
+        let unattended = scene.connect(OAuthConfig::from_store(file.store()), version);
         assert_eq!(who_calls(&unattended.await).await, first);
         assert_eq!(scene.seen().await, ONE_LOGIN);
     })
@@ -135,7 +135,9 @@ async fn clients_that_share_a_file_share_its_refresh_tokens() {
         let file = TokenFile::new("shared", version);
         let one = scene.connect(scene.oauth().with_store(file.store()), version);
         let one = one.await;
-        let other = scene.connect(OAuth::stored(file.store()), version).await;
+        let other = scene
+            .connect(OAuthConfig::from_store(file.store()), version)
+            .await;
         // Whoever used a refresh token a second time would lose the login for both.
         tokio::join!(
             call_until_renewed(scene, &one),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwire::ProtocolVersion;
-use toolwire::auth::client::{OAuth, RegisteredClient, SigningKey};
+use toolwire::auth::client::{OAuthConfig, RegisteredClient, SigningKey};
 
 use super::{Scene, call, in_both_eras, story, who_calls};
 
@@ -28,7 +28,7 @@ async fn a_key_is_enough() {
 
 async fn check(scene: &Scene<'_>, machine: RegisteredClient, version: ProtocolVersion) {
     let client = scene
-        .connect(OAuth::client_credentials(machine), version)
+        .connect(OAuthConfig::client_credentials(machine), version)
         .await;
     let caller = who_calls(&client).await;
     assert_eq!(caller.first(), caller.get(1), "it speaks for itself");
@@ -45,7 +45,7 @@ async fn check(scene: &Scene<'_>, machine: RegisteredClient, version: ProtocolVe
 async fn a_wrong_secret_is_not_tried_again() {
     in_both_eras(&[], async |scene, version| {
         let machine = RegisteredClient::new("machine").with_secret("a guess");
-        let refused = scene.try_to_connect(OAuth::client_credentials(machine), version);
+        let refused = scene.try_to_connect(OAuthConfig::client_credentials(machine), version);
         let why = story(&refused.await.expect_err("the secret is wrong"));
         assert!(why.contains("invalid_client"), "{why}");
         assert_eq!(scene.seen().await, ["refused invalid_client"]);

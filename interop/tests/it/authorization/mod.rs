@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire::auth::client::OAuth;
+use toolwire::auth::client::OAuthConfig;
 use toolwire::{Client, Error, ProtocolVersion};
 use toolwire_interop::{AuthorizationServer, Variation};
 
@@ -74,13 +74,13 @@ impl<'a> Scene<'a> {
     }
 
     /// A client that sends its user to the browser.
-    fn oauth(&self) -> OAuth {
-        OAuth::login("Interop", self.browser.login())
+    fn oauth(&self) -> OAuthConfig {
+        OAuthConfig::login("Interop", self.browser.login())
     }
 
     async fn try_to_connect(
         &self,
-        oauth: OAuth,
+        oauth: OAuthConfig,
         version: ProtocolVersion,
     ) -> Result<Client, Error> {
         let builder = Client::builder("toolwire-interop", "1.0.0").with_versions([version]);
@@ -88,7 +88,7 @@ impl<'a> Scene<'a> {
         connecting.await
     }
 
-    async fn connect(&self, oauth: OAuth, version: ProtocolVersion) -> Client {
+    async fn connect(&self, oauth: OAuthConfig, version: ProtocolVersion) -> Client {
         let client = self.try_to_connect(oauth, version).await;
         client.unwrap_or_else(|error| panic!("{}", story(&error)))
     }

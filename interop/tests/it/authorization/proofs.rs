@@ -12,7 +12,7 @@ use super::{call_until_renewed, in_both_eras, in_both_eras_with, who_calls};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_token_is_worth_nothing_to_others() {
     in_both_eras(&[Nonces, Short], async |scene, version| {
-        let oauth = scene.oauth().with_bound_tokens();
+        let oauth = scene.oauth().with_dpop();
         let client = scene.connect(oauth.clone(), version).await;
         let caller = who_calls(&client).await;
         assert_eq!(caller.first().map(String::as_str), Some("ann"));

@@ -3,7 +3,7 @@
 use http::header::LOCATION;
 use serde_json::json;
 use toolwire::Error;
-use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuth};
+use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuthConfig};
 
 use super::browser::Choice;
 use super::token_file::TokenFile;
@@ -69,18 +69,20 @@ async fn the_authorization_server_insists_on_a_challenge_and_on_the_redirect() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_asks_nobody_says_what_is_missing() {
     in_both_eras(&[], async |scene, version| {
-        let nobody = OAuth::stored(MemoryTokenStore::new());
+        let nobody = OAuthConfig::from_store(MemoryTokenStore::new());
         let refused = scene.try_to_connect(nobody, version).await;
         let refused = refused.expect_err("nobody is logged in");
-        assert!(refused.auth().is_some_and(AuthError::needs_login));
+        assert!(refused.from_error().is_some_and(AuthError::needs_login));
 
         let file = TokenFile::new("missing", version);
         let login = scene.oauth().with_store(file.store());
         login.log_in(&scene.server.url).await.expect("it is kept");
-        let client = scene.connect(OAuth::stored(file.store()), version).await;
+        let client = scene
+            .connect(OAuthConfig::from_store(file.store()), version)
+            .await;
         let refused = try_to_call(&client, "write", json!({"text": "a"})).await;
         let refused = refused.expect_err("nobody can be asked for more");
-        let problem = refused.auth().expect("there is no token for it");
+        let problem = refused.from_error().expect("there is no token for it");
         assert!(problem.needs_login());
         let wanted = problem.wanted_scopes().unwrap_or_default();
         assert!(wanted.contains("notes:write"), "{wanted}");
@@ -90,6 +92,6 @@ async fn a_client_that_asks_nobody_says_what_is_missing() {
 
 /// Why there was no token.
 fn reason(error: &Error) -> String {
-    let reason = error.auth().map(ToString::to_string);
+    let reason = error.from_error().map(ToString::to_string);
     reason.unwrap_or_else(|| panic!("{}", story(error)))
 }

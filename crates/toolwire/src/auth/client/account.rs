@@ -12,8 +12,8 @@ use toolwire_types::ProtocolVersion;
 
 use super::AuthError;
 use super::authorized::challenges_of;
-use super::config::OAuth;
-use super::flow::{Flow, RefusedRequest};
+use super::config::OAuthConfig;
+use super::flow::{RejectedRequest, TokenSource};
 use super::registration::Registrar;
 use super::store::{Records, StoredToken};
 use super::token_endpoint::TokenEndpoint;
@@ -90,7 +90,7 @@ impl fmt::Debug for Account {
 /// What became of a login.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum LogOut {
+pub enum LogoutOutcome {
     /// There was none.
     NobodyWasLoggedIn,
     /// It is forgotten, and its tokens are worth nothing any more.
@@ -99,7 +99,7 @@ pub enum LogOut {
     Forgotten(AuthError),
 }
 
-impl OAuth {
+impl OAuthConfig {
     /// Logs in at a server now, before any call wants it; also when there is a login already.
     ///
     /// # Errors
@@ -107,10 +107,10 @@ impl OAuth {
     pub async fn log_in(&self, url: &str) -> Result<Account, AuthError> {
         let endpoint = endpoint_of(url)?;
         let flow = Arc::new(self.flow(&endpoint));
-        let kept = flow.kept().await?;
+        let kept = flow.stored_token().await?;
         let generation = kept.map_or(0, |held| held.token.generation);
-        let refused = self.knock(&endpoint, generation).await?;
-        let better = flow.improve(NextStep::Authorize, refused).await?;
+        let refused = self.probe_endpoint(&endpoint, generation).await?;
+        let better = flow.renew(NextStep::Authorize, refused).await?;
         if let Some(error) = better.not_kept {
             return Err(error);
         }
@@ -127,19 +127,19 @@ impl OAuth {
     ///
     /// # Errors
     /// When the store cannot be used. A token that cannot be revoked is forgotten all the same.
-    pub async fn log_out(&self, url: &str) -> Result<LogOut, AuthError> {
+    pub async fn log_out(&self, url: &str) -> Result<LogoutOutcome, AuthError> {
         let flow = self.flow(&endpoint_of(url)?);
         let resource = flow.resource();
         let kept = flow.records.last_token(&resource).await;
         let Some((issuer, token)) = kept.map_err(AuthError::of)? else {
-            return Ok(LogOut::NobodyWasLoggedIn);
+            return Ok(LogoutOutcome::NobodyWasLoggedIn);
         };
         let revoked = revoke(&flow, &issuer, &token).await;
         let forgotten = flow.records.forget_token(&issuer, &resource).await;
         forgotten.map_err(AuthError::of)?;
         Ok(match revoked {
-            Ok(()) => LogOut::Revoked,
-            Err(error) => LogOut::Forgotten(error),
+            Ok(()) => LogoutOutcome::Revoked,
+            Err(error) => LogoutOutcome::Forgotten(error),
         })
     }
 
@@ -166,7 +166,11 @@ impl OAuth {
     }
 
     /// Asks the server without a token, to see what it wants.
-    async fn knock(&self, endpoint: &Uri, generation: u64) -> Result<RefusedRequest, AuthError> {
+    async fn probe_endpoint(
+        &self,
+        endpoint: &Uri,
+        generation: u64,
+    ) -> Result<RejectedRequest, AuthError> {
         let request = Request::get(endpoint).header(ACCEPT, "text/event-stream");
         let request = request.body(Bytes::new()).map_err(AuthError::of)?;
         let answer = match &self.config.http {
@@ -178,7 +182,7 @@ impl OAuth {
         let scope = challenges
             .iter()
             .find_map(|challenge| challenge.scope.clone());
-        Ok(RefusedRequest {
+        Ok(RejectedRequest {
             scope,
             challenges,
             version: ProtocolVersion::LATEST,
@@ -207,8 +211,8 @@ fn endpoint_of(url: &str) -> Result<Uri, AuthError> {
 }
 
 /// Has the longest-lived token revoked; the others end with it (RFC 7009, section 2.1).
-async fn revoke(flow: &Flow, issuer: &str, token: &StoredToken) -> Result<(), AuthError> {
-    let refused = RefusedRequest {
+async fn revoke(flow: &TokenSource, issuer: &str, token: &StoredToken) -> Result<(), AuthError> {
+    let refused = RejectedRequest {
         challenges: Vec::new(),
         scope: None,
         version: ProtocolVersion::LATEST,

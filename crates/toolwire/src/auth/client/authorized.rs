@@ -11,9 +11,9 @@ use toolwire_proto::auth::denied_upgrades::operation;
 use toolwire_types::ProtocolVersion;
 
 use super::AuthError;
-use super::config::OAuth;
-use super::flow::{Flow, Held, RefusedRequest};
-use crate::auth::fetch::GuardedFetcher;
+use super::config::OAuthConfig;
+use super::flow::{ActiveToken, RejectedRequest, TokenSource};
+use crate::auth::fetch::DocumentFetcher;
 use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
 use crate::client::login_wait::UserInteraction;
 use crate::engine::BoxFuture;
@@ -21,17 +21,17 @@ use crate::transport::http_client::{is_same_origin, is_this_machine};
 
 /// Sends requests to one endpoint with an access token, and gets one when it is refused.
 #[derive(Debug)]
-pub struct AuthorizedHttp<C> {
+pub struct OAuthHttpClient<C> {
     inner: C,
-    flow: Arc<Flow>,
+    flow: Arc<TokenSource>,
     endpoint: Uri,
     origin: String,
     login_wait: UserInteraction,
 }
 
-impl<C: HttpClient> AuthorizedHttp<C> {
+impl<C: HttpClient> OAuthHttpClient<C> {
     /// Brings tokens to an endpoint over this stack.
-    pub fn new(inner: C, oauth: OAuth, endpoint: &Uri) -> Self {
+    pub fn new(inner: C, oauth: OAuthConfig, endpoint: &Uri) -> Self {
         Self {
             inner,
             flow: Arc::new(oauth.flow(endpoint)),
@@ -92,7 +92,7 @@ impl<C: HttpClient> AuthorizedHttp<C> {
                 }
                 _ => {}
             }
-            let refused = RefusedRequest {
+            let refused = RejectedRequest {
                 challenges,
                 scope,
                 version,
@@ -102,7 +102,7 @@ impl<C: HttpClient> AuthorizedHttp<C> {
             };
             let asks_user = self.flow.config.grant.needs_redirect();
             let _waiting = asks_user.then(|| self.login_wait.begin());
-            match self.flow.improve(step, refused).await {
+            match self.flow.renew(step, refused).await {
                 Ok(better) => {
                     // Somebody else's token may be as old as ours. If it is, this was no attempt, once.
                     if better.was_taken_over && may_take_over {
@@ -125,7 +125,7 @@ impl<C: HttpClient> AuthorizedHttp<C> {
     async fn with_token(
         &self,
         request: &Request<Bytes>,
-        held: Option<&Held>,
+        held: Option<&ActiveToken>,
     ) -> Result<Request<Bytes>, HttpFailure> {
         let mut request = request.clone();
         let Some(held) = held else {
@@ -153,7 +153,7 @@ impl<C: HttpClient> AuthorizedHttp<C> {
     }
 }
 
-impl<C: HttpClient> HttpClient for AuthorizedHttp<C> {
+impl<C: HttpClient> HttpClient for OAuthHttpClient<C> {
     fn send(
         &self,
         request: Request<Bytes>,
@@ -162,15 +162,15 @@ impl<C: HttpClient> HttpClient for AuthorizedHttp<C> {
     }
 }
 
-impl OAuth {
+impl OAuthConfig {
     /// The way to a token for one endpoint.
-    pub(super) fn flow(&self, endpoint: &Uri) -> Flow {
+    pub(super) fn flow(&self, endpoint: &Uri) -> TokenSource {
         let fetcher = self.config.fetcher.clone();
         let fetcher = fetcher.unwrap_or_else(|| match is_this_machine(endpoint) {
-            true => GuardedFetcher::with_this_machine(),
-            false => GuardedFetcher::new(),
+            true => DocumentFetcher::with_loopback_allowed(),
+            false => DocumentFetcher::new(),
         });
-        Flow::new(self.config.clone(), endpoint.to_string(), fetcher)
+        TokenSource::new(self.config.clone(), endpoint.to_string(), fetcher)
     }
 }
 

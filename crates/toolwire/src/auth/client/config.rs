@@ -7,12 +7,12 @@ use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use toolwire_types::auth::ClientMetadata;
 
 use super::assertion::{AssertionSource, IdentityProvider};
-use super::authorized::AuthorizedHttp;
+use super::authorized::OAuthHttpClient;
 use super::login::Login;
 use super::registered_client::RegisteredClient;
 use super::signing::SigningKey;
 use super::store::{MemoryTokenStore, TokenStore};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::client::ClientBuilder;
 use crate::client::http::HttpClient;
 
@@ -38,12 +38,12 @@ const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-aut
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct OAuth {
-    pub(super) config: Config,
+pub struct OAuthConfig {
+    pub(super) config: OAuthSettings,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Config {
+pub(super) struct OAuthSettings {
     pub(super) grant: GrantKind,
     pub(super) clients: Vec<RegisteredClient>,
     pub(super) document: Option<String>,
@@ -53,7 +53,7 @@ pub(super) struct Config {
     pub(super) metadata: ClientMetadata,
     pub(super) scopes: Option<ScopeSet>,
     pub(super) store: Arc<dyn TokenStore>,
-    pub(super) fetcher: Option<GuardedFetcher>,
+    pub(super) fetcher: Option<DocumentFetcher>,
     pub(super) http: Option<Arc<dyn HttpClient>>,
     pub(super) allow_origin_server: bool,
     pub(super) always_proves: bool,
@@ -114,7 +114,7 @@ impl fmt::Debug for GrantKind {
     }
 }
 
-impl OAuth {
+impl OAuthConfig {
     /// Lets a user log in. The client registers itself under a name for people, unless it is known by other means.
     pub fn login(client_name: impl Into<String>, login: impl Login + 'static) -> Self {
         let metadata = ClientMetadata::new().with_name(client_name);
@@ -146,13 +146,13 @@ impl OAuth {
 
     /// Uses the logins in a store, and refreshes them, but never asks anybody for a new one: for programs that run
     /// unattended after somebody has logged in.
-    pub fn stored(store: impl TokenStore + 'static) -> Self {
+    pub fn from_store(store: impl TokenStore + 'static) -> Self {
         Self::new(GrantKind::Stored, ClientMetadata::new()).with_store(store)
     }
 
     fn new(grant: GrantKind, metadata: ClientMetadata) -> Self {
         Self {
-            config: Config {
+            config: OAuthSettings {
                 grant,
                 clients: Vec::new(),
                 document: None,
@@ -226,7 +226,7 @@ impl OAuth {
     /// Always binds tokens to a key of this client (DPoP), so that they are worth nothing to a thief. Otherwise that is
     /// done for servers that want it.
     #[must_use]
-    pub fn with_bound_tokens(mut self) -> Self {
+    pub fn with_dpop(mut self) -> Self {
         self.config.always_proves = true;
         self
     }
@@ -234,7 +234,7 @@ impl OAuth {
     /// Fetches metadata and tokens in this way. By default public addresses are reached, and this machine when the MCP
     /// server is on it.
     #[must_use]
-    pub fn with_fetcher(mut self, fetcher: GuardedFetcher) -> Self {
+    pub fn with_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.config.fetcher = Some(fetcher);
         self
     }
@@ -271,10 +271,10 @@ impl OAuth {
 
 impl ClientBuilder {
     /// Gets access tokens by itself when a server wants them; see [`OAuth`].
-    pub fn with_oauth(mut self, oauth: OAuth) -> Self {
+    pub fn with_oauth(mut self, oauth: OAuthConfig) -> Self {
         let extension = oauth.config.grant.extension();
         self.http.layer = Some(Arc::new(move |inner, endpoint, wait| {
-            let http = AuthorizedHttp::new(inner, oauth.clone(), endpoint);
+            let http = OAuthHttpClient::new(inner, oauth.clone(), endpoint);
             Arc::new(http.with_login_wait(wait.clone()))
         }));
         match extension {

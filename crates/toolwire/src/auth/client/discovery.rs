@@ -14,11 +14,11 @@ use toolwire_types::ProtocolVersion;
 use toolwire_types::auth::{AuthorizationServerMetadata, ProtectedResourceMetadata};
 
 use super::AuthError;
-use crate::auth::fetch::{FetchError, Fetched, GuardedFetcher};
+use crate::auth::fetch::{DocumentFetcher, FetchError, FetchedDocument};
 
 /// Whom to ask for a token, and for what.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct DiscoveredServer {
     /// What the token has to be for; nothing in revisions that do not say it.
     pub(super) resource: Option<ResourceIndicator>,
     pub(super) server: AuthorizationServerMetadata,
@@ -30,8 +30,8 @@ pub(super) struct Found {
 
 /// What the search depends on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Search<'a> {
-    pub(super) fetcher: &'a GuardedFetcher,
+pub(super) struct Discovery<'a> {
+    pub(super) fetcher: &'a DocumentFetcher,
     pub(super) endpoint: &'a str,
     pub(super) version: ProtocolVersion,
     /// Whether the server's own origin may be asked when it has no metadata, in revisions that no longer say so.
@@ -42,9 +42,12 @@ pub(super) struct Search<'a> {
     pub(super) issuer_exceptions: &'a [(String, String)],
 }
 
-impl Search<'_> {
+impl Discovery<'_> {
     /// Finds the authorization server, as the challenges of a refused request say.
-    pub(super) async fn find(&self, challenges: &[Challenge]) -> Result<Found, AuthError> {
+    pub(super) async fn discover(
+        &self,
+        challenges: &[Challenge],
+    ) -> Result<DiscoveredServer, AuthError> {
         let named = challenges
             .iter()
             .find_map(|challenge| challenge.resource_metadata.as_deref());
@@ -85,7 +88,7 @@ impl Search<'_> {
         &self,
         metadata: &ProtectedResourceMetadata,
         challenges: &[Challenge],
-    ) -> Result<Found, AuthError> {
+    ) -> Result<DiscoveredServer, AuthError> {
         let checked = check_resource(metadata, self.endpoint).map_err(AuthError::of)?;
         let mut problem = None;
         // The first that can be used is taken: which one is the client's choice (RFC 9728, section 7.6).
@@ -93,7 +96,7 @@ impl Search<'_> {
             match self.server(issuer).await {
                 Ok(server) => {
                     let names_resource = self.version.has_resource_indicators();
-                    return Ok(Found {
+                    return Ok(DiscoveredServer {
                         resource: names_resource.then_some(checked.resource),
                         server,
                         scopes_supported: metadata.scopes_supported.clone(),
@@ -153,7 +156,7 @@ impl Search<'_> {
         &self,
         origin: &OriginServer,
         challenges: &[Challenge],
-    ) -> Result<Found, AuthError> {
+    ) -> Result<DiscoveredServer, AuthError> {
         let fetched = self.get(&origin.metadata).await.map_err(AuthError::of)?;
         let server = match fetched.status {
             StatusCode::NOT_FOUND => {
@@ -172,7 +175,7 @@ impl Search<'_> {
         };
         let names_resource = self.version.has_resource_indicators();
         let resource = names_resource.then(|| ResourceIndicator::of_endpoint(self.endpoint));
-        Ok(Found {
+        Ok(DiscoveredServer {
             resource: resource.transpose().map_err(AuthError::of)?,
             server,
             scopes_supported: None,
@@ -180,7 +183,7 @@ impl Search<'_> {
         })
     }
 
-    async fn get(&self, url: &str) -> Result<Fetched, FetchError> {
+    async fn get(&self, url: &str) -> Result<FetchedDocument, FetchError> {
         let mut headers = HeaderMap::new();
         // Spec 2025-03-26, basic/authorization: discovery names the revision.
         if let Ok(version) = HeaderValue::from_str(self.version.as_str()) {

@@ -9,14 +9,14 @@ use crate::error::Error;
 /// Why there is no access token, and what to do about it.
 #[derive(Debug, Clone)]
 pub struct AuthError {
-    what: What,
+    what: AuthErrorKind,
     advice: Option<String>,
     needs_login: bool,
     wanted_scopes: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum AuthErrorKind {
     /// In words of our own, and the cause.
     Said(String, Option<Arc<dyn StdError + Send + Sync>>),
     /// An error whose own words say enough.
@@ -27,7 +27,7 @@ impl AuthError {
     /// What went wrong. Never put a secret into it.
     pub fn new(what: impl Into<String>) -> Self {
         Self {
-            what: What::Said(what.into(), None),
+            what: AuthErrorKind::Said(what.into(), None),
             advice: None,
             needs_login: false,
             wanted_scopes: None,
@@ -46,8 +46,8 @@ impl AuthError {
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let source = Arc::from(source.into());
         self.what = match self.what {
-            What::Said(what, _) => What::Said(what, Some(source)),
-            What::Is(error) => What::Said(error.to_string(), Some(source)),
+            AuthErrorKind::Said(what, _) => AuthErrorKind::Said(what, Some(source)),
+            AuthErrorKind::Is(error) => AuthErrorKind::Said(error.to_string(), Some(source)),
         };
         self
     }
@@ -63,8 +63,8 @@ impl AuthError {
     #[must_use]
     pub fn find<T: StdError + 'static>(&self) -> Option<&T> {
         let mut cause: Option<&(dyn StdError + 'static)> = match &self.what {
-            What::Said(_, source) => source.as_deref().map(|source| source as _),
-            What::Is(error) => Some(&**error),
+            AuthErrorKind::Said(_, source) => source.as_deref().map(|source| source as _),
+            AuthErrorKind::Is(error) => Some(&**error),
         };
         while let Some(error) = cause {
             if let Some(found) = error.downcast_ref() {
@@ -104,7 +104,7 @@ impl AuthError {
     /// An error whose own words say enough.
     pub(super) fn of(error: impl StdError + Send + Sync + 'static) -> Self {
         Self {
-            what: What::Is(Arc::new(error)),
+            what: AuthErrorKind::Is(Arc::new(error)),
             advice: None,
             needs_login: false,
             wanted_scopes: None,
@@ -115,8 +115,8 @@ impl AuthError {
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::Said(what, _) => f.write_str(what)?,
-            What::Is(error) => write!(f, "{error}")?,
+            AuthErrorKind::Said(what, _) => f.write_str(what)?,
+            AuthErrorKind::Is(error) => write!(f, "{error}")?,
         }
         match &self.advice {
             Some(advice) => write!(f, "; {advice}"),
@@ -128,10 +128,10 @@ impl fmt::Display for AuthError {
 impl StdError for AuthError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.what {
-            What::Said(_, source) => source
+            AuthErrorKind::Said(_, source) => source
                 .as_deref()
                 .map(|source| source as &(dyn StdError + 'static)),
-            What::Is(error) => error.source(),
+            AuthErrorKind::Is(error) => error.source(),
         }
     }
 }
@@ -139,7 +139,7 @@ impl StdError for AuthError {
 impl Error {
     /// Why there was no access token, when that is why: with what to do about it.
     #[must_use]
-    pub fn auth(&self) -> Option<&AuthError> {
+    pub fn from_error(&self) -> Option<&AuthError> {
         let mut cause = self.source();
         while let Some(error) = cause {
             if let Some(found) = error.downcast_ref() {

@@ -20,31 +20,31 @@ use toolwire_types::ProtocolVersion;
 use tracing::Instrument as _;
 
 use super::AuthError;
-use super::config::Config;
-use super::discovery::Found;
-use super::proofs::Proofs;
+use super::config::OAuthSettings;
+use super::discovery::DiscoveredServer;
+use super::proofs::DpopSigner;
 use super::store::{Records, StoredToken};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
 /// How a client is let in at one endpoint.
 #[derive(Debug)]
-pub(super) struct Flow {
-    pub(super) config: Config,
+pub(super) struct TokenSource {
+    pub(super) config: OAuthSettings,
     endpoint: String,
     pub(super) records: Records,
-    pub(super) fetcher: GuardedFetcher,
-    pub(super) proofs: Proofs,
-    state: Mutex<State>,
+    pub(super) fetcher: DocumentFetcher,
+    pub(super) proofs: DpopSigner,
+    state: Mutex<TokenState>,
     loaded: OnceCell<()>,
     /// One at a time.
     getting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    held: Option<Arc<Held>>,
-    found: Option<Found>,
+struct TokenState {
+    held: Option<Arc<ActiveToken>>,
+    found: Option<DiscoveredServer>,
     denied: DeniedUpgrades,
     /// How many attempts have come to an end, and how the last one failed.
     ended: u64,
@@ -53,12 +53,12 @@ struct State {
 
 /// A token, ready to be sent.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ActiveToken {
     pub(super) token: StoredToken,
     pub(super) header: HeaderValue,
 }
 
-impl Held {
+impl ActiveToken {
     fn new(token: StoredToken) -> Result<Self, AuthError> {
         let scheme = TokenScheme::from_name(&token.scheme).unwrap_or(TokenScheme::Bearer);
         let credentials = Credentials::new(scheme, token.access_token.clone());
@@ -73,16 +73,16 @@ impl Held {
 
 /// A token in the place of one that was refused.
 #[derive(Debug)]
-pub(super) struct Better {
-    pub(super) held: Arc<Held>,
+pub(super) struct RenewedToken {
+    pub(super) held: Arc<ActiveToken>,
     /// Whether somebody else had got it before. It may be just as old.
     pub(super) was_taken_over: bool,
     /// Why it will be lost with this process, if so.
     pub(super) not_kept: Option<AuthError>,
 }
 
-impl Better {
-    fn taken_over(held: Arc<Held>) -> Self {
+impl RenewedToken {
+    fn taken_over(held: Arc<ActiveToken>) -> Self {
         Self {
             held,
             was_taken_over: true,
@@ -93,7 +93,7 @@ impl Better {
 
 /// What a request is refused with.
 #[derive(Debug, Clone)]
-pub(super) struct RefusedRequest {
+pub(super) struct RejectedRequest {
     pub(super) challenges: Vec<Challenge>,
     /// The scopes of the challenge that counts.
     pub(super) scope: Option<String>,
@@ -106,11 +106,11 @@ pub(super) struct RefusedRequest {
     pub(super) may_ask_user: bool,
 }
 
-impl Flow {
-    pub(super) fn new(config: Config, endpoint: String, fetcher: GuardedFetcher) -> Self {
+impl TokenSource {
+    pub(super) fn new(config: OAuthSettings, endpoint: String, fetcher: DocumentFetcher) -> Self {
         let records = Records(Arc::clone(&config.store));
         Self {
-            proofs: Proofs::new(records.clone()),
+            proofs: DpopSigner::new(records.clone()),
             records,
             config,
             endpoint,
@@ -122,8 +122,8 @@ impl Flow {
     }
 
     /// The token to send with a request, if there is one that may still work.
-    pub(super) async fn token(self: &Arc<Self>) -> Result<Option<Arc<Held>>, AuthError> {
-        let Some(held) = self.kept().await? else {
+    pub(super) async fn token(self: &Arc<Self>) -> Result<Option<Arc<ActiveToken>>, AuthError> {
+        let Some(held) = self.stored_token().await? else {
             return Ok(None);
         };
         let now = since_epoch().as_secs();
@@ -143,7 +143,7 @@ impl Flow {
         let Some(step) = step else {
             return Ok(still_good);
         };
-        let refused = RefusedRequest {
+        let refused = RejectedRequest {
             challenges: Vec::new(),
             scope: None,
             version: ProtocolVersion::LATEST,
@@ -152,12 +152,12 @@ impl Flow {
             may_ask_user: false,
         };
         // A failure is found out by the request itself.
-        let renewed = self.improve(step, refused).await;
+        let renewed = self.renew(step, refused).await;
         Ok(renewed.ok().map(|better| better.held).or(still_good))
     }
 
     /// The token that is held, or was kept from an earlier time.
-    pub(super) async fn kept(&self) -> Result<Option<Arc<Held>>, AuthError> {
+    pub(super) async fn stored_token(&self) -> Result<Option<Arc<ActiveToken>>, AuthError> {
         self.loaded.get_or_try_init(|| self.load()).await?;
         Ok(self.held())
     }
@@ -185,11 +185,11 @@ impl Flow {
     }
 
     /// Gets a better token than the one that was refused.
-    pub(super) async fn improve(
+    pub(super) async fn renew(
         self: &Arc<Self>,
         step: NextStep,
-        refused: RefusedRequest,
-    ) -> Result<Better, AuthError> {
+        refused: RejectedRequest,
+    ) -> Result<RenewedToken, AuthError> {
         let seen = self.state().ended;
         let flow = Arc::clone(self);
         let improving = async move { flow.improve_alone(&step, &refused, seen).await };
@@ -200,9 +200,9 @@ impl Flow {
     async fn improve_alone(
         &self,
         step: &NextStep,
-        refused: &RefusedRequest,
+        refused: &RejectedRequest,
         seen: u64,
-    ) -> Result<Better, AuthError> {
+    ) -> Result<RenewedToken, AuthError> {
         let _one = self.getting.lock().await;
         let now = since_epoch().as_secs();
         {
@@ -211,7 +211,7 @@ impl Flow {
                 && held.token.generation != refused.generation
                 && !held.token.is_over(now)
             {
-                return Ok(Better::taken_over(Arc::clone(held)));
+                return Ok(RenewedToken::taken_over(Arc::clone(held)));
             }
             // A user who said no while others waited is not asked again for each of them.
             if let Some(failure) = &state.failure
@@ -220,7 +220,7 @@ impl Flow {
                 return Err(failure.clone());
             }
         }
-        let outcome = self.get(step, refused).await;
+        let outcome = self.renew_token(step, refused).await;
         let mut state = self.state();
         state.ended += 1;
         // What failed because nobody could be asked is no answer to those who can.
@@ -229,8 +229,12 @@ impl Flow {
         outcome
     }
 
-    fn hold(&self, token: StoredToken, found: Option<Found>) -> Result<Arc<Held>, AuthError> {
-        let held = Arc::new(Held::new(token)?);
+    fn hold(
+        &self,
+        token: StoredToken,
+        found: Option<DiscoveredServer>,
+    ) -> Result<Arc<ActiveToken>, AuthError> {
+        let held = Arc::new(ActiveToken::new(token)?);
         let mut state = self.state();
         state.held = Some(Arc::clone(&held));
         state.found = found;
@@ -248,7 +252,7 @@ impl Flow {
         Ok(())
     }
 
-    fn held(&self) -> Option<Arc<Held>> {
+    fn held(&self) -> Option<Arc<ActiveToken>> {
         self.state().held.clone()
     }
 
@@ -260,7 +264,7 @@ impl Flow {
         )
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TokenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

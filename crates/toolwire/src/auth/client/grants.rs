@@ -11,33 +11,33 @@ use toolwire_types::auth::{Secret, TokenResponse};
 
 use super::AuthError;
 use super::assertion::IdentityProvider;
-use super::config::{Config, GrantKind};
-use super::discovery::{Found, Search};
+use super::config::{GrantKind, OAuthSettings};
+use super::discovery::{DiscoveredServer, Discovery};
 use super::id_token;
 use super::login::{CallbackVerdict, Login, PendingLogin};
-use super::proofs::Proofs;
+use super::proofs::DpopSigner;
 use super::registration::{KnownClient, Registrar};
 use super::store::{Records, StoredToken};
 use super::token_endpoint::{Refused, TokenEndpoint};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
 /// What every grant needs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Grants<'a> {
-    pub(super) config: &'a Config,
+pub(super) struct GrantClient<'a> {
+    pub(super) config: &'a OAuthSettings,
     pub(super) records: &'a Records,
-    pub(super) fetcher: &'a GuardedFetcher,
-    pub(super) proofs: &'a Proofs,
-    pub(super) found: &'a Found,
-    pub(super) search: Search<'a>,
+    pub(super) fetcher: &'a DocumentFetcher,
+    pub(super) proofs: &'a DpopSigner,
+    pub(super) found: &'a DiscoveredServer,
+    pub(super) search: Discovery<'a>,
     /// The MCP server that the token is for, as it is named in the store.
     pub(super) resource: &'a str,
     /// The generation of the token before.
     pub(super) generation: u64,
 }
 
-impl Grants<'_> {
+impl GrantClient<'_> {
     /// Refreshes a token; `None` when that cannot help any more, and a new authorization is needed.
     pub(super) async fn refresh(
         &self,
@@ -114,18 +114,18 @@ impl Grants<'_> {
             }
             GrantKind::Workload(source) => {
                 let assertion = source.assertion(&server.issuer).await?;
-                Ok(self.show(&assertion, scopes).await?)
+                Ok(self.present_assertion(&assertion, scopes).await?)
             }
             GrantKind::Stored => Err(AuthError::login_needed(self.resource))?,
             GrantKind::Enterprise(provider) => {
                 let assertion = self.exchange(provider, scopes).await?;
-                Ok(self.show(&assertion, scopes).await?)
+                Ok(self.present_assertion(&assertion, scopes).await?)
             }
         }
     }
 
     /// Shows an assertion to the authorization server (RFC 7523).
-    async fn show(
+    async fn present_assertion(
         &self,
         assertion: &Secret,
         scopes: Option<&ScopeSet>,
@@ -189,7 +189,7 @@ impl Grants<'_> {
         &self,
         login: &dyn Login,
         scopes: Option<&ScopeSet>,
-    ) -> Result<(KnownClient, Code), AuthError> {
+    ) -> Result<(KnownClient, AuthorizationCode), AuthError> {
         let server = &self.found.server;
         let known = self.records.client(&server.issuer).await;
         let known = known.map_err(AuthError::of)?;
@@ -220,7 +220,7 @@ impl Grants<'_> {
             Err(_) => CallbackVerdict::Failure,
         };
         let query = PendingLogin::finish(pending, &url, &check).await?;
-        let code = Code {
+        let code = AuthorizationCode {
             code: read(&query, &expected).map_err(AuthError::of)?,
             redirect_uri,
             verifier,
@@ -292,7 +292,7 @@ impl Grants<'_> {
 }
 
 /// A code, and what it is redeemed with.
-struct Code {
+struct AuthorizationCode {
     code: Secret,
     redirect_uri: String,
     verifier: Verifier,

@@ -27,10 +27,10 @@ mod signing;
 mod store;
 mod token_endpoint;
 
-pub use account::{Account, LogOut};
+pub use account::{Account, LogoutOutcome};
 pub use assertion::{AssertionFile, AssertionSource, IdentityProvider};
-pub use authorized::AuthorizedHttp;
-pub use config::OAuth;
+pub use authorized::OAuthHttpClient;
+pub use config::OAuthConfig;
 pub use error::AuthError;
 pub use login::{CallbackVerdict, CheckCallback, Login, LoopbackLogin, PendingLogin};
 pub use registered_client::RegisteredClient;

@@ -27,20 +27,20 @@ const MOST_NONCES: usize = 16;
 
 /// The client's key for proofs, and what servers want in them.
 #[derive(Debug)]
-pub(super) struct Proofs {
+pub(super) struct DpopSigner {
     records: Records,
-    key: OnceCell<Key>,
+    key: OnceCell<DpopKey>,
     /// The last nonce of each server; a client talks to two or three.
     nonces: Mutex<HashMap<String, String>>,
 }
 
 #[derive(Debug)]
-struct Key {
+struct DpopKey {
     signing: SigningKey,
     public: Jwk,
 }
 
-impl Proofs {
+impl DpopSigner {
     pub(super) fn new(records: Records) -> Self {
         Self {
             records,
@@ -89,12 +89,12 @@ impl Proofs {
     }
 
     /// The key lives as long as the tokens that are bound to it, so it is kept beside them.
-    async fn load(&self) -> Result<Key, AuthError> {
+    async fn load(&self) -> Result<DpopKey, AuthError> {
         let signing = self.records.proof_key().await?;
         let public = signing
             .public()
             .ok_or_else(|| AuthError::new("the key for proofs is of a kind that proves nothing"))?;
-        Ok(Key { signing, public })
+        Ok(DpopKey { signing, public })
     }
 
     fn nonces(&self) -> MutexGuard<'_, HashMap<String, String>> {
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
     use crate::auth::client::MemoryTokenStore;
 
-    fn proofs() -> Proofs {
-        Proofs::new(Records(Arc::new(MemoryTokenStore::new())))
+    fn proofs() -> DpopSigner {
+        DpopSigner::new(Records(Arc::new(MemoryTokenStore::new())))
     }
 
     fn with_nonce(nonce: &str) -> HeaderMap {

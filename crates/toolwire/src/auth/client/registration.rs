@@ -12,11 +12,11 @@ use toolwire_proto::auth::redirect_uri::{application_type, is_registered};
 use toolwire_types::auth::{AuthorizationServerMetadata, ClientRegistration, OAuthError, Secret};
 
 use super::AuthError;
-use super::config::Config;
+use super::config::OAuthSettings;
 use super::signing::SigningKey;
 use super::store::{Records, StoredClient, StoredToken};
 use super::token_endpoint::reason;
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
 /// The client as an authorization server knows it.
@@ -46,9 +46,9 @@ impl KnownClient {
 /// What registering depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registrar<'a> {
-    pub(super) config: &'a Config,
+    pub(super) config: &'a OAuthSettings,
     pub(super) records: &'a Records,
-    pub(super) fetcher: &'a GuardedFetcher,
+    pub(super) fetcher: &'a DocumentFetcher,
     pub(super) server: &'a AuthorizationServerMetadata,
     /// The MCP server that this is for.
     pub(super) resource: &'a str,

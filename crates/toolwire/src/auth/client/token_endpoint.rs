@@ -11,20 +11,20 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
 
 use super::AuthError;
-use super::proofs::Proofs;
+use super::proofs::DpopSigner;
 use super::registration::KnownClient;
-use crate::auth::fetch::{Fetched, GuardedFetcher};
+use crate::auth::fetch::{DocumentFetcher, FetchedDocument};
 use crate::engine::since_epoch;
 
 /// Whom every request for a token goes to, and from whom.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenEndpoint<'a> {
-    pub(super) fetcher: &'a GuardedFetcher,
+    pub(super) fetcher: &'a DocumentFetcher,
     pub(super) url: &'a str,
     pub(super) issuer: &'a str,
     pub(super) client: &'a KnownClient,
     /// Given when the token shall be bound to a key.
-    pub(super) proofs: Option<&'a Proofs>,
+    pub(super) proofs: Option<&'a DpopSigner>,
 }
 
 /// Why there is no token.
@@ -101,7 +101,7 @@ impl TokenEndpoint<'_> {
         grant: Grant<'_>,
         resource: Option<&ResourceIndicator>,
         scopes: Option<&ScopeSet>,
-    ) -> Result<Fetched, AuthError> {
+    ) -> Result<FetchedDocument, AuthError> {
         let assertion = self.assertion()?;
         let mut request = TokenRequest::new(grant, self.authentication(assertion.as_ref())?);
         if let Some(resource) = resource {
@@ -122,7 +122,7 @@ impl TokenEndpoint<'_> {
         posting.await.map_err(AuthError::of)
     }
 
-    fn refusal(&self, fetched: &Fetched) -> Option<(Consequence, AuthError)> {
+    fn refusal(&self, fetched: &FetchedDocument) -> Option<(Consequence, AuthError)> {
         if fetched.status.is_success() {
             return None;
         }

@@ -9,14 +9,14 @@ use crate::auth::canned_http::CannedHttp;
 
 const URL: &str = "https://auth.example.com/keys";
 
-async fn get(fetcher: &GuardedFetcher, url: &str) -> Result<Value, Problem> {
+async fn get(fetcher: &DocumentFetcher, url: &str) -> Result<Value, FetchErrorKind> {
     fetcher.get(url).await.map_err(|error| error.problem)
 }
 
-fn answering(status: u16, body: &str) -> (GuardedFetcher, CannedHttp) {
+fn answering(status: u16, body: &str) -> (DocumentFetcher, CannedHttp) {
     let body = body.to_owned();
     let http = CannedHttp::new(move |_| (status, body.clone()));
-    (GuardedFetcher::with_http_client(http.clone()), http)
+    (DocumentFetcher::with_http_client(http.clone()), http)
 }
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn only_confidential_urls_are_asked() {
         "",
     ] {
         let refused = get(&fetcher, url).await;
-        assert!(matches!(refused, Err(Problem::Url(_))), "{url}");
+        assert!(matches!(refused, Err(FetchErrorKind::Url(_))), "{url}");
     }
     assert_eq!(http.count(), 0);
     assert!(get(&fetcher, URL).await.is_ok());
@@ -45,14 +45,14 @@ async fn a_document_has_to_be_there_and_to_be_json() {
         let (fetcher, _) = answering(status, "{}");
         let refused = get(&fetcher, URL).await;
         assert!(
-            matches!(refused, Err(Problem::Status(own)) if own == status),
+            matches!(refused, Err(FetchErrorKind::Status(own)) if own == status),
             "{status}"
         );
     }
     for body in ["", "{", "<html>", "{} {}"] {
         let (fetcher, _) = answering(200, body);
         assert!(
-            matches!(get(&fetcher, URL).await, Err(Problem::Json(_))),
+            matches!(get(&fetcher, URL).await, Err(FetchErrorKind::Json(_))),
             "{body}"
         );
     }
@@ -64,7 +64,10 @@ async fn a_document_is_read_up_to_its_limit() {
     let (fetcher, _) = answering(200, &body);
     assert!(get(&fetcher, URL).await.is_ok());
     let (fetcher, _) = answering(200, &format!("{body} "));
-    assert!(matches!(get(&fetcher, URL).await, Err(Problem::Http(_))));
+    assert!(matches!(
+        get(&fetcher, URL).await,
+        Err(FetchErrorKind::Http(_))
+    ));
     let (fetcher, _) = answering(200, "[1,2]");
     assert!(get(&fetcher.clone().with_size_limit(5), URL).await.is_ok());
     assert!(get(&fetcher.with_size_limit(4), URL).await.is_err());
@@ -73,9 +76,12 @@ async fn a_document_is_read_up_to_its_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_fetch_ends_at_its_time_limit() {
     let http = CannedHttp::new(|_| (200, String::new())).held();
-    let fetcher = GuardedFetcher::with_http_client(http);
+    let fetcher = DocumentFetcher::with_http_client(http);
     let began = tokio::time::Instant::now();
-    assert!(matches!(get(&fetcher, URL).await, Err(Problem::Time(_))));
+    assert!(matches!(
+        get(&fetcher, URL).await,
+        Err(FetchErrorKind::Time(_))
+    ));
     assert_eq!(began.elapsed(), DEFAULT_TIME);
     let fetcher = fetcher.with_time_limit(Duration::from_secs(1));
     assert!(get(&fetcher, URL).await.is_err());
@@ -83,8 +89,8 @@ async fn a_fetch_ends_at_its_time_limit() {
 }
 
 #[track_caller]
-fn refused_by_policy(outcome: &Result<Value, Problem>, what: &str) {
-    let Err(Problem::Http(failure)) = outcome else {
+fn refused_by_policy(outcome: &Result<Value, FetchErrorKind>, what: &str) {
+    let Err(FetchErrorKind::Http(failure)) = outcome else {
         panic!("{what}: {outcome:?}");
     };
     let message = failure.to_string();
@@ -93,7 +99,7 @@ fn refused_by_policy(outcome: &Result<Value, Problem>, what: &str) {
 
 #[tokio::test]
 async fn addresses_that_are_not_public_are_not_reached() {
-    let fetcher = GuardedFetcher::new();
+    let fetcher = DocumentFetcher::new();
     for host in [
         "127.0.0.1",
         "10.0.0.1",
@@ -121,14 +127,14 @@ async fn a_name_that_leads_inside_is_not_followed() {
     for inside in ["127.0.0.1:443", "10.1.2.3:443", "[fd00::1]:443"] {
         let address: SocketAddr = inside.parse().unwrap();
         let http = HyperHttp::new().with_address("auth.example.com", address);
-        let fetcher = GuardedFetcher::with_http_client(public_places(http));
+        let fetcher = DocumentFetcher::with_http_client(public_places(http));
         refused_by_policy(&get(&fetcher, URL).await, inside);
     }
 }
 
 #[tokio::test]
 async fn with_this_machine_private_networks_stay_closed() {
-    let fetcher = GuardedFetcher::with_this_machine();
+    let fetcher = DocumentFetcher::with_loopback_allowed();
     for host in ["10.0.0.1", "169.254.169.254", "[fd00::1]"] {
         let outcome = get(&fetcher, &format!("https://{host}/keys")).await;
         refused_by_policy(&outcome, host);
@@ -155,7 +161,7 @@ async fn serve(answer: String) -> SocketAddr {
 
 #[tokio::test]
 async fn redirects_lead_nowhere_else() {
-    let fetcher = GuardedFetcher::with_this_machine();
+    let fetcher = DocumentFetcher::with_loopback_allowed();
     let goal = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_owned()).await;
     assert_eq!(
         get(&fetcher, &format!("http://{goal}/")).await.unwrap(),

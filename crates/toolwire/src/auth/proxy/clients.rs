@@ -12,7 +12,7 @@ use toolwire_types::auth::{ClientRegistration, Secret};
 use super::documents::Documents;
 use super::records::{Client, Key};
 use super::vault::{Terms, Vault, key_of, random};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
@@ -50,7 +50,7 @@ impl From<StoreError> for NoClient {
 }
 
 impl Clients {
-    pub(super) fn new(fetcher: GuardedFetcher, login_time: Duration) -> Self {
+    pub(super) fn new(fetcher: DocumentFetcher, login_time: Duration) -> Self {
         Self {
             documents: Documents::new(fetcher),
             used_protection: login_time,

@@ -19,7 +19,7 @@ use super::sources::{PER_SOURCE, Sources};
 use super::upstream::{Upstream, UpstreamUser};
 use super::vault::{Vault, random};
 use super::{Admission, Core, OAuthProxy, OwnTokens};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::auth::resource::{InvalidConfig, ResourceServerConfig};
 use crate::store::{MemoryProxyStore, ProxyStore, StoreError};
 
@@ -61,8 +61,8 @@ pub struct OAuthProxyConfig {
     trusted_proxies: usize,
     per_source: usize,
     shared: Option<(Arc<dyn ProxyStore>, KeyRing)>,
-    fetcher: GuardedFetcher,
-    document_fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
+    document_fetcher: DocumentFetcher,
 }
 
 impl OAuthProxyConfig {
@@ -84,8 +84,8 @@ impl OAuthProxyConfig {
             trusted_proxies: 0,
             per_source: PER_SOURCE,
             shared: None,
-            fetcher: GuardedFetcher::new(),
-            document_fetcher: GuardedFetcher::new(),
+            fetcher: DocumentFetcher::new(),
+            document_fetcher: DocumentFetcher::new(),
         }
     }
 
@@ -209,7 +209,7 @@ impl OAuthProxyConfig {
 
     /// Speaks to the identity provider in this way.
     #[must_use]
-    pub fn with_fetcher(mut self, fetcher: GuardedFetcher) -> Self {
+    pub fn with_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.fetcher = fetcher;
         self
     }
@@ -217,7 +217,7 @@ impl OAuthProxyConfig {
     /// Fetches the documents about clients in this way; of each at most 64 KiB are read. Anybody may name their URLs, so
     /// the default reaches public addresses only.
     #[must_use]
-    pub fn with_document_fetcher(mut self, fetcher: GuardedFetcher) -> Self {
+    pub fn with_document_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.document_fetcher = fetcher;
         self
     }

@@ -14,7 +14,7 @@ use toolwire_proto::auth::authorization_server::source::Source;
 use toolwire_proto::auth::metadata_rules::{AuthMethod, check_client_id_document};
 use toolwire_types::auth::ClientIdMetadataDocument;
 
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::auth::proxy::clients::NoClient;
 use crate::auth::proxy::records::Client;
 
@@ -44,7 +44,7 @@ type Cached = HashMap<String, (Instant, Option<Arc<Client>>)>;
 /// The documents about clients.
 #[derive(Debug)]
 pub(super) struct Documents {
-    fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
     fetches: Semaphore,
     hosts: Waiting<String>,
     sources: Waiting<Source>,
@@ -52,7 +52,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    pub(super) fn new(fetcher: GuardedFetcher) -> Self {
+    pub(super) fn new(fetcher: DocumentFetcher) -> Self {
         Self {
             fetcher: fetcher.with_size_limit(LARGEST_DOCUMENT),
             fetches: Semaphore::new(MAX_FETCHES),

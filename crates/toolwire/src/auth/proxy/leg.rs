@@ -27,7 +27,7 @@ use toolwire_types::auth::{AuthorizationServerMetadata, OAuthError, Secret, Toke
 use super::config::InvalidProxy;
 use super::records::UpstreamTokens;
 use super::upstream::{Upstream, UpstreamUser, UserSource};
-use crate::auth::fetch::{FetchError, GuardedFetcher};
+use crate::auth::fetch::{DocumentFetcher, FetchError};
 use crate::engine::since_epoch;
 
 /// How long the metadata of a provider is believed.
@@ -37,7 +37,7 @@ const METADATA_TIME: Duration = Duration::from_secs(60 * 60);
 pub(super) struct UpstreamLeg {
     pub(super) upstream: Upstream,
     pub(super) scopes: ScopeSet,
-    pub(super) fetcher: GuardedFetcher,
+    pub(super) fetcher: DocumentFetcher,
     /// Where the provider sends users back to.
     pub(super) callback: String,
     pub(super) found: Mutex<Option<(Instant, Arc<Endpoints>)>>,

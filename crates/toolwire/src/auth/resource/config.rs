@@ -15,7 +15,7 @@ use super::ResourceServer;
 use super::jwt::JwtVerifier;
 use super::proofs::{self, Proofs};
 use super::verifier::{TokenPurpose, TokenVerifier};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::store::{MemoryNonceStore, NonceStore};
 
 /// Where metadata of resources is found at a root (RFC 9728, section 3).
@@ -31,7 +31,7 @@ pub struct ResourceServerConfig {
     other_audiences: Vec<String>,
     issuers: Vec<String>,
     verifier: Option<Box<dyn TokenVerifier>>,
-    fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
     required: Vec<String>,
     supported: Vec<String>,
     hierarchy: ScopeHierarchy,
@@ -56,7 +56,7 @@ impl ResourceServerConfig {
             other_audiences: Vec::new(),
             issuers: issuers.into_iter().map(Into::into).collect(),
             verifier: None,
-            fetcher: GuardedFetcher::new(),
+            fetcher: DocumentFetcher::new(),
             required: Vec::new(),
             supported: Vec::new(),
             hierarchy: ScopeHierarchy::new(),
@@ -79,7 +79,7 @@ impl ResourceServerConfig {
 
     /// Fetches metadata and keys in this way.
     #[must_use]
-    pub fn with_fetcher(mut self, fetcher: GuardedFetcher) -> Self {
+    pub fn with_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.fetcher = fetcher;
         self
     }

@@ -9,7 +9,7 @@ use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse, Secret};
 
 use super::answers::Answers;
 use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
-use crate::auth::fetch::{FetchError, GuardedFetcher};
+use crate::auth::fetch::{DocumentFetcher, FetchError};
 use crate::engine::BoxFuture;
 
 /// Asks an authorization server what a token says.
@@ -22,7 +22,7 @@ pub struct Introspection {
     endpoint: String,
     client_id: String,
     client_secret: Secret,
-    fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
     answers: Answers,
 }
 
@@ -35,7 +35,7 @@ impl Introspection {
         endpoint: impl Into<String>,
         client_id: &str,
         client_secret: &Secret,
-        fetcher: GuardedFetcher,
+        fetcher: DocumentFetcher,
     ) -> Result<Self, InvalidUrl> {
         let endpoint = endpoint.into();
         endpoints::check(&endpoint)?;

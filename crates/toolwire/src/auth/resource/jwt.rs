@@ -7,7 +7,7 @@ use toolwire_types::auth::{AccessTokenClaims, JwkSet, Secret};
 
 use super::keys::{Keys, Place};
 use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::auth::jws::Jws;
 use crate::engine::BoxFuture;
 
@@ -32,7 +32,7 @@ impl JwtVerifier {
     #[must_use]
     pub fn new<S: Into<String>>(
         issuers: impl IntoIterator<Item = S>,
-        fetcher: &GuardedFetcher,
+        fetcher: &DocumentFetcher,
     ) -> Self {
         let issuers = issuers.into_iter().map(|name| {
             let name = name.into();
@@ -55,7 +55,7 @@ impl JwtVerifier {
         self,
         issuer: impl Into<String>,
         url: impl Into<String>,
-        fetcher: &GuardedFetcher,
+        fetcher: &DocumentFetcher,
     ) -> Result<Self, InvalidUrl> {
         let url = url.into();
         endpoints::check(&url)?;
@@ -66,10 +66,10 @@ impl JwtVerifier {
     #[must_use]
     pub fn with_keys(self, issuer: impl Into<String>, keys: JwkSet) -> Self {
         let place = Place::Given(keys.keys.into());
-        self.with(issuer.into(), &GuardedFetcher::new(), place)
+        self.with(issuer.into(), &DocumentFetcher::new(), place)
     }
 
-    fn with(mut self, name: String, fetcher: &GuardedFetcher, place: Place) -> Self {
+    fn with(mut self, name: String, fetcher: &DocumentFetcher, place: Place) -> Self {
         self.issuers.retain(|issuer| issuer.name != name);
         let keys = Arc::new(Keys::new(fetcher.clone(), place));
         self.issuers.push(Issuer { name, keys });

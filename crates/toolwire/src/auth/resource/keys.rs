@@ -15,7 +15,7 @@ use toolwire_proto::auth::well_known::server_metadata_urls;
 use toolwire_types::ProtocolVersion;
 use toolwire_types::auth::{AuthorizationServerMetadata, Jwk, JwkSet};
 
-use crate::auth::fetch::{FetchError, GuardedFetcher};
+use crate::auth::fetch::{DocumentFetcher, FetchError};
 
 /// How long keys are used before they are fetched again.
 const FRESH: Duration = Duration::from_secs(60 * 60);
@@ -49,7 +49,7 @@ pub(super) enum Place {
 /// The keys of one issuer.
 #[derive(Debug)]
 pub(super) struct Keys {
-    fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
     place: Place,
     state: Mutex<State>,
     /// Held while keys are fetched.
@@ -63,7 +63,7 @@ struct State {
 }
 
 impl Keys {
-    pub(super) fn new(fetcher: GuardedFetcher, place: Place) -> Self {
+    pub(super) fn new(fetcher: DocumentFetcher, place: Place) -> Self {
         Self {
             fetcher,
             place,

@@ -7,7 +7,7 @@ use toolwire_types::auth::Secret;
 
 use super::config::{InvalidConfig, ResourceServerConfig};
 use super::provider_tokens::{GitHubTokens, GoogleTokens};
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 
 pub(super) const GOOGLE_ISSUER: &str = "https://accounts.google.com";
 pub(super) const GITHUB_ISSUER: &str = "https://github.com/login/oauth";
@@ -58,7 +58,7 @@ impl ResourceServerConfig {
     pub fn google(resource: impl Into<String>, client_id: &str) -> Self {
         Self::new(resource, [GOOGLE_ISSUER])
             .with_audience(client_id)
-            .with_verifier(GoogleTokens::new(GuardedFetcher::new()))
+            .with_verifier(GoogleTokens::new(DocumentFetcher::new()))
     }
 
     /// Tokens that GitHub gave to one OAuth app or GitHub App.
@@ -68,7 +68,7 @@ impl ResourceServerConfig {
     /// too. GitHub has its own scopes only, and tokens of GitHub Apps have none.
     #[must_use]
     pub fn github(resource: impl Into<String>, client_id: &str, client_secret: &Secret) -> Self {
-        let tokens = GitHubTokens::new(client_id, client_secret, GuardedFetcher::new());
+        let tokens = GitHubTokens::new(client_id, client_secret, DocumentFetcher::new());
         Self::new(resource, [GITHUB_ISSUER])
             .with_audience(client_id)
             .with_verifier(tokens)

@@ -12,22 +12,22 @@ use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse};
 use super::config::tests::ISSUER;
 use super::*;
 use crate::auth::canned_http::CannedHttp;
-use crate::auth::fetch::GuardedFetcher;
+use crate::auth::fetch::DocumentFetcher;
 use crate::auth::jws::test_keys::TestKey;
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 
 /// Everything that was fetched is this text.
-fn fetching(text: String) -> GuardedFetcher {
-    GuardedFetcher::with_http_client(CannedHttp::new(move |_| (200, text.clone())))
+fn fetching(text: String) -> DocumentFetcher {
+    DocumentFetcher::with_http_client(CannedHttp::new(move |_| (200, text.clone())))
 }
 
-fn by_keys(fetcher: GuardedFetcher) -> ResourceServer {
+fn by_keys(fetcher: DocumentFetcher) -> ResourceServer {
     let config = ResourceServerConfig::new(RESOURCE, [ISSUER]);
     config.with_fetcher(fetcher).build().unwrap()
 }
 
-fn by_asking(fetcher: GuardedFetcher) -> ResourceServer {
+fn by_asking(fetcher: DocumentFetcher) -> ResourceServer {
     let url = "https://auth.example.com/introspect";
     let asking = Introspection::new(url, "app", &"password".into(), fetcher).unwrap();
     let config = ResourceServerConfig::new(RESOURCE, [ISSUER]);
@@ -133,7 +133,7 @@ fn the_good_ones_get_in() {
             _ => (200, metadata.to_string()),
         }
     });
-    let server = by_keys(GuardedFetcher::with_http_client(http));
+    let server = by_keys(DocumentFetcher::with_http_client(http));
     let ann = let_in(&server, format!("Bearer {token}").as_bytes()).unwrap();
     assert_eq!(ann.subject.as_deref(), Some("ann"));
     assert!(ann.expires_at.is_some());

@@ -9,7 +9,7 @@ use toolwire_types::auth::{AccessTokenClaims, OneOrMany, Secret};
 use super::answers::Answers;
 use super::presets::{GITHUB_ISSUER, GOOGLE_ISSUER};
 use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
-use crate::auth::fetch::{FetchError, GuardedFetcher};
+use crate::auth::fetch::{DocumentFetcher, FetchError};
 use crate::engine::BoxFuture;
 
 /// Asks Google about its access tokens. Answers are believed for 30 seconds.
@@ -18,14 +18,14 @@ use crate::engine::BoxFuture;
 /// client, and so does every other server that knows this client.
 #[derive(Debug)]
 pub struct GoogleTokens {
-    fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
     answers: Answers,
 }
 
 impl GoogleTokens {
     /// Asks in this way.
     #[must_use]
-    pub fn new(fetcher: GuardedFetcher) -> Self {
+    pub fn new(fetcher: DocumentFetcher) -> Self {
         Self {
             fetcher,
             answers: Answers::default(),
@@ -62,7 +62,7 @@ impl TokenVerifier for GoogleTokens {
 pub struct GitHubTokens {
     client_id: String,
     client_secret: Secret,
-    fetcher: GuardedFetcher,
+    fetcher: DocumentFetcher,
     answers: Answers,
 }
 
@@ -83,7 +83,7 @@ struct GitHubUser {
 impl GitHubTokens {
     /// Asks as this app.
     #[must_use]
-    pub fn new(client_id: &str, client_secret: &Secret, fetcher: GuardedFetcher) -> Self {
+    pub fn new(client_id: &str, client_secret: &Secret, fetcher: DocumentFetcher) -> Self {
         Self {
             client_id: client_id.to_owned(),
             client_secret: client_secret.clone(),

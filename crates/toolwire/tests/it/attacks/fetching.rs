@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use toolwire::auth::{GuardedFetcher, Introspection, JwtVerifier, TokenVerifier};
+use toolwire::auth::{DocumentFetcher, Introspection, JwtVerifier, TokenVerifier};
 use toolwire::types::auth::Secret;
 
 use super::house::House;
@@ -128,7 +128,7 @@ async fn keys_and_answers_are_not_fetched_from_inside() {
     let keys = serde_json::to_string(&issuer.keys()).unwrap();
     let inside = Inside::listen(move |_| ok(&keys)).await;
     let token = issuer.token(&House::claims("ann"));
-    let fetcher = GuardedFetcher::new().with_time_limit(std::time::Duration::from_secs(2));
+    let fetcher = DocumentFetcher::new().with_time_limit(std::time::Duration::from_secs(2));
     for host in INSIDE {
         for scheme in ["https", "http"] {
             let url = format!("{scheme}://{host}:{}/keys", inside.port);
@@ -142,7 +142,7 @@ async fn keys_and_answers_are_not_fetched_from_inside() {
     }
     assert_eq!(inside.knocks(), 0, "somebody came in");
     // The same place is reached by whoever is allowed to, so this can fail.
-    let local = GuardedFetcher::with_this_machine();
+    let local = DocumentFetcher::with_loopback_allowed();
     let url = format!("http://127.0.0.1:{}/keys", inside.port);
     let verifier = JwtVerifier::new(Vec::<String>::new(), &local);
     assert!(lets_in(verifier.with_keys_at(ISSUER, url, &local), &token).await);
@@ -155,7 +155,7 @@ async fn metadata_does_not_lead_inside() {
     let keys = serde_json::to_string(&issuer.keys()).unwrap();
     let inside = Inside::listen(move |_| ok(&keys)).await;
     let port = inside.port;
-    let local = GuardedFetcher::with_this_machine();
+    let local = DocumentFetcher::with_loopback_allowed();
     for goal in [
         format!("https://10.0.0.1:{port}/keys"),
         format!("http://127.0.0.1.nip.io:{port}/keys"),
@@ -183,7 +183,7 @@ async fn redirects_do_not_lead_inside() {
     let keys = serde_json::to_string(&issuer.keys()).unwrap();
     let inside = Inside::listen(move |_| ok(&keys)).await;
     let token = issuer.token(&House::claims("ann"));
-    let local = GuardedFetcher::with_this_machine();
+    let local = DocumentFetcher::with_loopback_allowed();
     for status in [301, 302, 303, 307, 308] {
         for goal in [
             format!("http://127.0.0.1:{}/keys", inside.port),

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolwire::auth::{GuardedFetcher, JwtVerifier};
+use toolwire::auth::{DocumentFetcher, JwtVerifier};
 use toolwire::types::auth::JwkSet;
 use toolwire::{RequestContext, Server};
 
@@ -77,7 +77,7 @@ impl House {
         let runs = Arc::new(AtomicUsize::new(0));
         let (release, released) = watch::channel(false);
         let server = with_traps(protected_server(&runs), released);
-        let verifier = JwtVerifier::new(Vec::<String>::new(), &GuardedFetcher::new());
+        let verifier = JwtVerifier::new(Vec::<String>::new(), &DocumentFetcher::new());
         let config = config().with_verifier(verifier.with_keys(ISSUER, keys));
         let options = (router.options)(options(config));
         let nobodys = Handles {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use toolwire::auth::{GuardedFetcher, Introspection};
+use toolwire::auth::{DocumentFetcher, Introspection};
 use toolwire::types::auth::Secret;
 
 use super::house::{House, SECRET_CLAIM, SECRET_REASON};
@@ -81,7 +81,7 @@ async fn no_token_no_claim_and_no_handle_is_logged() {
 #[test]
 fn secrets_of_the_configuration_do_not_print() {
     let secret = Secret::new("hidden-password");
-    let fetcher = GuardedFetcher::new();
+    let fetcher = DocumentFetcher::new();
     let asking = Introspection::new("https://auth.example.com/", "app", &secret, fetcher).unwrap();
     let mut shown = format!("{asking:?}");
     let config = config().with_verifier(asking);

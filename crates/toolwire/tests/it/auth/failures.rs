@@ -82,7 +82,7 @@ async fn a_verifier_that_hangs_is_given_up() {
 #[tokio::test]
 async fn an_issuer_that_is_away_is_no_reason_to_refuse_a_token_for_good() {
     // Nothing listens at the first port.
-    let fetcher = toolwire::auth::GuardedFetcher::with_this_machine();
+    let fetcher = toolwire::auth::DocumentFetcher::with_loopback_allowed();
     let config = ResourceServerConfig::new("https://mcp.example.com/mcp", ["http://127.0.0.1:1"])
         .with_fetcher(fetcher);
     let guarded = Guarded::with(config).await;

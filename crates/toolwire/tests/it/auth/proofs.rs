@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::auth::{GuardedFetcher, JwtVerifier, ResourceServerConfig};
+use toolwire::auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 use toolwire::proto::auth::dpop::token_hash;
 use toolwire::proto::auth::jwk_rules::thumbprint;
 use toolwire::store::MemoryNonceStore;
@@ -35,7 +35,7 @@ impl Setting {
 
     async fn with(change: impl FnOnce(ResourceServerConfig) -> ResourceServerConfig) -> Self {
         let (issuer, client) = (Issuer::new(), Issuer::new());
-        let verifier = JwtVerifier::new(Vec::<String>::new(), &GuardedFetcher::new());
+        let verifier = JwtVerifier::new(Vec::<String>::new(), &DocumentFetcher::new());
         let config = config().with_verifier(verifier.with_keys(ISSUER, issuer.keys()));
         let guarded = Guarded::with(change(config)).await;
         Self {

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::auth::{GuardedFetcher, JwtVerifier, ResourceServerConfig};
+use toolwire::auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 
 use super::guarded::{
     Guarded, ISSUER, METADATA, RESOURCE, bare_challenge, config, invalid_token, tokens, whoami,
@@ -20,7 +20,7 @@ fn now() -> u64 {
 }
 
 fn signed_by(issuer: &Issuer) -> ResourceServerConfig {
-    let verifier = JwtVerifier::new(Vec::<String>::new(), &GuardedFetcher::new());
+    let verifier = JwtVerifier::new(Vec::<String>::new(), &DocumentFetcher::new());
     config().with_verifier(verifier.with_keys(ISSUER, issuer.keys()))
 }
 
@@ -63,7 +63,7 @@ async fn keys_are_found_through_the_metadata_of_the_issuer() {
     let issuer = Issuer::new();
     let name = issuer.publish().await;
     let config = ResourceServerConfig::new(RESOURCE, [name.as_str()]);
-    let local = GuardedFetcher::with_this_machine();
+    let local = DocumentFetcher::with_loopback_allowed();
     let guarded = Guarded::with(config.with_fetcher(local)).await;
     let token = issuer.token(&claims(json!({"iss": name})));
     for _ in 0..2 {

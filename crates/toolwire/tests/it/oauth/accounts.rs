@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire::auth::client::{LogOut, MemoryTokenStore};
+use toolwire::auth::client::{LogoutOutcome, MemoryTokenStore};
 
 use super::town::{ISSUER, SERVER, Town};
 
@@ -36,10 +36,13 @@ async fn a_login_is_kept_until_a_logout() {
     assert_eq!(oauth.accounts().await.unwrap().len(), 1);
 
     let outcome = oauth.log_out(SERVER).await.unwrap();
-    assert!(matches!(outcome, LogOut::Revoked), "{outcome:?}");
+    assert!(matches!(outcome, LogoutOutcome::Revoked), "{outcome:?}");
     assert_eq!(town.count("POST /revoke"), 1);
     let outcome = oauth.log_out(SERVER).await.unwrap();
-    assert!(matches!(outcome, LogOut::NobodyWasLoggedIn), "{outcome:?}");
+    assert!(
+        matches!(outcome, LogoutOutcome::NobodyWasLoggedIn),
+        "{outcome:?}"
+    );
     assert!(oauth.account(SERVER).await.unwrap().is_none());
     assert!(oauth.accounts().await.unwrap().is_empty());
 }
@@ -66,7 +69,7 @@ async fn a_logout_says_when_tokens_stay_good() {
     oauth.log_in(SERVER).await.unwrap();
     let outcome = oauth.log_out(SERVER).await.unwrap();
     assert!(
-        matches!(&outcome, LogOut::Forgotten(why) if why.to_string().contains(ISSUER)),
+        matches!(&outcome, LogoutOutcome::Forgotten(why) if why.to_string().contains(ISSUER)),
         "{outcome:?}"
     );
     assert!(oauth.account(SERVER).await.unwrap().is_none());

@@ -12,7 +12,7 @@ use super::town::{ISSUER, SERVER, Town, call};
 #[tokio::test]
 async fn every_request_has_a_proof_of_its_own() {
     let town = Town::default();
-    let client = town.client(town.oauth().with_bound_tokens());
+    let client = town.client(town.oauth().with_dpop());
     for _ in 0..3 {
         assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
     }
@@ -48,7 +48,7 @@ async fn every_request_has_a_proof_of_its_own() {
 async fn a_nonce_is_taken_over_and_kept() {
     let town = Town::default();
     town.rules().nonce = Some("first".to_owned());
-    let client = town.client(town.oauth().with_bound_tokens());
+    let client = town.client(town.oauth().with_dpop());
     for nonce in ["first", "second"] {
         town.rules().nonce = Some(nonce.to_owned());
         let before = town.rules().proofs.len();
@@ -69,11 +69,7 @@ async fn a_nonce_is_taken_over_and_kept() {
 async fn the_key_is_kept_as_long_as_its_tokens() {
     let town = Town::default();
     let store = Arc::new(MemoryTokenStore::new());
-    let oauth = || {
-        town.oauth()
-            .with_bound_tokens()
-            .with_store(Arc::clone(&store))
-    };
+    let oauth = || town.oauth().with_dpop().with_store(Arc::clone(&store));
     assert_eq!(
         town.client(oauth())
             .send(call("add"))

@@ -6,14 +6,14 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::Notify;
 use toolwire::Client;
-use toolwire::auth::client::{AuthError, AuthorizedHttp, MemoryTokenStore, OAuth};
+use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuthConfig, OAuthHttpClient};
 use toolwire::transport::http_client::{HttpClient as _, HttpFailure, HttpStep};
 
 use super::town::{SERVER, Town, call};
 
 const MANY: usize = 32;
 
-async fn many_calls(client: &Arc<AuthorizedHttp<Town>>) -> Vec<Result<StatusCode, HttpFailure>> {
+async fn many_calls(client: &Arc<OAuthHttpClient<Town>>) -> Vec<Result<StatusCode, HttpFailure>> {
     let calls = (0..MANY).map(|_| {
         let client = Arc::clone(client);
         tokio::spawn(async move { client.send(call("add")).await.map(|answer| answer.status()) })
@@ -133,14 +133,14 @@ async fn a_user_may_take_longer_than_a_server() {
 async fn an_error_says_why_there_was_no_token() {
     let town = Town::default();
     let builder = Client::builder("test", "1").with_http_client(town.clone());
-    let stored = town.at_home(OAuth::stored(MemoryTokenStore::new()));
+    let stored = town.at_home(OAuthConfig::from_store(MemoryTokenStore::new()));
     let error = builder
         .with_oauth(stored)
         .connect(SERVER)
         .await
         .unwrap_err();
     assert!(
-        error.auth().is_some_and(AuthError::needs_login),
+        error.from_error().is_some_and(AuthError::needs_login),
         "{error:?}"
     );
 }

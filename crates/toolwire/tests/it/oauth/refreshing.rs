@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolwire::auth::client::{
-    AuthError, MemoryTokenStore, OAuth, RegisteredClient, TokenStore, TokenStoreError,
+    AuthError, MemoryTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
     TokenStoreFuture, TokenStoreLock,
 };
 use toolwire::transport::http_client::{HttpClient as _, HttpStep};
@@ -15,7 +15,9 @@ use toolwire::types::auth::Secret;
 use super::town::{ISSUER, Town, call};
 
 /// A town with a client that has been let in.
-async fn after_a_login(lifetime: u64) -> (Town, Arc<toolwire::auth::client::AuthorizedHttp<Town>>) {
+async fn after_a_login(
+    lifetime: u64,
+) -> (Town, Arc<toolwire::auth::client::OAuthHttpClient<Town>>) {
     let town = Town::default();
     town.rules().lifetime = lifetime;
     let client = town.client(town.oauth());
@@ -136,7 +138,7 @@ async fn what_is_stored_is_refreshed_by_the_client_it_was_given_to() {
     );
     town.revoke_all(false);
     // Another program, which knows nothing but the store.
-    let stored = town.client(town.at_home(OAuth::stored(Arc::clone(&store))));
+    let stored = town.client(town.at_home(OAuthConfig::from_store(Arc::clone(&store))));
     assert_eq!(stored.send(call("add")).await.unwrap().status(), 200);
     assert_eq!(town.count("POST /token"), 2);
     assert_eq!(town.count("POST /register"), 0);
@@ -152,7 +154,7 @@ async fn what_is_stored_is_refreshed_by_the_client_it_was_given_to() {
 #[tokio::test]
 async fn an_empty_store_asks_nobody() {
     let town = Town::default();
-    let stored = town.client(town.at_home(OAuth::stored(MemoryTokenStore::new())));
+    let stored = town.client(town.at_home(OAuthConfig::from_store(MemoryTokenStore::new())));
     let failure = stored.send(call("add")).await.unwrap_err();
     let source = std::error::Error::source(&failure).unwrap();
     assert!(source.downcast_ref::<AuthError>().unwrap().needs_login());

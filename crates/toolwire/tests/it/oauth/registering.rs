@@ -1,7 +1,7 @@
 //! How the client comes to be known.
 
 use serde_json::json;
-use toolwire::auth::client::{OAuth, RegisteredClient};
+use toolwire::auth::client::{OAuthConfig, RegisteredClient};
 use toolwire::transport::http_client::HttpClient as _;
 
 use super::town::{ISSUER, Town, call};
@@ -93,7 +93,7 @@ async fn a_client_that_may_not_register_says_what_to_do() {
 async fn clients_without_users_never_register() {
     let town = Town::default();
     let registered = RegisteredClient::new("machine").with_secret("s3cret");
-    let oauth = town.at_home(OAuth::client_credentials(registered));
+    let oauth = town.at_home(OAuthConfig::client_credentials(registered));
     assert_eq!(
         town.client(oauth).send(call("add")).await.unwrap().status(),
         200

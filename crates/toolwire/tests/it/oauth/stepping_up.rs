@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuth};
+use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuthConfig};
 use toolwire::transport::http_client::HttpClient as _;
 
 use super::town::{Town, call};
@@ -91,7 +91,7 @@ async fn a_stored_login_that_grants_too_little_says_what_is_missing() {
     let store = Arc::new(MemoryTokenStore::new());
     let client = town.client(town.oauth().with_store(Arc::clone(&store)));
     assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
-    let stored = town.client(town.at_home(OAuth::stored(store)));
+    let stored = town.client(town.at_home(OAuthConfig::from_store(store)));
     let failure = stored.send(call("deploy")).await.unwrap_err();
     let source = std::error::Error::source(&failure).unwrap();
     let error = source.downcast_ref::<AuthError>().unwrap();

@@ -12,9 +12,9 @@ use http::{HeaderMap, Request, Response, Uri};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::BoxFuture;
-use toolwire::auth::GuardedFetcher;
+use toolwire::auth::DocumentFetcher;
 use toolwire::auth::client::{
-    AuthError, AuthorizedHttp, CallbackVerdict, CheckCallback, Login, OAuth, PendingLogin,
+    AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, OAuthHttpClient, PendingLogin,
 };
 use toolwire::proto::auth::form;
 use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure};
@@ -118,18 +118,18 @@ impl Town {
     }
 
     /// A user's login in this town.
-    pub(super) fn oauth(&self) -> OAuth {
-        self.at_home(OAuth::login("test", User(self.clone())))
+    pub(super) fn oauth(&self) -> OAuthConfig {
+        self.at_home(OAuthConfig::login("test", User(self.clone())))
     }
 
-    pub(super) fn at_home(&self, oauth: OAuth) -> OAuth {
-        oauth.with_fetcher(GuardedFetcher::with_http_client(self.clone()))
+    pub(super) fn at_home(&self, oauth: OAuthConfig) -> OAuthConfig {
+        oauth.with_fetcher(DocumentFetcher::with_http_client(self.clone()))
     }
 
     /// A client that is let in as described.
-    pub(super) fn client(&self, oauth: OAuth) -> Arc<AuthorizedHttp<Self>> {
+    pub(super) fn client(&self, oauth: OAuthConfig) -> Arc<OAuthHttpClient<Self>> {
         let endpoint = Uri::from_static(SERVER);
-        Arc::new(AuthorizedHttp::new(self.clone(), oauth, &endpoint))
+        Arc::new(OAuthHttpClient::new(self.clone(), oauth, &endpoint))
     }
 
     /// No token is good any more, and no refresh token either if so wished.

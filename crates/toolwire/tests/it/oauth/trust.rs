@@ -5,14 +5,14 @@ use http::{Request, Response, Uri};
 use serde_json::json;
 use tokio::net::TcpListener;
 use toolwire::BoxFuture;
-use toolwire::auth::client::{AuthorizedHttp, CallbackVerdict, OAuth};
+use toolwire::auth::client::{CallbackVerdict, OAuthConfig, OAuthHttpClient};
 use toolwire::proto::auth::form;
 use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
 
 use super::town::{ISSUER, SERVER, Town, User, call};
 
 /// The request fails before anybody is sent anywhere, for this reason.
-async fn is_refused(town: &Town, oauth: OAuth, reason: &str) {
+async fn is_refused(town: &Town, oauth: OAuthConfig, reason: &str) {
     let failure = town.client(oauth).send(call("add")).await.unwrap_err();
     assert_eq!(failure.step(), HttpStep::Authorize);
     let source = std::error::Error::source(&failure).unwrap().to_string();
@@ -129,7 +129,7 @@ async fn tokens_do_not_go_over_plain_http() {
     let town = Town::default();
     let oauth = town.oauth();
     let endpoint = Uri::from_static("http://mcp.example.com/mcp");
-    let client = AuthorizedHttp::new(town.clone(), oauth, &endpoint);
+    let client = OAuthHttpClient::new(town.clone(), oauth, &endpoint);
     let request = Request::post(&endpoint).body(Bytes::from("{}")).unwrap();
     client.send(request).await.unwrap_err();
     assert_eq!(town.count("POST /token"), 0);
@@ -164,9 +164,9 @@ async fn a_server_in_the_internet_cannot_point_into_this_network() {
         "https://10.0.0.1/m".to_owned(),
     ] {
         // The usual places are not fetched either: nobody is at that address.
-        let oauth = OAuth::login("test", User(Town::default())).without_origin_fallback();
+        let oauth = OAuthConfig::login("test", User(Town::default())).without_origin_fallback();
         let endpoint = Uri::from_static("https://192.0.2.1/mcp");
-        let client = AuthorizedHttp::new(Pointing(url.clone()), oauth, &endpoint);
+        let client = OAuthHttpClient::new(Pointing(url.clone()), oauth, &endpoint);
         let request = Request::post(&endpoint).body(Bytes::from("{}")).unwrap();
         let failure = client.send(request).await.unwrap_err();
         assert_eq!(failure.step(), HttpStep::Authorize, "{url}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use toolwire::auth::GuardedFetcher;
+use toolwire::auth::DocumentFetcher;
 use toolwire::proto::auth::pkce::Verifier;
 
 use super::browser::sealed_request;
@@ -54,7 +54,7 @@ async fn with_site(status: &str, body: impl Into<String>) -> (Stage, Arc<AtomicU
         }
     });
     let stage =
-        Stage::with(|config| config.with_document_fetcher(GuardedFetcher::with_http_client(http)))
+        Stage::with(|config| config.with_document_fetcher(DocumentFetcher::with_http_client(http)))
             .await;
     (stage, asked)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use toolwire::auth::{GuardedFetcher, OAuthProxyConfig, Upstream};
+use toolwire::auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
 
 use super::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
 use super::stage::{Client, RESOURCE, Stage, error_of};
@@ -91,7 +91,7 @@ async fn user_of_an_id_token_who_is_no_longer_admitted_loses_access_at_the_refre
     let filter = Arc::clone(&admitted);
     let stage = Stage::in_front_of(provider, |_| {
         OAuthProxyConfig::new(RESOURCE, upstream)
-            .with_fetcher(GuardedFetcher::with_this_machine())
+            .with_fetcher(DocumentFetcher::with_loopback_allowed())
             // "iss" is a claim that handlers do not get, and the filter gets each time.
             .admitting(move |user| user.claims.contains_key("iss") && filter.load(Ordering::SeqCst))
     })
@@ -116,7 +116,7 @@ async fn renewed_id_token_is_what_the_filter_gets() {
     let upstream = Upstream::new(&provider.issuer, CLIENT_ID, CLIENT_SECRET);
     let stage = Stage::in_front_of(provider, |_| {
         OAuthProxyConfig::new(RESOURCE, upstream)
-            .with_fetcher(GuardedFetcher::with_this_machine())
+            .with_fetcher(DocumentFetcher::with_loopback_allowed())
             .admitting(|user| user.claims.get("groups") == Some(&json!(["staff"])))
     })
     .await;

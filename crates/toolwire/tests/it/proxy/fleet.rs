@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
+use toolwire::auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::store::{MemoryProxyStore, ProxyStore};
 use toolwire::{KeyRing, StateKey};
 
@@ -86,7 +86,7 @@ async fn a_token_for_one_server_is_none_for_another() {
     let upstream = provider.upstream();
     let other = Stage::in_front_of(provider.clone(), |_| {
         OAuthProxyConfig::new("https://mcp.example.com/other", upstream)
-            .with_fetcher(GuardedFetcher::with_this_machine())
+            .with_fetcher(DocumentFetcher::with_loopback_allowed())
             .with_shared_store(shared, keys(1))
     })
     .await;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
-use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
+use toolwire::auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationError, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress, PublicRoute,
@@ -147,7 +147,7 @@ async fn forms_have_a_largest() {
 async fn requests_to_the_proxy_count_among_all_that_run() {
     let provider = Provider::start().await;
     let proxy = OAuthProxyConfig::new(RESOURCE, provider.upstream())
-        .with_fetcher(GuardedFetcher::with_this_machine())
+        .with_fetcher(DocumentFetcher::with_loopback_allowed())
         .build()
         .unwrap();
     let mut limits = HttpLimits::default();

@@ -1,7 +1,7 @@
 //! A whole login: what each side sees, and what it does not.
 
 use serde_json::json;
-use toolwire::auth::{GuardedFetcher, OAuthProxyConfig, Upstream};
+use toolwire::auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
 use toolwire::types::auth::Secret;
 
 use super::browser::{location, sealed_request};
@@ -149,7 +149,8 @@ async fn a_provider_of_openid_connect_is_found_by_its_issuer() {
     provider.change(|behaviour| behaviour.announces_iss = true);
     let upstream = Upstream::new(&provider.issuer, CLIENT_ID, Secret::new(CLIENT_SECRET));
     let stage = Stage::in_front_of(provider, |_| {
-        OAuthProxyConfig::new(RESOURCE, upstream).with_fetcher(GuardedFetcher::with_this_machine())
+        OAuthProxyConfig::new(RESOURCE, upstream)
+            .with_fetcher(DocumentFetcher::with_loopback_allowed())
     })
     .await;
     let client = stage.client().await;

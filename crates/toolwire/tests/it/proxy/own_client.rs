@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::net::TcpListener;
 use toolwire::auth::client::{
-    AuthError, CallbackVerdict, CheckCallback, Login, OAuth, PendingLogin,
+    AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, PendingLogin,
 };
-use toolwire::auth::{GuardedFetcher, OAuthProxyConfig};
+use toolwire::auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{BoxFuture, Client};
 
@@ -72,7 +72,7 @@ async fn our_own_client_logs_in_calls_and_refreshes() {
     let address = listener.local_addr().unwrap();
     let endpoint = format!("http://{address}/mcp");
     let proxy = OAuthProxyConfig::new(&endpoint, provider.upstream())
-        .with_fetcher(GuardedFetcher::with_this_machine())
+        .with_fetcher(DocumentFetcher::with_loopback_allowed())
         .with_required_scopes(["use"])
         .with_access_token_time(Duration::from_secs(1))
         .build()
@@ -91,7 +91,7 @@ async fn our_own_client_logs_in_calls_and_refreshes() {
     };
     let asked = Arc::clone(&user.asked);
     let connecting = Client::builder("test", "1")
-        .with_oauth(OAuth::login("Our own client", user))
+        .with_oauth(OAuthConfig::login("Our own client", user))
         .connect(&endpoint);
     let client = within(connecting).await.unwrap();
     // A token lasts a second here. However often the client gets the next one, the user is asked once.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolwire::auth::{GuardedFetcher, OAuthProxy, OAuthProxyConfig};
+use toolwire::auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
 use toolwire::proto::auth::form;
 use toolwire::proto::auth::pkce::Verifier;
 use toolwire::transport::http::HttpOptions;
@@ -44,7 +44,7 @@ impl Stage {
         change: impl FnOnce(OAuthProxyConfig) -> OAuthProxyConfig,
     ) -> Self {
         let config = OAuthProxyConfig::new(RESOURCE, provider.upstream())
-            .with_fetcher(GuardedFetcher::with_this_machine());
+            .with_fetcher(DocumentFetcher::with_loopback_allowed());
         let proxy = change(config).build().unwrap();
         let options = HttpOptions::new()
             .with_public_hosts([HOST])

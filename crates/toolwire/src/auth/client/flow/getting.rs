@@ -3,27 +3,27 @@
 use toolwire_proto::auth::attempts::NextStep;
 use toolwire_proto::scopes::{ScopeSet, ScopeSources};
 
-use super::{Better, Flow, RefusedRequest};
+use super::{RejectedRequest, RenewedToken, TokenSource};
 use crate::auth::client::AuthError;
 use crate::auth::client::config::GrantKind;
-use crate::auth::client::discovery::{Found, Search};
-use crate::auth::client::grants::Grants;
+use crate::auth::client::discovery::{DiscoveredServer, Discovery};
+use crate::auth::client::grants::GrantClient;
 use crate::auth::client::store::{StoredToken, TokenStoreLock};
 use crate::engine::since_epoch;
 
-impl Flow {
+impl TokenSource {
     /// Gets another token than the refused one, by whatever way is open.
-    pub(super) async fn get(
+    pub(super) async fn renew_token(
         &self,
         step: &NextStep,
-        refused: &RefusedRequest,
-    ) -> Result<Better, AuthError> {
+        refused: &RejectedRequest,
+    ) -> Result<RenewedToken, AuthError> {
         // A refresh goes where the token came from. Only when that is over it matters who gives out tokens by now.
         let known = self.state().found.clone();
         if *step == NextStep::Refresh {
             let found = match known {
                 Some(found) => found,
-                None => self.search(refused).find(&refused.challenges).await?,
+                None => self.search(refused).discover(&refused.challenges).await?,
             };
             if let Some(better) = self.refresh(&found, refused).await? {
                 return Ok(better);
@@ -33,21 +33,21 @@ impl Flow {
             return Err(AuthError::login_needed(&self.resource()));
         }
         if matches!(self.config.grant, GrantKind::Stored) {
-            self.look_again(step, refused).await?;
+            self.reload_stored(step, refused).await?;
         }
-        let found = self.search(refused).find(&refused.challenges).await?;
+        let found = self.search(refused).discover(&refused.challenges).await?;
         self.authorize(step, &found, refused).await
     }
 
     async fn refresh(
         &self,
-        found: &Found,
-        refused: &RefusedRequest,
-    ) -> Result<Option<Better>, AuthError> {
+        found: &DiscoveredServer,
+        refused: &RejectedRequest,
+    ) -> Result<Option<RenewedToken>, AuthError> {
         let resource = self.resource();
         let _lock = self.lock(found, &resource).await?;
         let stored = self.stored(found, &resource).await?;
-        if let Some(other) = another(stored.as_ref(), refused) {
+        if let Some(other) = is_newer_token(stored.as_ref(), refused) {
             return self.take_over(other, found).map(Some);
         }
         let grants = self.grants(found, refused, &resource, stored.as_ref());
@@ -70,13 +70,13 @@ impl Flow {
     async fn authorize(
         &self,
         step: &NextStep,
-        found: &Found,
-        refused: &RefusedRequest,
-    ) -> Result<Better, AuthError> {
+        found: &DiscoveredServer,
+        refused: &RejectedRequest,
+    ) -> Result<RenewedToken, AuthError> {
         let resource = self.resource();
         let _lock = self.lock(found, &resource).await?;
         let stored = self.stored(found, &resource).await?;
-        if let Some(other) = another(stored.as_ref(), refused) {
+        if let Some(other) = is_newer_token(stored.as_ref(), refused) {
             return self.take_over(other, found);
         }
         let grants = self.grants(found, refused, &resource, stored.as_ref());
@@ -93,7 +93,11 @@ impl Flow {
     }
 
     /// One process at a time.
-    async fn lock(&self, found: &Found, resource: &str) -> Result<TokenStoreLock, AuthError> {
+    async fn lock(
+        &self,
+        found: &DiscoveredServer,
+        resource: &str,
+    ) -> Result<TokenStoreLock, AuthError> {
         let locked = self.records.lock(&found.server.issuer, resource).await;
         locked.map_err(AuthError::of)
     }
@@ -101,7 +105,7 @@ impl Flow {
     /// The newest token of the authorization server. A store that could not be written knows less than this process.
     async fn stored(
         &self,
-        found: &Found,
+        found: &DiscoveredServer,
         resource: &str,
     ) -> Result<Option<StoredToken>, AuthError> {
         let issuer = &found.server.issuer;
@@ -120,13 +124,13 @@ impl Flow {
 
     fn grants<'a>(
         &'a self,
-        found: &'a Found,
-        refused: &RefusedRequest,
+        found: &'a DiscoveredServer,
+        refused: &RejectedRequest,
         resource: &'a str,
         before: Option<&StoredToken>,
-    ) -> Grants<'a> {
+    ) -> GrantClient<'a> {
         let generation = before.map_or(0, |before| before.generation);
-        Grants {
+        GrantClient {
             config: &self.config,
             records: &self.records,
             fetcher: &self.fetcher,
@@ -138,17 +142,21 @@ impl Flow {
         }
     }
 
-    fn take_over(&self, other: &StoredToken, found: &Found) -> Result<Better, AuthError> {
+    fn take_over(
+        &self,
+        other: &StoredToken,
+        found: &DiscoveredServer,
+    ) -> Result<RenewedToken, AuthError> {
         let held = self.hold(other.clone(), Some(found.clone()))?;
-        Ok(Better::taken_over(held))
+        Ok(RenewedToken::taken_over(held))
     }
 
     async fn keep(
         &self,
         token: StoredToken,
-        found: &Found,
+        found: &DiscoveredServer,
         resource: &str,
-    ) -> Result<Better, AuthError> {
+    ) -> Result<RenewedToken, AuthError> {
         let held = self.hold(token, Some(found.clone()))?;
         let issuer = &found.server.issuer;
         let kept = self.records.keep_token(issuer, resource, &held.token);
@@ -157,7 +165,7 @@ impl Flow {
         if let Some(error) = &not_kept {
             tracing::warn!(%error, "the access token cannot be kept");
         }
-        Ok(Better {
+        Ok(RenewedToken {
             held,
             was_taken_over: false,
             not_kept,
@@ -165,7 +173,11 @@ impl Flow {
     }
 
     /// Where nobody can be asked for a token, another process may still have got one.
-    async fn look_again(&self, step: &NextStep, refused: &RefusedRequest) -> Result<(), AuthError> {
+    async fn reload_stored(
+        &self,
+        step: &NextStep,
+        refused: &RejectedRequest,
+    ) -> Result<(), AuthError> {
         let resource = self.resource();
         let kept = self.records.last_token(&resource).await;
         match kept.map_err(AuthError::of)? {
@@ -177,8 +189,8 @@ impl Flow {
         }
     }
 
-    pub(in crate::auth::client) fn search(&self, refused: &RefusedRequest) -> Search<'_> {
-        Search {
+    pub(in crate::auth::client) fn search(&self, refused: &RejectedRequest) -> Discovery<'_> {
+        Discovery {
             fetcher: &self.fetcher,
             endpoint: &self.endpoint,
             version: refused.version,
@@ -191,8 +203,8 @@ impl Flow {
     fn scopes(
         &self,
         step: &NextStep,
-        refused: &RefusedRequest,
-        found: &Found,
+        refused: &RejectedRequest,
+        found: &DiscoveredServer,
         before: Option<&StoredToken>,
     ) -> Result<Option<ScopeSet>, AuthError> {
         let requested = before.and_then(|before| before.requested.as_deref());
@@ -217,9 +229,9 @@ impl Flow {
 }
 
 /// A token that is not the refused one and has not ended: another process was faster.
-fn another<'a>(
+fn is_newer_token<'a>(
     stored: Option<&'a StoredToken>,
-    refused: &RefusedRequest,
+    refused: &RejectedRequest,
 ) -> Option<&'a StoredToken> {
     let now = since_epoch().as_secs();
     stored.filter(|token| token.generation != refused.generation && !token.is_over(now))

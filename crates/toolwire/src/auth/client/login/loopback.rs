@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use toolwire_proto::auth::endpoints;
 
-use super::visitor::Visitor;
+use super::visitor::CallbackRequest;
 use super::{CallbackVerdict, CheckCallback, Login, PendingLogin, browser, pasted};
 use crate::auth::client::AuthError;
 use crate::engine::BoxFuture;
@@ -77,7 +77,7 @@ impl LoopbackLogin {
     /// Opens the URL in another way than with the browser of the system; `open` says whether it could. Only `https` URLs,
     /// and `http` ones of this machine, get there.
     #[must_use]
-    pub fn with_browser_opened_by(
+    pub fn with_browser_opener(
         mut self,
         open: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
@@ -87,7 +87,7 @@ impl LoopbackLogin {
 
     /// Shows the URL in another way than on standard error.
     #[must_use]
-    pub fn with_url_shown_by(mut self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn with_url_display(mut self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.show = Arc::new(show);
         self
     }
@@ -97,7 +97,7 @@ impl LoopbackLogin {
     /// `ask` is called for one text after the other until one fits, with what was wrong with the last one. It gives `None`
     /// when there will be no more.
     #[must_use]
-    pub fn with_pasted_by<F>(
+    pub fn with_paste_prompt<F>(
         mut self,
         ask: impl Fn(Option<&'static str>) -> F + Send + Sync + 'static,
     ) -> Self
@@ -110,7 +110,7 @@ impl LoopbackLogin {
 
     /// How long the user may take: five minutes by default.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
+    pub fn with_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
@@ -149,7 +149,7 @@ impl Login for LoopbackLogin {
             let port = listener
                 .local_addr()
                 .map_err(|error| cannot_listen(address, error))?;
-            Ok(Box::new(Waiting {
+            Ok(Box::new(PendingLoopback {
                 settings: self.clone(),
                 listener,
                 host: port.to_string(),
@@ -180,14 +180,14 @@ fn cannot_listen(address: SocketAddr, error: io::Error) -> AuthError {
     }
 }
 
-struct Waiting {
+struct PendingLoopback {
     settings: LoopbackLogin,
     listener: TcpListener,
     host: String,
     redirect_uri: String,
 }
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for PendingLoopback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting")
             .field("redirect_uri", &self.redirect_uri)
@@ -195,7 +195,7 @@ impl fmt::Debug for Waiting {
     }
 }
 
-impl PendingLogin for Waiting {
+impl PendingLogin for PendingLoopback {
     fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
@@ -231,13 +231,13 @@ impl PendingLogin for Waiting {
     }
 }
 
-impl Waiting {
+impl PendingLoopback {
     /// Waits for the browser. All visitors are listened to at once, so that nobody keeps it out by being slow.
     async fn visited(&self, check: CheckCallback<'_>) -> Result<String, AuthError> {
         let (arrived, mut arrivals) = mpsc::channel(1);
-        let mut visits = Visits::default();
+        let mut visits = CallbackTasks::default();
         loop {
-            let visitor: Visitor = tokio::select! {
+            let visitor: CallbackRequest = tokio::select! {
                 accepted = self.listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => visits.begin(stream, self.host.clone(), arrived.clone()),
@@ -255,11 +255,11 @@ impl Waiting {
             let query = visitor.query.clone();
             match check(&query) {
                 CallbackVerdict::Unrelated => {
-                    visits.spawn(visitor.refuse());
+                    visits.spawn(visitor.respond_not_found());
                     continue;
                 }
-                CallbackVerdict::Failure => visitor.regret().await,
-                CallbackVerdict::Success => visitor.thank().await,
+                CallbackVerdict::Failure => visitor.respond_failed().await,
+                CallbackVerdict::Success => visitor.respond_ok().await,
             }
             return Ok(query);
         }
@@ -286,15 +286,15 @@ impl Waiting {
 
 /// Whoever is being listened to; they all end with this.
 #[derive(Default)]
-struct Visits {
+struct CallbackTasks {
     tasks: JoinSet<()>,
     oldest_first: VecDeque<AbortHandle>,
 }
 
-impl Visits {
-    fn begin(&mut self, stream: TcpStream, host: String, arrived: mpsc::Sender<Visitor>) {
+impl CallbackTasks {
+    fn begin(&mut self, stream: TcpStream, host: String, arrived: mpsc::Sender<CallbackRequest>) {
         self.spawn(async move {
-            if let Some(visitor) = Visitor::receive(stream, &host, PATH).await {
+            if let Some(visitor) = CallbackRequest::receive(stream, &host, PATH).await {
                 // Nobody waits any more when the login is over.
                 let _ = arrived.send(visitor).await;
             }

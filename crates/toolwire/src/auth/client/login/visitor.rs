@@ -13,12 +13,12 @@ pub(super) const LONGEST_HEAD: usize = 32 * 1024;
 
 /// Somebody who came to the right place, and waits for an answer.
 #[derive(Debug)]
-pub(super) struct Visitor {
+pub(super) struct CallbackRequest {
     stream: TcpStream,
     pub(super) query: String,
 }
 
-impl Visitor {
+impl CallbackRequest {
     /// Reads the request; whoever wants anything but the redirect is told that there is nothing.
     ///
     /// `host` is what the redirect URI says: another one means that a name of somebody else leads to this machine.
@@ -38,19 +38,19 @@ impl Visitor {
     }
 
     /// The redirect that was waited for, with a code.
-    pub(super) async fn thank(self) {
+    pub(super) async fn respond_ok(self) {
         let text = "You are logged in. You can close this page and go back.";
         answer(self.stream, "200 OK", text).await;
     }
 
     /// The redirect that was waited for, with an error; the program knows more about it.
-    pub(super) async fn regret(self) {
+    pub(super) async fn respond_failed(self) {
         let text = "The login did not succeed. You can close this page and go back to see why.";
         answer(self.stream, "200 OK", text).await;
     }
 
     /// A redirect of somebody else.
-    pub(super) async fn refuse(self) {
+    pub(super) async fn respond_not_found(self) {
         let text = "This is not the answer to the login that is waited for. Please begin anew.";
         answer(self.stream, "400 Bad Request", text).await;
     }
@@ -113,7 +113,7 @@ mod tests {
         let _silent = TcpStream::connect(address).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let start = tokio::time::Instant::now();
-        let visitor = Visitor::receive(stream, "127.0.0.1:7", "/callback").await;
+        let visitor = CallbackRequest::receive(stream, "127.0.0.1:7", "/callback").await;
         assert!(visitor.is_none());
         assert_eq!(start.elapsed().as_secs(), 5);
     }

@@ -52,7 +52,7 @@ impl FileTokenStore {
 
     /// How long a lock that another process holds is waited for: 60 seconds by default.
     #[must_use]
-    pub fn with_lock_wait(mut self, wait: Duration) -> Self {
+    pub fn with_lock_timeout(mut self, wait: Duration) -> Self {
         self.lock_wait = wait;
         self
     }
@@ -74,7 +74,7 @@ impl FileTokenStore {
             let _lock = lock;
             let mut values = read(path)?;
             match change(&mut values) {
-                true => write(path, values).map_err(Problem::Io),
+                true => write(path, values).map_err(FileError::Io),
                 false => Ok(()),
             }
         })
@@ -87,11 +87,11 @@ impl FileTokenStore {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Path) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&Path) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, TokenStoreError> {
         let path = Arc::clone(&self.path);
         let done = tokio::task::spawn_blocking(move || work(&path)).await;
-        let done = done.unwrap_or_else(|error| Err(Problem::Io(io::Error::other(error))));
+        let done = done.unwrap_or_else(|error| Err(FileError::Io(io::Error::other(error))));
         done.map_err(|problem| problem.at(&self.path))
     }
 }
@@ -133,7 +133,7 @@ struct Layout {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Content {
+struct FileContent {
     #[serde(flatten)]
     layout: Layout,
     values: Values,
@@ -141,7 +141,7 @@ struct Content {
 
 /// Why the file is of no use.
 #[derive(Debug)]
-enum Problem {
+enum FileError {
     Io(io::Error),
     /// It cannot be read from this line and column on.
     Damaged(usize, usize),
@@ -149,7 +149,7 @@ enum Problem {
     Foreign(u64),
 }
 
-impl Problem {
+impl FileError {
     fn at(self, path: &Path) -> TokenStoreError {
         let shown = path.display();
         match self {
@@ -167,7 +167,7 @@ impl Problem {
     }
 }
 
-impl From<serde_json::Error> for Problem {
+impl From<serde_json::Error> for FileError {
     /// Only where: the words of the error repeat what is in the file, and that may be a token.
     fn from(error: serde_json::Error) -> Self {
         Self::Damaged(error.line(), error.column())
@@ -175,24 +175,24 @@ impl From<serde_json::Error> for Problem {
 }
 
 /// Reads all values; a file that is not there has none.
-fn read(path: &Path) -> Result<Values, Problem> {
+fn read(path: &Path) -> Result<Values, FileError> {
     let mut file = match private_file::open(File::options().read(true), path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Values::new()),
-        Err(error) => return Err(Problem::Io(error)),
+        Err(error) => return Err(FileError::Io(error)),
     };
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(Problem::Io)?;
+    file.read_to_end(&mut bytes).map_err(FileError::Io)?;
     let Layout { toolwire_tokens } = serde_json::from_slice(&bytes)?;
     if toolwire_tokens != LAYOUT {
-        return Err(Problem::Foreign(toolwire_tokens));
+        return Err(FileError::Foreign(toolwire_tokens));
     }
-    Ok(serde_json::from_slice::<Content>(&bytes)?.values)
+    Ok(serde_json::from_slice::<FileContent>(&bytes)?.values)
 }
 
 /// Writes beside the file, then puts that in its place: whoever reads meanwhile sees one or the other.
 fn write(path: &Path, values: Values) -> io::Result<()> {
-    let content = Content {
+    let content = FileContent {
         layout: Layout {
             toolwire_tokens: LAYOUT,
         },

@@ -19,7 +19,7 @@ fn vault(limit: usize) -> Vault {
 }
 
 fn clients() -> Clients {
-    Clients::new(GuardedFetcher::new(), LOGIN_TIME)
+    Clients::new(DocumentFetcher::new(), LOGIN_TIME)
 }
 
 async fn register(

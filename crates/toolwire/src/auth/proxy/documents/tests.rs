@@ -19,7 +19,7 @@ fn site() -> CannedHttp {
 }
 
 fn documents(site: &CannedHttp) -> Arc<Documents> {
-    let fetcher = GuardedFetcher::with_http_client(site.clone());
+    let fetcher = DocumentFetcher::with_http_client(site.clone());
     Arc::new(Documents::new(fetcher))
 }
 

@@ -11,7 +11,7 @@ fn leg(upstream: Upstream, http: &CannedHttp) -> UpstreamLeg {
     UpstreamLeg {
         scopes: ScopeSet::from_list(scopes).unwrap(),
         upstream,
-        fetcher: GuardedFetcher::with_http_client(http.clone()),
+        fetcher: DocumentFetcher::with_http_client(http.clone()),
         callback: "https://mcp.example/callback".to_owned(),
         found: Mutex::default(),
     }

@@ -17,7 +17,7 @@ fn answering(answer: Value) -> (Introspection, CannedHttp) {
 }
 
 fn asking(http: &CannedHttp) -> Introspection {
-    let fetcher = GuardedFetcher::with_http_client(http.clone());
+    let fetcher = DocumentFetcher::with_http_client(http.clone());
     Introspection::new(
         "https://auth.example.com/introspect",
         "me",
@@ -145,7 +145,7 @@ async fn the_question_is_a_form_of_a_known_client() {
 
 #[test]
 fn the_endpoint_is_asked_over_tls_only_and_the_secret_does_not_print() {
-    let fetcher = GuardedFetcher::new();
+    let fetcher = DocumentFetcher::new();
     let secret = "do not tell".into();
     assert!(
         Introspection::new("http://auth.example.com/", "me", &secret, fetcher.clone()).is_err()

@@ -14,7 +14,7 @@ fn claims() -> Value {
 fn verifier(key: &TestKey) -> JwtVerifier {
     let mut keys = JwkSet::default();
     keys.keys.push(key.public().with_kid("one"));
-    JwtVerifier::new(Vec::<String>::new(), &GuardedFetcher::new()).with_keys(ISSUER, keys)
+    JwtVerifier::new(Vec::<String>::new(), &DocumentFetcher::new()).with_keys(ISSUER, keys)
 }
 
 async fn is_accepted(verifier: &JwtVerifier, token: String, purpose: &TokenPurpose) -> bool {
@@ -126,11 +126,11 @@ async fn access_tokens_may_have_to_call_themselves_so() {
 
 #[test]
 fn keys_are_fetched_over_tls_only() {
-    let verifier = JwtVerifier::new([ISSUER], &GuardedFetcher::new());
+    let verifier = JwtVerifier::new([ISSUER], &DocumentFetcher::new());
     let refused = verifier.with_keys_at(
         ISSUER,
         "http://auth.example.com/keys",
-        &GuardedFetcher::new(),
+        &DocumentFetcher::new(),
     );
     assert!(refused.is_err());
 }

@@ -19,7 +19,7 @@ fn key_set(kids: impl IntoIterator<Item = String>) -> String {
 }
 
 fn keys_from(http: &CannedHttp, place: Place) -> Arc<Keys> {
-    let fetcher = GuardedFetcher::with_http_client(http.clone());
+    let fetcher = DocumentFetcher::with_http_client(http.clone());
     Arc::new(Keys::new(fetcher, place))
 }
 

@@ -4,9 +4,9 @@ use super::super::config::tests::purpose;
 use super::*;
 use crate::auth::canned_http::CannedHttp;
 
-fn canned(status: u16, answer: Value) -> (CannedHttp, GuardedFetcher) {
+fn canned(status: u16, answer: Value) -> (CannedHttp, DocumentFetcher) {
     let http = CannedHttp::new(move |_| (status, answer.to_string()));
-    let fetcher = GuardedFetcher::with_http_client(http.clone());
+    let fetcher = DocumentFetcher::with_http_client(http.clone());
     (http, fetcher)
 }
 

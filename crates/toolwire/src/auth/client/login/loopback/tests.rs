@@ -31,7 +31,7 @@ impl Attempt {
     }
 
     async fn begin_at(login: LoopbackLogin, url: &'static str) -> Self {
-        let login = login.with_url_shown_by(|_| {});
+        let login = login.with_url_display(|_| {});
         let pending = login.begin(None).await.unwrap();
         let uri = pending.redirect_uri().to_owned();
         let host = uri.strip_prefix("http://").unwrap();
@@ -221,7 +221,7 @@ async fn patience_ends() {
     let text = attempt.outcome.await.unwrap().unwrap_err().to_string();
     assert!(text.contains("within 300 s"), "{text}");
     assert_eq!(start.elapsed().as_secs(), 300);
-    let impatient = LoopbackLogin::new().with_patience(Duration::from_secs(1));
+    let impatient = LoopbackLogin::new().with_timeout(Duration::from_secs(1));
     let attempt = Attempt::begin(impatient).await;
     let text = attempt.outcome.await.unwrap().unwrap_err().to_string();
     assert!(text.contains("within 1 s"), "{text}");
@@ -240,8 +240,8 @@ async fn only_safe_addresses_are_shown_and_opened() {
         "",
     ] {
         let login = LoopbackLogin::new()
-            .with_browser_opened_by(|url| panic!("opened: {url}"))
-            .with_url_shown_by(|url| panic!("shown: {url}"));
+            .with_browser_opener(|url| panic!("opened: {url}"))
+            .with_url_display(|url| panic!("shown: {url}"));
         let pending = login.begin(None).await.unwrap();
         let outcome = pending.finish(url, &|_| CallbackVerdict::Success).await;
         assert!(outcome.is_err(), "{url:?}");
@@ -252,7 +252,7 @@ async fn only_safe_addresses_are_shown_and_opened() {
 async fn a_safe_address_is_opened_as_it_is() {
     let opened = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&opened);
-    let login = LoopbackLogin::new().with_browser_opened_by(move |url| {
+    let login = LoopbackLogin::new().with_browser_opener(move |url| {
         seen.lock().unwrap().push(url.to_owned());
         // Nothing could be opened; the user still has the address.
         false
@@ -269,7 +269,7 @@ fn pasting(
     let said = Arc::new(Mutex::new(Vec::new()));
     let texts = Mutex::new(texts.iter().copied());
     let problems = Arc::clone(&said);
-    let login = LoopbackLogin::new().with_pasted_by(move |problem| {
+    let login = LoopbackLogin::new().with_paste_prompt(move |problem| {
         problems.lock().unwrap().push(problem);
         std::future::ready(texts.lock().unwrap().next().map(str::to_owned))
     });

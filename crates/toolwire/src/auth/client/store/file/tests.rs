@@ -120,12 +120,12 @@ async fn a_lock_is_not_waited_for_forever() {
     assert!(text.contains(".lock"), "{text}");
     assert!(waited >= Duration::from_secs(60), "{waited:?}");
     assert!(waited < Duration::from_secs(61), "{waited:?}");
-    let impatient = store.clone().with_lock_wait(Duration::from_secs(1));
+    let impatient = store.clone().with_lock_timeout(Duration::from_secs(1));
     let text = impatient.lock("a").await.unwrap_err().to_string();
     assert!(text.contains("for 1 s"), "{text}");
     drop(held);
     store.lock("a").await.unwrap();
-    let patient = store.with_lock_wait(Duration::MAX);
+    let patient = store.with_lock_timeout(Duration::MAX);
     patient.lock("a").await.unwrap();
 }
 

@@ -14,7 +14,7 @@ use super::failed;
 use crate::auth::client::store::TokenStoreError;
 
 /// How many bytes of a value go into one entry: Windows takes 2560, and there is a head.
-pub(super) const PIECE: usize = 2048;
+pub(super) const CHUNK_BYTES: usize = 2048;
 
 /// How many bytes a name has before it is shortened: Windows takes 512, and pieces have longer names.
 pub(super) const LONGEST_NAME: usize = 256;
@@ -29,7 +29,7 @@ pub(super) struct Keyring<'a> {
 }
 
 /// What the entry of a name says.
-struct Head {
+struct EntryHeader {
     /// How many pieces there are beside the first.
     others: usize,
     /// Tells the pieces of one value from those of another.
@@ -70,7 +70,7 @@ impl<'a> Keyring<'a> {
         // What cannot be read is written over: nothing could be got out of it.
         let before = self.head(&name).ok().flatten();
         let id = fresh()?;
-        let mut pieces = value.expose().as_bytes().chunks(PIECE);
+        let mut pieces = value.expose().as_bytes().chunks(CHUNK_BYTES);
         let first = pieces.next().unwrap_or_default();
         let others = pieces.len();
         let written = pieces
@@ -87,7 +87,7 @@ impl<'a> Keyring<'a> {
             }
             Err(error) => {
                 let first = Vec::new();
-                self.drop_pieces(&name, Some(&Head { others, id, first }));
+                self.drop_pieces(&name, Some(&EntryHeader { others, id, first }));
                 Err(error)
             }
         }
@@ -101,15 +101,17 @@ impl<'a> Keyring<'a> {
         Ok(())
     }
 
-    fn head(&self, name: &str) -> Result<Option<Head>, TokenStoreError> {
+    fn head(&self, name: &str) -> Result<Option<EntryHeader>, TokenStoreError> {
         let Some(bytes) = self.read(name)? else {
             return Ok(None);
         };
-        Head::parse(&bytes).map(Some).ok_or_else(|| damaged(name))
+        EntryHeader::parse(&bytes)
+            .map(Some)
+            .ok_or_else(|| damaged(name))
     }
 
     /// Removes what nobody needs any more. What stays behind only takes up room.
-    fn drop_pieces(&self, name: &str, head: Option<&Head>) {
+    fn drop_pieces(&self, name: &str, head: Option<&EntryHeader>) {
         let Some(head) = head else { return };
         for number in 1..=head.others {
             if let Err(error) = self.delete(&piece(name, &head.id, number)) {
@@ -144,7 +146,7 @@ impl<'a> Keyring<'a> {
     }
 }
 
-impl Head {
+impl EntryHeader {
     fn parse(bytes: &[u8]) -> Option<Self> {
         if let Some(first) = bytes.strip_prefix(b"=") {
             return Some(Self {

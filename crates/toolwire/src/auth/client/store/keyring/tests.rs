@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use keyring_core::mock;
 
-use super::pieces::{LONGEST_NAME, PIECE};
+use super::pieces::{CHUNK_BYTES, LONGEST_NAME};
 use super::*;
 use crate::auth::client::contract;
 
@@ -63,7 +63,12 @@ async fn the_contract_holds() {
 async fn no_entry_is_longer_than_windows_takes() {
     let scratch = Scratch::new();
     let store = scratch.store();
-    for (length, entries) in [(0, 1), (PIECE, 1), (PIECE + 1, 2), (PIECE * 3, 3)] {
+    for (length, entries) in [
+        (0, 1),
+        (CHUNK_BYTES, 1),
+        (CHUNK_BYTES + 1, 2),
+        (CHUNK_BYTES * 3, 3),
+    ] {
         let value = "x".repeat(length);
         store.put("a", &value.as_str().into()).await.unwrap();
         assert_eq!(store.get("a").await.unwrap(), Some(value.into()));
@@ -130,13 +135,13 @@ impl keyring_core::api::CredentialStoreApi for Full {
 #[tokio::test]
 async fn a_write_that_fails_leaves_the_old_value() {
     let scratch = Scratch::new();
-    let old = Secret::from("o".repeat(PIECE * 2));
+    let old = Secret::from("o".repeat(CHUNK_BYTES * 2));
     scratch.store().put("a", &old).await.unwrap();
     let keyring: Arc<CredentialStore> = Arc::new(Full(Arc::clone(&scratch.keyring)));
     let open = move || Ok(Arc::clone(&keyring));
     let directory = scratch.directory.clone();
     let full = KeyringTokenStore::with_keyring("tests".to_owned(), directory, open);
-    let new = Secret::from("n".repeat(PIECE * 3));
+    let new = Secret::from("n".repeat(CHUNK_BYTES * 3));
     full.put("a", &new).await.unwrap_err();
     assert_eq!(scratch.store().get("a").await.unwrap(), Some(old));
     assert_eq!(scratch.lengths().len(), 2, "nothing of the new value stays");
