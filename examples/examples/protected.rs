@@ -6,7 +6,7 @@
 
 use std::sync::Mutex;
 
-use toolwire::auth::{FixedTokens, ResourceServerConfig};
+use toolwire::auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{RequestContext, Server, tool};
 
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "127.0.0.1:3000".to_owned());
-    let tokens = FixedTokens::new()
+    let tokens = StaticTokens::new()
         .with_token("token-of-ann", "ann", "notes:read")
         .with_token("token-of-bob", "bob", "notes:read notes:write");
     // Without the verifier, tokens are JWTs that are signed by the authorization server.

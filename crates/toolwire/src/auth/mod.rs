@@ -37,6 +37,6 @@ pub use proxy::{
 };
 #[cfg(feature = "resource-server")]
 pub use resource::{
-    FixedTokens, GitHubTokens, GoogleTokens, Introspection, InvalidConfig, JwtVerifier,
-    ResourceServer, ResourceServerConfig, TokenPurpose, TokenRejected, TokenVerifier,
+    GitHubTokens, GoogleTokens, Introspection, JwtVerifier, ResourceServer, ResourceServerConfig,
+    ResourceServerConfigError, StaticTokens, TokenError, TokenPurpose, TokenVerifier,
 };

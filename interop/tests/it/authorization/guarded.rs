@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use toolwire::auth::{
-    DocumentFetcher, Introspection, JwtVerifier, ResourceServerConfig, TokenPurpose, TokenRejected,
+    DocumentFetcher, Introspection, JwtVerifier, ResourceServerConfig, TokenError, TokenPurpose,
     TokenVerifier,
 };
 use toolwire::transport::http::{HttpListener, HttpOptions};
@@ -65,7 +65,7 @@ impl Guarded {
             .with_required_scopes(["notes:read"])
             .with_verifier(verifier);
         if guard == Guard::Bound {
-            config = config.requiring_dpop();
+            config = config.with_dpop_required();
         }
         let resource_server = config.build().expect("it is a configuration");
         let options = HttpOptions::new()
@@ -120,7 +120,7 @@ impl TokenVerifier for Noting {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         let mut tokens = self.tokens.lock().expect("no test panics here");
         tokens.push(token.clone());
         drop(tokens);

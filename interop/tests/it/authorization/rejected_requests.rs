@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::process::Command;
-use toolwire::auth::{FixedTokens, ResourceServerConfig};
+use toolwire::auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Server, tool};
 use toolwire_interop::Peer;
@@ -27,7 +27,7 @@ async fn serve() -> String {
     let listener = listener.expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
     let url = format!("http://{address}/mcp");
-    let tokens = FixedTokens::new().with_token("token-of-ann", "ann", "");
+    let tokens = StaticTokens::new().with_token("token-of-ann", "ann", "");
     let config = ResourceServerConfig::new(&url, ["https://auth.example.com"]);
     let resource_server = config.with_verifier(tokens).build();
     let options = HttpOptions::new()

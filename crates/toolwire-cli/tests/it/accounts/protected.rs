@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use toolwire::auth::{ResourceServerConfig, TokenPurpose, TokenRejected, TokenVerifier};
+use toolwire::auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::types::auth::{AccessTokenClaims, Secret};
 use toolwire::{BoxFuture, Server, tool};
@@ -75,7 +75,7 @@ impl TokenVerifier for Verifier {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         let claims = self.0.scopes_of(token.expose()).map(|scopes| {
             let mut claims = AccessTokenClaims::default();
             claims.sub = Some("ann".to_owned());
@@ -85,7 +85,7 @@ impl TokenVerifier for Verifier {
             claims.exp = Some(u64::MAX);
             claims
         });
-        let unknown = || TokenRejected::Invalid("the token is not known".to_owned());
+        let unknown = || TokenError::Invalid("the token is not known".to_owned());
         Box::pin(std::future::ready(claims.ok_or_else(unknown)))
     }
 }

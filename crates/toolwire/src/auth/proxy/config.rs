@@ -20,7 +20,7 @@ use super::upstream::{Upstream, UpstreamUser};
 use super::vault::{Vault, random};
 use super::{Admission, Core, OAuthProxy, OwnTokens};
 use crate::auth::fetch::DocumentFetcher;
-use crate::auth::resource::{InvalidConfig, ResourceServerConfig};
+use crate::auth::resource::{ResourceServerConfig, ResourceServerConfigError};
 use crate::store::{MemoryProxyStore, ProxyStore, StoreError};
 
 /// How long an access token lasts, unless told otherwise.
@@ -324,7 +324,7 @@ pub enum InvalidProxy {
     /// The server is at a path that the proxy needs.
     ResourceInTheWay(String),
     /// The server cannot be guarded.
-    Guard(InvalidConfig),
+    Guard(ResourceServerConfigError),
     /// There are no random bytes for the keys.
     Keys(StoreError),
 }

@@ -63,7 +63,7 @@ use self::records::{Grant, Key};
 use self::renewal::Stale;
 use self::sources::Sources;
 use self::vault::Vault;
-use super::resource::{ResourceServer, TokenPurpose, TokenRejected, TokenVerifier};
+use super::resource::{ResourceServer, TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::{BoxFuture, TokenInfo};
 use crate::transport::http::{AuthorizationError, Authorizer, PublicRoute};
 
@@ -236,12 +236,12 @@ impl TokenVerifier for OwnTokens {
         &'a self,
         token: &'a Secret,
         _: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         Box::pin(async {
             match self.0.grants.claims(&self.0.vault, token, now()).await {
                 Ok(Some(claims)) => Ok(claims),
-                Ok(None) => Err(TokenRejected::Invalid("the token is not known".to_owned())),
-                Err(error) => Err(TokenRejected::Unavailable(Box::new(error))),
+                Ok(None) => Err(TokenError::Invalid("the token is not known".to_owned())),
+                Err(error) => Err(TokenError::Unavailable(Box::new(error))),
             }
         })
     }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
-use super::verifier::TokenRejected;
+use super::verifier::TokenError;
 use crate::auth::fetch::FetchError;
 use crate::engine::since_epoch;
 
@@ -26,19 +26,19 @@ type Fingerprint = [u8; 32];
 
 /// Answers by the digests of their tokens, so that no token is kept.
 #[derive(Debug)]
-pub(super) struct Answers {
+pub(super) struct VerificationCache {
     time: Duration,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedVerification>,
 }
 
 /// `None` stands for a token that is not good.
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedVerification {
     known: HashMap<Fingerprint, (Instant, Option<AccessTokenClaims>)>,
     by_age: BTreeSet<(Instant, Fingerprint)>,
 }
 
-impl Default for Answers {
+impl Default for VerificationCache {
     fn default() -> Self {
         Self {
             time: DEFAULT_TIME,
@@ -47,26 +47,26 @@ impl Default for Answers {
     }
 }
 
-impl Answers {
+impl VerificationCache {
     /// Believes answers for so long, an hour at most.
-    pub(super) fn believed_for(&mut self, time: Duration) {
+    pub(super) fn with_ttl(&mut self, time: Duration) {
         self.time = time.min(MOST_TIME);
     }
 
     /// What a token says: from memory, or else by asking.
-    pub(super) async fn about(
+    pub(super) async fn get_or_verify(
         &self,
         token: &Secret,
         asking: impl Future<Output = Result<Option<AccessTokenClaims>, FetchError>>,
-    ) -> Result<AccessTokenClaims, TokenRejected> {
-        let inactive = || TokenRejected::Invalid("the token is not active".to_owned());
+    ) -> Result<AccessTokenClaims, TokenError> {
+        let inactive = || TokenError::Invalid("the token is not active".to_owned());
         let fingerprint: Fingerprint = Sha256::digest(token.expose()).into();
         let known = self.kept().find(&fingerprint);
         if let Some(known) = known {
             return known.ok_or_else(inactive);
         }
         let answer = asking.await;
-        let mut answer = answer.map_err(|error| TokenRejected::Unavailable(Box::new(error)))?;
+        let mut answer = answer.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
         let mut lifetime = self.time;
         if let Some(claims) = &mut answer {
             let now = since_epoch();
@@ -77,12 +77,12 @@ impl Answers {
         answer.ok_or_else(inactive)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CachedVerification> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl CachedVerification {
     fn find(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
         let (expiry, answer) = self.known.get(fingerprint)?;
         (*expiry > Instant::now()).then(|| answer.clone())

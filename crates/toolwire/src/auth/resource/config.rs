@@ -13,7 +13,7 @@ use toolwire_types::auth::ProtectedResourceMetadata;
 
 use super::ResourceServer;
 use super::jwt::JwtVerifier;
-use super::proofs::{self, Proofs};
+use super::proofs::{self, DpopVerifier};
 use super::verifier::{TokenPurpose, TokenVerifier};
 use crate::auth::fetch::DocumentFetcher;
 use crate::store::{MemoryNonceStore, NonceStore};
@@ -136,7 +136,7 @@ impl ResourceServerConfig {
     /// Accepts only tokens that are bound to a key, with a proof that the caller has it (DPoP, RFC 9449). Without this,
     /// bearer tokens are good, too; a token that is bound is never good without a proof.
     #[must_use]
-    pub fn requiring_dpop(mut self) -> Self {
+    pub fn with_dpop_required(mut self) -> Self {
         self.needs_proof = true;
         self
     }
@@ -174,16 +174,18 @@ impl ResourceServerConfig {
     ///
     /// # Errors
     /// When there is no authorization server, or a URL or a scope is none.
-    pub fn build(self) -> Result<ResourceServer, InvalidConfig> {
+    pub fn build(self) -> Result<ResourceServer, ResourceServerConfigError> {
         let first = self
             .issuers
             .first()
-            .ok_or(InvalidConfig::NoAuthorizationServer)?;
+            .ok_or(ResourceServerConfigError::NoAuthorizationServer)?;
         for issuer in &self.issuers {
-            endpoints::check(issuer).map_err(InvalidConfig::Url)?;
+            endpoints::check(issuer).map_err(ResourceServerConfigError::Url)?;
         }
-        let resource = ResourceIndicator::parse(&self.resource).map_err(InvalidConfig::Url)?;
-        let metadata_url = resource_metadata_url(&self.resource).map_err(InvalidConfig::Url)?;
+        let resource =
+            ResourceIndicator::parse(&self.resource).map_err(ResourceServerConfigError::Url)?;
+        let metadata_url =
+            resource_metadata_url(&self.resource).map_err(ResourceServerConfigError::Url)?;
         let required = scope_set(&self.required)?;
         let supported = match self.supported.is_empty() {
             true => required.clone(),
@@ -220,7 +222,7 @@ impl ResourceServerConfig {
         let path = path.to_owned();
         Ok(ResourceServer {
             verifier,
-            proofs: Proofs {
+            proofs: DpopVerifier {
                 origin: origin.to_owned(),
                 resource: self.resource,
                 spent: self.spent_proofs,
@@ -241,9 +243,9 @@ impl ResourceServerConfig {
     }
 }
 
-fn scope_set(scopes: &[String]) -> Result<ScopeSet, InvalidConfig> {
+fn scope_set(scopes: &[String]) -> Result<ScopeSet, ResourceServerConfigError> {
     let scopes = ScopeSet::from_list(scopes.iter().map(String::as_str));
-    scopes.map_err(InvalidConfig::Scope)
+    scopes.map_err(ResourceServerConfigError::Scope)
 }
 
 /// An absolute URL, cut before its path; the query is left out.
@@ -257,7 +259,7 @@ fn split_at_path(url: &str) -> (&str, &str) {
 /// A configuration that protects nothing.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum InvalidConfig {
+pub enum ResourceServerConfigError {
     /// Nobody gives out tokens for this server.
     NoAuthorizationServer,
     /// A URL is none that tokens may be sent to.
@@ -268,7 +270,7 @@ pub enum InvalidConfig {
     Tenant(String),
 }
 
-impl fmt::Display for InvalidConfig {
+impl fmt::Display for ResourceServerConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAuthorizationServer => {
@@ -283,7 +285,7 @@ impl fmt::Display for InvalidConfig {
     }
 }
 
-impl std::error::Error for InvalidConfig {
+impl std::error::Error for ResourceServerConfigError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::NoAuthorizationServer | Self::Tenant(_) => None,

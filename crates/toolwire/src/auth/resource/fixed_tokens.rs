@@ -2,16 +2,16 @@
 
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
-use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
 /// A few tokens that are known beforehand. For development and tests: they never end and cannot be taken back.
 #[derive(Debug, Clone, Default)]
-pub struct FixedTokens {
+pub struct StaticTokens {
     tokens: Vec<(Secret, AccessTokenClaims)>,
 }
 
-impl FixedTokens {
+impl StaticTokens {
     /// No token is good.
     #[must_use]
     pub fn new() -> Self {
@@ -34,12 +34,12 @@ impl FixedTokens {
     }
 }
 
-impl TokenVerifier for FixedTokens {
+impl TokenVerifier for StaticTokens {
     fn verify<'a>(
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         // All are compared, so that time does not tell which one was nearly right.
         let mut found = None;
         for (known, claims) in &self.tokens {
@@ -55,7 +55,7 @@ impl TokenVerifier for FixedTokens {
                 claims.exp = Some(u64::MAX);
                 Ok(claims)
             }
-            None => Err(TokenRejected::Invalid("the token is not known".to_owned())),
+            None => Err(TokenError::Invalid("the token is not known".to_owned())),
         };
         Box::pin(std::future::ready(outcome))
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn known_tokens_speak_for_their_subjects_and_no_others_do() {
-        let tokens = FixedTokens::new()
+        let tokens = StaticTokens::new()
             .with_token("one", "ann", "read")
             .with_token("two", "bob", "");
         let purpose = purpose();
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(purpose.rules.check_claims(&ann, 1), Ok(()));
         for token in ["", "on", "onee", "ONE"] {
             let refused = tokens.verify(&token.into(), &purpose).await;
-            assert!(matches!(refused, Err(TokenRejected::Invalid(_))), "{token}");
+            assert!(matches!(refused, Err(TokenError::Invalid(_))), "{token}");
         }
         assert!(!format!("{tokens:?}").contains("\"one"));
     }

@@ -7,8 +7,8 @@ use toolwire_proto::auth::form;
 use toolwire_proto::auth::token_request::ClientAuthentication;
 use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse, Secret};
 
-use super::answers::Answers;
-use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+use super::answers::VerificationCache;
+use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::auth::fetch::{DocumentFetcher, FetchError};
 use crate::engine::BoxFuture;
 
@@ -23,7 +23,7 @@ pub struct Introspection {
     client_id: String,
     client_secret: Secret,
     fetcher: DocumentFetcher,
-    answers: Answers,
+    answers: VerificationCache,
 }
 
 impl Introspection {
@@ -44,7 +44,7 @@ impl Introspection {
             client_id: client_id.to_owned(),
             client_secret: client_secret.clone(),
             fetcher,
-            answers: Answers::default(),
+            answers: VerificationCache::default(),
         })
     }
 
@@ -52,7 +52,7 @@ impl Introspection {
     /// Zero asks each time.
     #[must_use]
     pub fn with_cache_time(mut self, time: Duration) -> Self {
-        self.answers.believed_for(time);
+        self.answers.with_ttl(time);
         self
     }
 
@@ -88,8 +88,8 @@ impl TokenVerifier for Introspection {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
-        Box::pin(self.answers.about(token, self.ask(token, purpose)))
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
+        Box::pin(self.answers.get_or_verify(token, self.ask(token, purpose)))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use toolwire_proto::auth::endpoints::{self, InvalidUrl};
 use toolwire_types::auth::{AccessTokenClaims, JwkSet, Secret};
 
-use super::keys::{Keys, Place};
-use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+use super::keys::{IssuerKeys, KeySource};
+use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::auth::fetch::DocumentFetcher;
 use crate::auth::jws::Jws;
 use crate::engine::BoxFuture;
@@ -24,7 +24,7 @@ pub struct JwtVerifier {
 #[derive(Debug)]
 struct Issuer {
     name: String,
-    keys: Arc<Keys>,
+    keys: Arc<IssuerKeys>,
 }
 
 impl JwtVerifier {
@@ -36,7 +36,7 @@ impl JwtVerifier {
     ) -> Self {
         let issuers = issuers.into_iter().map(|name| {
             let name = name.into();
-            let keys = Keys::new(fetcher.clone(), Place::Metadata(name.clone()));
+            let keys = IssuerKeys::new(fetcher.clone(), KeySource::Metadata(name.clone()));
             Issuer {
                 name,
                 keys: Arc::new(keys),
@@ -59,19 +59,19 @@ impl JwtVerifier {
     ) -> Result<Self, InvalidUrl> {
         let url = url.into();
         endpoints::check(&url)?;
-        Ok(self.with(issuer.into(), fetcher, Place::Url(url)))
+        Ok(self.with(issuer.into(), fetcher, KeySource::Url(url)))
     }
 
     /// Uses these keys of an issuer.
     #[must_use]
     pub fn with_keys(self, issuer: impl Into<String>, keys: JwkSet) -> Self {
-        let place = Place::Given(keys.keys.into());
+        let place = KeySource::Given(keys.keys.into());
         self.with(issuer.into(), &DocumentFetcher::new(), place)
     }
 
-    fn with(mut self, name: String, fetcher: &DocumentFetcher, place: Place) -> Self {
+    fn with(mut self, name: String, fetcher: &DocumentFetcher, place: KeySource) -> Self {
         self.issuers.retain(|issuer| issuer.name != name);
-        let keys = Arc::new(Keys::new(fetcher.clone(), place));
+        let keys = Arc::new(IssuerKeys::new(fetcher.clone(), place));
         self.issuers.push(Issuer { name, keys });
         self
     }
@@ -80,8 +80,8 @@ impl JwtVerifier {
         &self,
         token: &Secret,
         purpose: &TokenPurpose,
-    ) -> Result<AccessTokenClaims, TokenRejected> {
-        let invalid = |reason: &str| TokenRejected::Invalid(reason.to_owned());
+    ) -> Result<AccessTokenClaims, TokenError> {
+        let invalid = |reason: &str| TokenError::Invalid(reason.to_owned());
         let jws = Jws::parse(token.expose()).ok_or_else(|| invalid("the token is not signed"))?;
         // What an unverified token says only chooses the keys that it must be signed with.
         let claimed = jws.claimed_issuer();
@@ -96,7 +96,7 @@ impl JwtVerifier {
             .map_err(|refused| invalid(&refused.to_string()))?;
         let kid = jws.header.kid.as_deref();
         let keys = issuer.keys.candidates(kid, algorithm).await;
-        let keys = keys.map_err(|error| TokenRejected::Unavailable(Box::new(error)))?;
+        let keys = keys.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
         keys.iter()
             .find_map(|key| jws.verify(algorithm, key))
             .ok_or_else(|| invalid("the token is not signed with a key of its issuer"))
@@ -108,7 +108,7 @@ impl TokenVerifier for JwtVerifier {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         Box::pin(self.verify_now(token, purpose))
     }
 }

@@ -21,7 +21,7 @@ use crate::auth::fetch::{DocumentFetcher, FetchError};
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
 /// How long they may be used after that while they cannot be fetched.
-const STALE: Duration = Duration::from_secs(60 * 60);
+const STALE_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// How long nothing is fetched after a fetch.
 const COOL_DOWN: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ const MOST_TRIES: usize = 8;
 
 /// Where the keys of an issuer are.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum KeySource {
     /// At a URL.
     Url(String),
     /// Where the metadata of the issuer says.
@@ -48,22 +48,22 @@ pub(super) enum Place {
 
 /// The keys of one issuer.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct IssuerKeys {
     fetcher: DocumentFetcher,
-    place: Place,
-    state: Mutex<State>,
+    place: KeySource,
+    state: Mutex<KeyState>,
     /// Held while keys are fetched.
     fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeyState {
     keys: Option<(Arc<Vec<Jwk>>, Instant)>,
     last_try: Option<Instant>,
 }
 
-impl Keys {
-    pub(super) fn new(fetcher: DocumentFetcher, place: Place) -> Self {
+impl IssuerKeys {
+    pub(super) fn new(fetcher: DocumentFetcher, place: KeySource) -> Self {
         Self {
             fetcher,
             place,
@@ -78,7 +78,7 @@ impl Keys {
         kid: Option<&str>,
         algorithm: SigningAlgorithm,
     ) -> Result<Vec<Jwk>, FetchError> {
-        if let Place::Given(keys) = &self.place {
+        if let KeySource::Given(keys) = &self.place {
             return Ok(fitting(keys, kid, algorithm));
         }
         if let Some((keys, is_fresh)) = self.known() {
@@ -112,7 +112,7 @@ impl Keys {
         let state = self.state();
         let (keys, fetched) = state.keys.as_ref()?;
         let age = fetched.elapsed();
-        (age < FRESH + STALE).then(|| (Arc::clone(keys), age < FRESH))
+        (age < FRESH + STALE_TTL).then(|| (Arc::clone(keys), age < FRESH))
     }
 
     /// Begins to fetch the keys, unless that was just tried.
@@ -159,17 +159,17 @@ impl Keys {
 
     fn problem(&self, why: &str) -> FetchError {
         let place = match &self.place {
-            Place::Url(url) | Place::Metadata(url) => url,
-            Place::Given(_) => "",
+            KeySource::Url(url) | KeySource::Metadata(url) => url,
+            KeySource::Given(_) => "",
         };
         FetchError::unusable(place, why.to_owned())
     }
 
     async fn fetch_now(&self) -> Result<Vec<Jwk>, FetchError> {
         let url = match &self.place {
-            Place::Url(url) => url.clone(),
-            Place::Metadata(issuer) => self.find(issuer).await?,
-            Place::Given(keys) => return Ok(keys.to_vec()),
+            KeySource::Url(url) => url.clone(),
+            KeySource::Metadata(issuer) => self.find(issuer).await?,
+            KeySource::Given(keys) => return Ok(keys.to_vec()),
         };
         let set: JwkSet = self.fetcher.get(&url).await?;
         Ok(set.keys.into_iter().take(MOST_KEYS).collect())
@@ -195,7 +195,7 @@ impl Keys {
         Err(problem)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,12 +11,12 @@ mod proofs;
 mod provider_tokens;
 mod verifier;
 
-pub use config::{InvalidConfig, ResourceServerConfig};
-pub use fixed_tokens::FixedTokens;
+pub use config::{ResourceServerConfig, ResourceServerConfigError};
+pub use fixed_tokens::StaticTokens;
 pub use introspection::Introspection;
 pub use jwt::JwtVerifier;
 pub use provider_tokens::{GitHubTokens, GoogleTokens};
-pub use verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+pub use verifier::{TokenError, TokenPurpose, TokenVerifier};
 
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
@@ -33,7 +33,7 @@ use toolwire_proto::auth::jwt_claims::{client_of, scopes_of};
 use toolwire_proto::scopes::{ScopeHierarchy, ScopeSet};
 use toolwire_types::auth::AccessTokenClaims;
 
-use self::proofs::{Proof, Proofs};
+use self::proofs::{DpopVerifier, Proof};
 use crate::engine::{BoxFuture, Principal, TokenInfo, since_epoch};
 use crate::store::StoreError;
 use crate::transport::http::{AuthorizationError, Authorizer};
@@ -42,7 +42,7 @@ use crate::transport::http::{AuthorizationError, Authorizer};
 pub struct ResourceServer {
     verifier: Box<dyn TokenVerifier>,
     purpose: TokenPurpose,
-    proofs: Proofs,
+    proofs: DpopVerifier,
     /// Whether every token has to be bound to a key.
     needs_proof: bool,
     required: ScopeSet,
@@ -94,7 +94,7 @@ impl ResourceServer {
         let verified = self.verifier.verify(&credentials.token, &self.purpose);
         let claims = match verified.await {
             Ok(claims) => claims,
-            Err(TokenRejected::Unavailable(error)) => {
+            Err(TokenError::Unavailable(error)) => {
                 tracing::error!(%error, "access tokens cannot be verified");
                 return Err(unavailable());
             }
@@ -134,7 +134,7 @@ impl ResourceServer {
 
     /// Uses up a verified proof of a verified token, so that it is not accepted again.
     async fn spend(&self, proof: &Proof, token: &TokenInfo) -> Result<(), AuthorizationError> {
-        match self.proofs.spend(&Principal::of(token), proof).await {
+        match self.proofs.mark_used(&Principal::of(token), proof).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.reject_proof(&"the proof was used before")),
             Err(StoreError::OwnerFull) => {

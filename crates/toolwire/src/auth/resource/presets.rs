@@ -5,7 +5,7 @@
 
 use toolwire_types::auth::Secret;
 
-use super::config::{InvalidConfig, ResourceServerConfig};
+use super::config::{ResourceServerConfig, ResourceServerConfigError};
 use super::provider_tokens::{GitHubTokens, GoogleTokens};
 use crate::auth::fetch::DocumentFetcher;
 
@@ -27,9 +27,9 @@ impl ResourceServerConfig {
         resource: impl Into<String>,
         tenant: &str,
         app_id: &str,
-    ) -> Result<Self, InvalidConfig> {
+    ) -> Result<Self, ResourceServerConfigError> {
         if !is_uuid(tenant) {
-            return Err(InvalidConfig::Tenant(tenant.to_owned()));
+            return Err(ResourceServerConfigError::Tenant(tenant.to_owned()));
         }
         let tenant = tenant.to_ascii_lowercase();
         let issuer = format!("https://login.microsoftonline.com/{tenant}/v2.0");

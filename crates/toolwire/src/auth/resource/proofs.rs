@@ -21,7 +21,7 @@ const PROOF: HeaderName = HeaderName::from_static("dpop");
 
 /// Verifies proofs.
 #[derive(Debug)]
-pub(super) struct Proofs {
+pub(super) struct DpopVerifier {
     /// Where the server is, as clients know it: scheme and authority.
     pub(super) origin: String,
     /// The URL of the resource, for servers whose path is changed on the way to them.
@@ -37,21 +37,26 @@ pub(super) struct Proof {
     fingerprint: [u8; 32],
 }
 
-impl Proofs {
+impl DpopVerifier {
     /// Verifies the proof of a request; all that is left is to [`spend`](Self::spend) it.
-    pub(super) fn verify(&self, head: &Parts, token: &Secret, now: u64) -> Result<Proof, BadProof> {
+    pub(super) fn verify(
+        &self,
+        head: &Parts,
+        token: &Secret,
+        now: u64,
+    ) -> Result<Proof, DpopError> {
         let mut headers = head.headers.get_all(PROOF).iter();
         let (Some(header), None) = (headers.next(), headers.next()) else {
-            return Err(BadProof::Count);
+            return Err(DpopError::Count);
         };
         let jws = HeaderValue::to_str(header).ok().and_then(Jws::parse);
-        let jws = jws.ok_or(BadProof::Unreadable)?;
+        let jws = jws.ok_or(DpopError::Unreadable)?;
         let (algorithm, key) = dpop::check_header(&jws.header)?;
         let claims: Option<DpopProofClaims> = match &jws.header.jwk {
             Some(own) => jws.verify(algorithm, own),
             None => None,
         };
-        let claims = claims.ok_or(BadProof::Signature)?;
+        let claims = claims.ok_or(DpopError::Signature)?;
         let path = head.uri.path();
         let here = format!("{}{path}", self.origin);
         let expected = |url| ExpectedProof {
@@ -73,7 +78,11 @@ impl Proofs {
 
     /// Uses a proof up; false when somebody did before. Only proofs of good tokens come here, or strangers could fill
     /// the store. `owner` is the principal of the token, whose share of the store the proof counts for.
-    pub(super) async fn spend(&self, owner: &Principal, proof: &Proof) -> Result<bool, StoreError> {
+    pub(super) async fn mark_used(
+        &self,
+        owner: &Principal,
+        proof: &Proof,
+    ) -> Result<bool, StoreError> {
         let lifetime = Duration::from_secs(DEFAULT_PROOF_AGE + MAX_CLOCK_SKEW + 1);
         self.spent
             .mark_used(owner, &proof.fingerprint, lifetime)
@@ -90,20 +99,20 @@ pub(super) fn algorithms() -> String {
 
 /// Why a proof is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BadProof {
+pub(super) enum DpopError {
     Count,
     Unreadable,
     Signature,
     Refused(ProofRefused),
 }
 
-impl From<ProofRefused> for BadProof {
+impl From<ProofRefused> for DpopError {
     fn from(refused: ProofRefused) -> Self {
         Self::Refused(refused)
     }
 }
 
-impl fmt::Display for BadProof {
+impl fmt::Display for DpopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count => f.write_str("the request does not have one proof"),

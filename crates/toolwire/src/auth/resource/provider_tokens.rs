@@ -6,9 +6,9 @@ use serde_json::json;
 use toolwire_proto::auth::token_request::ClientAuthentication;
 use toolwire_types::auth::{AccessTokenClaims, OneOrMany, Secret};
 
-use super::answers::Answers;
+use super::answers::VerificationCache;
 use super::presets::{GITHUB_ISSUER, GOOGLE_ISSUER};
-use super::verifier::{TokenPurpose, TokenRejected, TokenVerifier};
+use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::auth::fetch::{DocumentFetcher, FetchError};
 use crate::engine::BoxFuture;
 
@@ -19,7 +19,7 @@ use crate::engine::BoxFuture;
 #[derive(Debug)]
 pub struct GoogleTokens {
     fetcher: DocumentFetcher,
-    answers: Answers,
+    answers: VerificationCache,
 }
 
 impl GoogleTokens {
@@ -28,7 +28,7 @@ impl GoogleTokens {
     pub fn new(fetcher: DocumentFetcher) -> Self {
         Self {
             fetcher,
-            answers: Answers::default(),
+            answers: VerificationCache::default(),
         }
     }
 
@@ -50,8 +50,8 @@ impl TokenVerifier for GoogleTokens {
         &'a self,
         token: &'a Secret,
         _: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
-        Box::pin(self.answers.about(token, self.ask(token)))
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
+        Box::pin(self.answers.get_or_verify(token, self.ask(token)))
     }
 }
 
@@ -63,7 +63,7 @@ pub struct GitHubTokens {
     client_id: String,
     client_secret: Secret,
     fetcher: DocumentFetcher,
-    answers: Answers,
+    answers: VerificationCache,
 }
 
 /// What GitHub says about a token.
@@ -88,7 +88,7 @@ impl GitHubTokens {
             client_id: client_id.to_owned(),
             client_secret: client_secret.clone(),
             fetcher,
-            answers: Answers::default(),
+            answers: VerificationCache::default(),
         }
     }
 
@@ -127,8 +127,8 @@ impl TokenVerifier for GitHubTokens {
         &'a self,
         token: &'a Secret,
         _: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
-        Box::pin(self.answers.about(token, self.ask(token)))
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
+        Box::pin(self.answers.get_or_verify(token, self.ask(token)))
     }
 }
 

@@ -26,7 +26,7 @@ pub trait TokenVerifier: Send + Sync + fmt::Debug {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>>;
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>>;
 }
 
 /// What tokens have to be good for.
@@ -44,14 +44,14 @@ pub struct TokenPurpose {
 /// A token that was not verified.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum TokenRejected {
+pub enum TokenError {
     /// It is not good; the reason is for the log. Clients are told no more than that.
     Invalid(String),
     /// It cannot be told at the moment. Clients are told to come back.
     Unavailable(Box<dyn StdError + Send + Sync>),
 }
 
-impl fmt::Display for TokenRejected {
+impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(reason) => f.write_str(reason),
@@ -60,7 +60,7 @@ impl fmt::Display for TokenRejected {
     }
 }
 
-impl StdError for TokenRejected {
+impl StdError for TokenError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Invalid(_) => None,

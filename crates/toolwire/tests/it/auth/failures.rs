@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolwire::BoxFuture;
-use toolwire::auth::{ResourceServerConfig, TokenPurpose, TokenRejected, TokenVerifier};
+use toolwire::auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpLimits, HttpService};
 use toolwire::types::auth::{AccessTokenClaims, Secret};
 
@@ -20,12 +20,12 @@ impl TokenVerifier for Moody {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         match token.expose() {
             "panic" => panic!("as the test says"),
             "panic-later" => Box::pin(async { panic!("as the test says") }),
             "hang" => Box::pin(std::future::pending()),
-            "away" => Box::pin(async { Err(TokenRejected::Unavailable("no network".into())) }),
+            "away" => Box::pin(async { Err(TokenError::Unavailable("no network".into())) }),
             _ => Box::pin(async { tokens().verify(token, purpose).await }),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use toolwire::auth::{FixedTokens, ResourceServerConfig};
+use toolwire::auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::HttpOptions;
 use toolwire::types::{InputRequests, PromptArgument};
 use toolwire::{
@@ -45,8 +45,8 @@ pub(crate) fn insufficient(scopes: &str) -> String {
 }
 
 /// Tokens of Ann without scopes, of Ann with some, and of Bob with all.
-pub(crate) fn tokens() -> FixedTokens {
-    FixedTokens::new()
+pub(crate) fn tokens() -> StaticTokens {
+    StaticTokens::new()
         .with_token("ann", "ann", "")
         .with_token("ann-reads", "ann", "files:read")
         .with_token("bob", "bob", "files:read files:write mail:read admin")

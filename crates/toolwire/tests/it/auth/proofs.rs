@@ -223,7 +223,7 @@ async fn a_proof_is_for_one_request_one_token_and_one_minute() {
 
 #[tokio::test]
 async fn proofs_may_be_required() {
-    let setting = Setting::with(ResourceServerConfig::requiring_dpop).await;
+    let setting = Setting::with(ResourceServerConfig::with_dpop_required).await;
     let answer = setting
         .guarded
         .endpoint

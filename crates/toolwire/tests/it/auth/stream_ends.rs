@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolwire::auth::{ResourceServerConfig, TokenPurpose, TokenRejected, TokenVerifier};
+use toolwire::auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 use toolwire::types::auth::{AccessTokenClaims, Secret};
 use toolwire::{BoxFuture, RequestContext, Server};
@@ -32,7 +32,7 @@ impl TokenVerifier for Lasting {
         &'a self,
         token: &'a Secret,
         purpose: &'a TokenPurpose,
-    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenRejected>> {
+    ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         let (name, seconds) = token.expose().split_once('-').unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let mut claims = AccessTokenClaims::default();

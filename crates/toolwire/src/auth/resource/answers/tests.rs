@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_oldest_answers_make_room() {
-    let mut answers = Kept::default();
+    let mut answers = CachedVerification::default();
     let fingerprint = |n: usize| -> Fingerprint { Sha256::digest(n.to_be_bytes()).into() };
     for n in 0..=MOST_ANSWERS {
         answers.keep(fingerprint(n), None, Duration::from_secs(60 + n as u64));
@@ -18,8 +18,8 @@ fn the_oldest_answers_make_room() {
 
 #[test]
 fn answers_are_not_believed_for_longer_than_an_hour() {
-    let mut answers = Answers::default();
+    let mut answers = VerificationCache::default();
     assert_eq!(answers.time, DEFAULT_TIME);
-    answers.believed_for(Duration::MAX);
+    answers.with_ttl(Duration::MAX);
     assert_eq!(answers.time, MOST_TIME);
 }

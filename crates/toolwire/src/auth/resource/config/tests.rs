@@ -22,7 +22,7 @@ fn what_protects_nothing_is_not_built() {
     let none = ResourceServerConfig::new("https://mcp.example.com/mcp", Vec::<String>::new());
     assert!(matches!(
         none.build(),
-        Err(InvalidConfig::NoAuthorizationServer)
+        Err(ResourceServerConfigError::NoAuthorizationServer)
     ));
     for (resource, issuer) in [
         ("http://mcp.example.com/mcp", ISSUER),
@@ -35,7 +35,7 @@ fn what_protects_nothing_is_not_built() {
     ] {
         let refused = ResourceServerConfig::new(resource, [issuer]).build();
         assert!(
-            matches!(refused, Err(InvalidConfig::Url(_))),
+            matches!(refused, Err(ResourceServerConfigError::Url(_))),
             "{resource} {issuer}"
         );
     }
@@ -43,7 +43,10 @@ fn what_protects_nothing_is_not_built() {
         config().with_required_scopes(["a\"b"]),
         config().with_supported_scopes(["a\\b"]),
     ] {
-        assert!(matches!(refused.build(), Err(InvalidConfig::Scope(_))));
+        assert!(matches!(
+            refused.build(),
+            Err(ResourceServerConfigError::Scope(_))
+        ));
     }
 }
 
@@ -54,7 +57,7 @@ fn the_metadata_says_all_that_clients_need() {
         .with_supported_scopes(["read", "write"])
         .with_name("Demo")
         .with_documentation("https://docs.example.com")
-        .requiring_dpop()
+        .with_dpop_required()
         .build()
         .unwrap();
     let algorithms = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA";

@@ -32,7 +32,7 @@ fn now() -> u64 {
     now.unwrap().as_secs()
 }
 
-async fn ask(verifier: &Introspection, token: &str) -> Result<AccessTokenClaims, TokenRejected> {
+async fn ask(verifier: &Introspection, token: &str) -> Result<AccessTokenClaims, TokenError> {
     verifier.verify(&token.into(), &purpose()).await
 }
 
@@ -82,7 +82,7 @@ async fn a_token_that_is_not_active_is_refused_and_remembered() {
     let (verifier, http) = answering(json!({"active": false, "sub": "ann", "aud": RESOURCE}));
     for _ in 0..2 {
         let refused = ask(&verifier, "t").await;
-        assert!(matches!(refused, Err(TokenRejected::Invalid(_))));
+        assert!(matches!(refused, Err(TokenError::Invalid(_))));
     }
     assert_eq!(http.count(), 1);
 }
@@ -100,7 +100,7 @@ async fn a_question_without_answer_is_asked_again() {
     let verifier = asking(&http);
     for _ in 0..4 {
         let refused = ask(&verifier, "t").await;
-        assert!(matches!(refused, Err(TokenRejected::Unavailable(_))));
+        assert!(matches!(refused, Err(TokenError::Unavailable(_))));
     }
     assert!(ask(&verifier, "t").await.is_ok());
 }

@@ -23,7 +23,7 @@ async fn is_accepted(verifier: &JwtVerifier, token: String, purpose: &TokenPurpo
             assert_eq!(claims.sub.as_deref(), Some("ann"));
             true
         }
-        Err(TokenRejected::Invalid(_)) => false,
+        Err(TokenError::Invalid(_)) => false,
         Err(other) => panic!("{other}"),
     }
 }

@@ -18,13 +18,13 @@ fn key_set(kids: impl IntoIterator<Item = String>) -> String {
     json!({ "keys": keys }).to_string()
 }
 
-fn keys_from(http: &CannedHttp, place: Place) -> Arc<Keys> {
+fn keys_from(http: &CannedHttp, place: KeySource) -> Arc<IssuerKeys> {
     let fetcher = DocumentFetcher::with_http_client(http.clone());
-    Arc::new(Keys::new(fetcher, place))
+    Arc::new(IssuerKeys::new(fetcher, place))
 }
 
-fn at_url(http: &CannedHttp) -> Arc<Keys> {
-    keys_from(http, Place::Url(URL.to_owned()))
+fn at_url(http: &CannedHttp) -> Arc<IssuerKeys> {
+    keys_from(http, KeySource::Url(URL.to_owned()))
 }
 
 /// An issuer with the key `a` that works as long as the switch is on.
@@ -38,7 +38,7 @@ fn issuer() -> (CannedHttp, Arc<AtomicBool>) {
     (http, works)
 }
 
-async fn finds(keys: &Arc<Keys>, kid: &str) -> bool {
+async fn finds(keys: &Arc<IssuerKeys>, kid: &str) -> bool {
     !keys
         .candidates(Some(kid), ALGORITHM)
         .await
@@ -120,7 +120,7 @@ async fn keys_outlive_their_issuer_for_a_while() {
     assert!(finds(&keys, "a").await);
     settle().await;
     assert_eq!(http.count(), 3);
-    advance(STALE - COOL_DOWN).await;
+    advance(STALE_TTL - COOL_DOWN).await;
     assert!(keys.candidates(Some("a"), ALGORITHM).await.is_err());
     works.store(true, Ordering::SeqCst);
     advance(COOL_DOWN).await;
@@ -196,7 +196,7 @@ async fn with_metadata(metadata: Value) -> (Result<Vec<Jwk>, FetchError>, Vec<St
         _ => (404, String::new()),
     });
     let issuer = "https://auth.example.com/tenant";
-    let keys = keys_from(&http, Place::Metadata(issuer.to_owned()));
+    let keys = keys_from(&http, KeySource::Metadata(issuer.to_owned()));
     (keys.candidates(Some("a"), ALGORITHM).await, http.urls())
 }
 

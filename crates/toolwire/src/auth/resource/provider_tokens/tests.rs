@@ -79,7 +79,7 @@ async fn tokens_that_a_provider_does_not_know_are_refused_and_failures_are_not()
         let verifiers: [&dyn TokenVerifier; 2] = [&google, &github];
         for verifier in verifiers {
             let refused = verifier.verify(&"t".into(), &purpose()).await.unwrap_err();
-            let is_invalid = matches!(refused, TokenRejected::Invalid(_));
+            let is_invalid = matches!(refused, TokenError::Invalid(_));
             assert_eq!(is_invalid, is_known_to_be_bad, "{status}");
         }
     }
