@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let proxy = OAuthProxyConfig::new("http://localhost:3000/mcp", github)
         .with_name("the example server")
         // Everybody has an account at GitHub: say here who may come in.
-        .admitting(|user| user.claims.contains_key("login"))
+        .with_user_filter(|user| user.claims.contains_key("login"))
         .build()?;
 
     let server = Server::new("oauth-proxy-example", "1.0.0").tool(whoami);

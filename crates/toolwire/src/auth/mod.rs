@@ -33,7 +33,7 @@ mod resource;
 pub use fetch::{DocumentFetcher, FetchError};
 #[cfg(feature = "oauth-proxy")]
 pub use proxy::{
-    InvalidProxy, OAuthProxy, OAuthProxyConfig, Upstream, UpstreamTokenError, UpstreamUser,
+    OAuthProxy, OAuthProxyConfig, OAuthProxyConfigError, Upstream, UpstreamTokenError, UpstreamUser,
 };
 #[cfg(feature = "resource-server")]
 pub use resource::{

@@ -9,10 +9,10 @@ use serde::Serialize;
 use toolwire_proto::auth::authorization_server::token::TokenRefused;
 use toolwire_types::auth::OAuthError;
 
-pub(super) type Answer = Response<Bytes>;
+pub(super) type ProxyResponse = Response<Bytes>;
 
 /// An answer that nobody keeps (RFC 6749, section 5.1).
-pub(super) fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(super) fn plain(status: StatusCode, body: impl Into<Bytes>) -> ProxyResponse {
     let mut answer = Response::new(body.into());
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -22,7 +22,7 @@ pub(super) fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
 }
 
 /// A document.
-pub(super) fn json(status: StatusCode, document: &impl Serialize) -> Answer {
+pub(super) fn json(status: StatusCode, document: &impl Serialize) -> ProxyResponse {
     let body = serde_json::to_vec(document).expect("texts by name are JSON");
     let mut answer = plain(status, body);
     let json = HeaderValue::from_static("application/json");
@@ -31,12 +31,12 @@ pub(super) fn json(status: StatusCode, document: &impl Serialize) -> Answer {
 }
 
 /// A refusal to a client (RFC 6749, section 5.2).
-pub(super) fn error(status: StatusCode, code: &str, description: &str) -> Answer {
+pub(super) fn error(status: StatusCode, code: &str, description: &str) -> ProxyResponse {
     json(status, &OAuthError::new(code).with_description(description))
 }
 
 /// A refusal of the token endpoint. Who tried the header is told how it is meant to be used.
-pub(super) fn token_refused(refused: TokenRefused, in_header: bool) -> Answer {
+pub(super) fn token_refused(refused: TokenRefused, in_header: bool) -> ProxyResponse {
     let status = StatusCode::from_u16(refused.status()).unwrap_or(StatusCode::BAD_REQUEST);
     let mut answer = error(status, refused.code(), &refused.to_string());
     if refused == TokenRefused::InvalidClient && in_header {
@@ -47,7 +47,7 @@ pub(super) fn token_refused(refused: TokenRefused, in_header: bool) -> Answer {
 }
 
 /// The refusal while something that is needed does not work.
-pub(super) fn unavailable(why: &dyn std::fmt::Display) -> Answer {
+pub(super) fn unavailable(why: &dyn std::fmt::Display) -> ProxyResponse {
     tracing::error!(%why, "a request to the OAuth proxy cannot be answered");
     let mut answer = error(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -59,7 +59,7 @@ pub(super) fn unavailable(why: &dyn std::fmt::Display) -> Answer {
 }
 
 /// Adds to a response with 503 when to try again.
-pub(super) fn name_retry(answer: &mut Answer) {
+pub(super) fn name_retry(answer: &mut ProxyResponse) {
     if answer.status() == StatusCode::SERVICE_UNAVAILABLE {
         let seconds = HeaderValue::from_static("60");
         answer.headers_mut().insert(RETRY_AFTER, seconds);
@@ -67,7 +67,7 @@ pub(super) fn name_retry(answer: &mut Answer) {
 }
 
 /// Sends a user somewhere. The place learns nothing of where the user was: that URL may hold a code.
-pub(super) fn redirect(url: &str) -> Answer {
+pub(super) fn redirect(url: &str) -> ProxyResponse {
     let Ok(location) = HeaderValue::try_from(url) else {
         return error(
             StatusCode::BAD_REQUEST,

@@ -19,12 +19,12 @@ use toolwire_proto::auth::metadata_rules::check_client_id_url;
 use toolwire_proto::auth::pkce::Verifier;
 use toolwire_proto::auth::redirect_uri::Destination;
 
-use super::Core;
-use super::answers::{self, Answer};
-use super::browser::{Browser, Consent, LOGIN_TIME};
+use super::ProxyState;
+use super::answers::{self, ProxyResponse};
+use super::browser::{BrowserSession, Consent, LOGIN_TIME};
 use super::clients::NoClient;
-use super::page::{self, Question};
-use super::records::{Asked, Client, Login};
+use super::page::{self, ConsentPage};
+use super::records::{AuthorizationRecord, ClientRecord, LoginRecord};
 use super::vault::{Terms, key_of, random};
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
@@ -34,7 +34,7 @@ const FORM: &str = "consent";
 /// What a user is asked about: it travels in the form, sealed for one browser.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pending {
-    asked: Asked,
+    asked: AuthorizationRecord,
     registered_redirect: String,
 }
 
@@ -49,12 +49,15 @@ impl Pending {
 }
 
 /// Answers a request of a client, brought by the user's browser.
-pub(super) async fn authorize(core: &Core, request: &Request<Bytes>) -> Answer {
+pub(super) async fn authorize(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let answered = answer(core, request).await;
     answered.unwrap_or_else(|refusal| refusal)
 }
 
-async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer> {
+async fn answer(
+    core: &ProxyState,
+    request: &Request<Bytes>,
+) -> Result<ProxyResponse, ProxyResponse> {
     let refuse = |reason: &dyn std::fmt::Display| {
         tracing::debug!(%reason, "an authorization request is refused");
         page::refusal(StatusCode::BAD_REQUEST, &reason.to_string())
@@ -81,7 +84,7 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
         .filter(|destination| core.sends_users_to(destination))
         .ok_or_else(|| refuse(&"this server does not send users to this host"))?;
 
-    let browser = Browser::known(&core.vault, request.headers());
+    let browser = BrowserSession::known(&core.vault, request.headers());
     let is_trusted = browser
         .as_ref()
         .is_some_and(|browser| browser.has_consented_to_client(&client.client_id, registered));
@@ -94,7 +97,7 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
         answers::redirect(&back.with_error(refused.code(), &refused.to_string()))
     })?;
     let pending = Pending {
-        asked: Asked {
+        asked: AuthorizationRecord {
             client_id: client.client_id.clone(),
             redirect_uri: sender.redirect_uri.to_owned(),
             state: state.map(str::to_owned),
@@ -111,23 +114,22 @@ async fn answer(core: &Core, request: &Request<Bytes>) -> Result<Answer, Answer>
             send_to_provider(core, browser, pending.asked, owner).await
         }
         Some(browser) => ask(core, &browser, &pending, &client, &destination),
-        None => {
-            Browser::new().and_then(|browser| ask(core, &browser, &pending, &client, &destination))
-        }
+        None => BrowserSession::new()
+            .and_then(|browser| ask(core, &browser, &pending, &client, &destination)),
     };
     outcome.map_err(|error| out_of_order(&error))
 }
 
 /// Asks the user.
 fn ask(
-    core: &Core,
-    browser: &Browser,
+    core: &ProxyState,
+    browser: &BrowserSession,
     pending: &Pending,
-    client: &Client,
+    client: &ClientRecord,
     destination: &Destination,
-) -> Result<Answer, StoreError> {
+) -> Result<ProxyResponse, StoreError> {
     let sealed = core.vault.seal(FORM, browser.id(), pending, LOGIN_TIME)?;
-    let mut answer = page::question(&Question {
+    let mut answer = page::question(&ConsentPage {
         server: &core.name,
         client_name: client.name.as_deref(),
         client_id: &client.client_id,
@@ -143,14 +145,14 @@ fn ask(
 }
 
 /// Takes the user's answer.
-pub(super) async fn consent(core: &Core, request: &Request<Bytes>) -> Answer {
+pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let refuse = |reason| page::refusal(StatusCode::BAD_REQUEST, reason);
     // Browsers that say where a request comes from are believed when it comes from elsewhere.
     if is_cross_site(request.headers()) {
         return refuse("this answer comes from another site");
     }
     let stale = "the question is too old, or was asked in another browser";
-    let Some(mut browser) = Browser::known(&core.vault, request.headers()) else {
+    let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
         return refuse(stale);
     };
     let Some(form) = form_of(request) else {
@@ -184,17 +186,17 @@ pub(super) async fn consent(core: &Core, request: &Request<Bytes>) -> Answer {
 
 /// On whose account a login is stored. A login in progress is never removed for a new one, not even of the same source:
 /// many users may share an address.
-fn login_owner(core: &Core, request: &Request<Bytes>) -> Option<ProxyOwner> {
+fn login_owner(core: &ProxyState, request: &Request<Bytes>) -> Option<ProxyOwner> {
     core.sources.owner(request, OwnerLimit::Reject)
 }
 
 /// Sends a user who has agreed to the identity provider.
 async fn send_to_provider(
-    core: &Core,
-    mut browser: Browser,
-    asked: Asked,
+    core: &ProxyState,
+    mut browser: BrowserSession,
+    asked: AuthorizationRecord,
     owner: Option<ProxyOwner>,
-) -> Result<Answer, StoreError> {
+) -> Result<ProxyResponse, StoreError> {
     let state = state_from_random(random()?);
     let verifier = Verifier::from_random(random()?);
     let url = match core.leg.endpoints().await {
@@ -211,7 +213,7 @@ async fn send_to_provider(
             return Ok(answers::redirect(&url));
         }
     };
-    let login = Login {
+    let login = LoginRecord {
         asked,
         code_verifier: verifier.as_secret().clone(),
     };
@@ -226,7 +228,7 @@ async fn send_to_provider(
 }
 
 /// The page while something that is needed does not work.
-pub(super) fn out_of_order(error: &StoreError) -> Answer {
+pub(super) fn out_of_order(error: &StoreError) -> ProxyResponse {
     let reason = match error {
         StoreError::Full => {
             tracing::warn!("a login is rejected: too many are in progress");
@@ -257,7 +259,7 @@ fn is_cross_site(headers: &HeaderMap) -> bool {
     sites.any(|site| site != "same-origin")
 }
 
-impl Core {
+impl ProxyState {
     pub(super) fn way_back<'a>(
         &'a self,
         redirect_uri: &'a str,

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::vault::{Vault, random};
+use super::vault::{SealedStore, random};
 use crate::store::StoreError;
 
 /// Browsers take cookies of these names only from this very host, over TLS, for all its paths.
@@ -32,27 +32,27 @@ const MAX_LOGINS: usize = 4;
 pub(super) const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// The beginning of a digest: long enough that nobody finds another text for it.
-type Mark = [u8; 16];
+type ConsentDigest = [u8; 16];
 
 /// A browser, as its cookies describe it. They are sealed, so all of this was once said by us.
 #[derive(Debug, Clone)]
-pub(super) struct Browser {
-    kept: Kept,
-    logins: Vec<Mark>,
+pub(super) struct BrowserSession {
+    kept: CookieState,
+    logins: Vec<ConsentDigest>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct CookieState {
     /// Random; what is bound to it works in this browser only.
     id: String,
     /// Oldest first; see [`Consent::mark`].
     consents: Vec<String>,
 }
 
-impl Browser {
+impl BrowserSession {
     /// The browser that sends these cookies; nothing when it was never here.
-    pub(super) fn known(vault: &Vault, headers: &HeaderMap) -> Option<Self> {
-        let kept: Kept = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
+    pub(super) fn known(vault: &SealedStore, headers: &HeaderMap) -> Option<Self> {
+        let kept: CookieState = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
         let logins = cookie(headers, LOGINS);
         let logins = logins.and_then(|sealed| vault.open(LOGINS, &kept.id, sealed));
         Some(Self {
@@ -65,7 +65,7 @@ impl Browser {
     pub(super) fn new() -> Result<Self, StoreError> {
         let id = random::<32>()?;
         Ok(Self {
-            kept: Kept {
+            kept: CookieState {
                 id: URL_SAFE_NO_PAD.encode(id),
                 consents: Vec::new(),
             },
@@ -114,7 +114,7 @@ impl Browser {
     /// Lets the browser keep who it is and what its user agreed to.
     pub(super) fn keep<T>(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         answer: &mut Response<T>,
     ) -> Result<(), StoreError> {
         let sealed = vault.seal(BROWSER, "", &self.kept, CONSENT_TIME)?;
@@ -124,7 +124,7 @@ impl Browser {
     /// Lets the browser keep its logins, which happens only after consent.
     pub(super) fn keep_logins<T>(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         answer: &mut Response<T>,
     ) -> Result<(), StoreError> {
         let sealed = vault.seal(LOGINS, self.id(), &self.logins, LOGIN_TIME)?;
@@ -163,7 +163,7 @@ fn client_mark(client_id: &str, registered_redirect: &str) -> String {
 }
 
 /// Every part with its length, so that no two lists read the same.
-fn mark<const N: usize>(parts: [&str; N]) -> Mark {
+fn mark<const N: usize>(parts: [&str; N]) -> ConsentDigest {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update((part.len() as u64).to_be_bytes());

@@ -12,33 +12,33 @@ use toolwire_proto::auth::authorization_server::redirection::relayed_error;
 use toolwire_proto::auth::pkce::Verifier;
 use toolwire_types::auth::Secret;
 
-use super::Core;
-use super::answers::{self, Answer};
+use super::ProxyState;
+use super::answers::{self, ProxyResponse};
 use super::authorize::out_of_order;
-use super::browser::Browser;
+use super::browser::BrowserSession;
 use super::grants::now;
-use super::leg::LegError;
+use super::leg::UpstreamError;
 use super::page;
-use super::records::{Asked, Grant, Login};
+use super::records::{AuthorizationRecord, GrantRecord, LoginRecord};
 use super::vault::key_of;
 use crate::store::StoreError;
 
 /// Answers a redirect of the identity provider.
-pub(super) async fn callback(core: &Core, request: &Request<Bytes>) -> Answer {
+pub(super) async fn callback(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     match finish(core, request).await {
         Ok(answer) => answer,
         Err(error) => out_of_order(&error),
     }
 }
 
-async fn finish(core: &Core, request: &Request<Bytes>) -> Result<Answer, StoreError> {
+async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResponse, StoreError> {
     let refuse = |reason| Ok(page::refusal(StatusCode::BAD_REQUEST, reason));
     let not_ours = "this login is too old, was used already, or began in another browser";
     let query = request.uri().query().unwrap_or_default();
     let Some(state) = state_of(query) else {
         return refuse(not_ours);
     };
-    let Some(mut browser) = Browser::known(&core.vault, request.headers()) else {
+    let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
         return refuse(not_ours);
     };
     if !browser.has_begun(state.expose()) {
@@ -46,7 +46,7 @@ async fn finish(core: &Core, request: &Request<Bytes>) -> Result<Answer, StoreEr
         return refuse(not_ours);
     }
     let key = key_of(state.expose());
-    if core.vault.get::<Login>(&key).await?.is_none() {
+    if core.vault.get::<LoginRecord>(&key).await?.is_none() {
         return refuse(not_ours);
     }
     // What the provider promises has to be known before its answer is believed.
@@ -67,7 +67,7 @@ async fn finish(core: &Core, request: &Request<Bytes>) -> Result<Answer, StoreEr
         return refuse("this does not come from the identity provider that was asked");
     }
     // One of all that come with this state goes on.
-    let Some(login) = core.vault.take::<Login>(&key).await? else {
+    let Some(login) = core.vault.take::<LoginRecord>(&key).await? else {
         return refuse(not_ours);
     };
     browser.end(state.expose());
@@ -88,7 +88,11 @@ async fn finish(core: &Core, request: &Request<Bytes>) -> Result<Answer, StoreEr
 }
 
 /// Redeems the provider's code; the URL that brings ours.
-async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, StoreError> {
+async fn log_in(
+    core: &ProxyState,
+    login: &LoginRecord,
+    code: &Secret,
+) -> Result<String, StoreError> {
     let asked = &login.asked;
     let Some(verifier) = Verifier::from_stored(login.code_verifier.clone()) else {
         return Ok(refusal_url(core, asked, "server_error"));
@@ -98,7 +102,7 @@ async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, Sto
         Err(error) => {
             tracing::warn!(%error, "a login fails");
             let code = match error {
-                LegError::Fetch(_) => "temporarily_unavailable",
+                UpstreamError::Fetch(_) => "temporarily_unavailable",
                 _ => "server_error",
             };
             return Ok(refusal_url(core, asked, code));
@@ -108,7 +112,7 @@ async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, Sto
         tracing::info!("a user is not admitted");
         return Ok(refusal_url(core, asked, "access_denied"));
     }
-    let mut grant = Grant {
+    let mut grant = GrantRecord {
         client_id: asked.client_id.clone(),
         scopes: asked.scopes.clone(),
         resource: core.grants.resource.clone(),
@@ -133,7 +137,7 @@ async fn log_in(core: &Core, login: &Login, code: &Secret) -> Result<String, Sto
     Ok(back.with_code(&code).expose().to_owned())
 }
 
-fn refusal_url(core: &Core, asked: &Asked, code: &str) -> String {
+fn refusal_url(core: &ProxyState, asked: &AuthorizationRecord, code: &str) -> String {
     let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
     let description = match code {
         "access_denied" => "the login was refused",

@@ -10,8 +10,8 @@ use toolwire_proto::auth::metadata_rules::{AuthMethod, check_client_id_url};
 use toolwire_types::auth::{ClientRegistration, Secret};
 
 use super::documents::Documents;
-use super::records::{Client, Key};
-use super::vault::{Terms, Vault, key_of, random};
+use super::records::{ClientRecord, RecordDigest};
+use super::vault::{SealedStore, Terms, key_of, random};
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
@@ -60,21 +60,21 @@ impl Clients {
     /// The client with an id. `source` is where the request comes from that names it.
     pub(super) async fn find(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         id: &str,
         source: Option<Source>,
-    ) -> Result<Arc<Client>, NoClient> {
+    ) -> Result<Arc<ClientRecord>, NoClient> {
         if check_client_id_url(id).is_ok() {
             return self.documents.find(id, source).await;
         }
-        let client = vault.get::<Client>(&key_of(id)).await?;
+        let client = vault.get::<ClientRecord>(&key_of(id)).await?;
         client.map(Arc::new).ok_or(NoClient::Unknown)
     }
 
     /// Makes a client known, on the account of an owner if one is known.
     pub(super) async fn register(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         accepted: &Accepted,
         owner: Option<ProxyOwner>,
     ) -> Result<ClientRegistration, StoreError> {
@@ -83,7 +83,7 @@ impl Clients {
             AuthMethod::None => None,
             _ => Some(Secret::new(encoded(random::<32>()?))),
         };
-        let client = Client {
+        let client = ClientRecord {
             client_id: client_id.clone(),
             secret: secret.as_ref().map(|secret| key_of(secret.expose())),
             redirect_uris: accepted.redirect_uris.clone(),
@@ -100,7 +100,7 @@ impl Clients {
     /// Checks who a client says it is; its id.
     pub(super) async fn authenticate(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         presented: PresentedClient,
     ) -> Result<String, NotAuthenticated> {
         let PresentedClient {
@@ -115,7 +115,7 @@ impl Clients {
             };
         }
         let key = key_of(&client_id);
-        let Some(client) = vault.get::<Client>(&key).await? else {
+        let Some(client) = vault.get::<ClientRecord>(&key).await? else {
             return Err(refused);
         };
         // Digests are compared, so the time it takes says nothing about the secret.
@@ -129,15 +129,15 @@ impl Clients {
     /// the user of that token, and no longer of the source it was registered from.
     pub(super) async fn mark_used(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         client_id: &str,
-        principal: Key,
+        principal: RecordDigest,
     ) -> Result<(), StoreError> {
         if check_client_id_url(client_id).is_ok() {
             return Ok(());
         }
         let key = key_of(client_id);
-        let Some((mut client, read)) = vault.read::<Client>(&key).await? else {
+        let Some((mut client, read)) = vault.read::<ClientRecord>(&key).await? else {
             return Ok(());
         };
         let user = *client.first_user.get_or_insert(principal);

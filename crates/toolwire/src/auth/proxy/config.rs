@@ -12,13 +12,13 @@ use toolwire_proto::request_state::{KeyRing, StateKey};
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 
 use super::clients::Clients;
-use super::grants::Grants;
-use super::leg::{UpstreamLeg, check_upstream};
+use super::grants::GrantStore;
+use super::leg::{UpstreamClient, check_upstream};
 use super::paths::Paths;
 use super::sources::{PER_SOURCE, Sources};
 use super::upstream::{Upstream, UpstreamUser};
-use super::vault::{Vault, random};
-use super::{Admission, Core, OAuthProxy, OwnTokens};
+use super::vault::{SealedStore, random};
+use super::{OAuthProxy, OwnTokens, ProxyState, UserFilter};
 use crate::auth::fetch::DocumentFetcher;
 use crate::auth::resource::{ResourceServerConfig, ResourceServerConfigError};
 use crate::store::{MemoryProxyStore, ProxyStore, StoreError};
@@ -54,7 +54,7 @@ pub struct OAuthProxyConfig {
     required: Vec<String>,
     supported: Vec<String>,
     redirect_hosts: Vec<String>,
-    admission: Option<Box<Admission>>,
+    admission: Option<Box<UserFilter>>,
     access_token: Duration,
     grant: Duration,
     grace: Duration,
@@ -132,7 +132,7 @@ impl OAuthProxyConfig {
     /// the provider says then, where users are recognised by [`Upstream::with_user_info`]; by ID tokens, what the last one
     /// said: that of the login, or that of a renewal of the provider's tokens.
     #[must_use]
-    pub fn admitting(
+    pub fn with_user_filter(
         mut self,
         admits: impl Fn(&UpstreamUser) -> bool + Send + Sync + 'static,
     ) -> Self {
@@ -153,14 +153,14 @@ impl OAuthProxyConfig {
 
     /// How long an access token lasts: an hour by default, and never longer than the provider's.
     #[must_use]
-    pub fn with_access_token_time(mut self, time: Duration) -> Self {
+    pub fn with_access_token_ttl(mut self, time: Duration) -> Self {
         self.access_token = time;
         self
     }
 
     /// How long a user stays logged in: 30 days by default.
     #[must_use]
-    pub fn with_login_time(mut self, time: Duration) -> Self {
+    pub fn with_session_ttl(mut self, time: Duration) -> Self {
         self.grant = time;
         self
     }
@@ -226,10 +226,11 @@ impl OAuthProxyConfig {
     ///
     /// # Errors
     /// When a URL, a scope or a parameter is none that can be used, or the system gives no random bytes for keys.
-    pub fn build(self) -> Result<OAuthProxy, InvalidProxy> {
+    pub fn build(self) -> Result<OAuthProxy, OAuthProxyConfigError> {
         check_upstream(&self.upstream)?;
-        let resource = ResourceIndicator::parse(&self.resource).map_err(InvalidProxy::Url)?;
-        let origin = endpoints::origin(&self.resource).map_err(InvalidProxy::Url)?;
+        let resource =
+            ResourceIndicator::parse(&self.resource).map_err(OAuthProxyConfigError::Url)?;
+        let origin = endpoints::origin(&self.resource).map_err(OAuthProxyConfigError::Url)?;
         let issuer = self.issuer.unwrap_or_else(|| origin.clone());
         let paths = Paths::new(&issuer, &self.resource)?;
         let default_scopes = scope_set(&self.required)?;
@@ -240,7 +241,7 @@ impl OAuthProxyConfig {
         if let Some(name) = &self.name {
             guard = guard.with_name(name);
         }
-        let leg = UpstreamLeg {
+        let leg = UpstreamClient {
             scopes: scope_set(&self.upstream.scopes)?,
             callback: format!("{}{}", paths.origin, paths.callback),
             upstream: self.upstream,
@@ -250,13 +251,13 @@ impl OAuthProxyConfig {
         let (store, keys) = match self.shared {
             Some(shared) => shared,
             None => {
-                let key = StateKey::new(random().map_err(InvalidProxy::Keys)?);
+                let key = StateKey::new(random().map_err(OAuthProxyConfigError::Keys)?);
                 let store: Arc<dyn ProxyStore> = Arc::new(MemoryProxyStore::default());
                 (store, KeyRing::new(key))
             }
         };
         if self.access_token.as_secs() == 0 || self.grant.as_secs() == 0 {
-            return Err(InvalidProxy::NoTime);
+            return Err(OAuthProxyConfigError::NoTime);
         }
         let lifetimes = Lifetimes {
             access_token: self.access_token.as_secs(),
@@ -264,7 +265,7 @@ impl OAuthProxyConfig {
         };
         let grace = self.grace.as_secs().min(LONGEST_GRACE);
         let host = origin.split_once("://").map_or(&*origin, |(_, host)| host);
-        let core = Arc::new(Core {
+        let core = Arc::new(ProxyState {
             name: self.name.unwrap_or_else(|| host.to_owned()),
             metadata: paths.document(&issuer, &scopes),
             scopes,
@@ -277,9 +278,9 @@ impl OAuthProxyConfig {
                 limit: self.per_source,
             },
             clients: Clients::new(self.document_fetcher, self.grant),
-            grants: Grants::new(lifetimes, grace, issuer.clone(), self.resource),
+            grants: GrantStore::new(lifetimes, grace, issuer.clone(), self.resource),
             leg,
-            vault: Vault {
+            vault: SealedStore {
                 store,
                 keys,
                 issuer: issuer.clone(),
@@ -290,7 +291,7 @@ impl OAuthProxyConfig {
         let guard = guard.with_verifier(OwnTokens(Arc::clone(&core)));
         Ok(OAuthProxy {
             core,
-            guard: Arc::new(guard.build().map_err(InvalidProxy::Guard)?),
+            guard: Arc::new(guard.build().map_err(OAuthProxyConfigError::Guard)?),
         })
     }
 }
@@ -304,15 +305,15 @@ impl fmt::Debug for OAuthProxyConfig {
     }
 }
 
-fn scope_set(scopes: &[String]) -> Result<ScopeSet, InvalidProxy> {
+fn scope_set(scopes: &[String]) -> Result<ScopeSet, OAuthProxyConfigError> {
     let scopes = ScopeSet::from_list(scopes.iter().map(String::as_str));
-    scopes.map_err(InvalidProxy::Scope)
+    scopes.map_err(OAuthProxyConfigError::Scope)
 }
 
 /// A configuration that no proxy can be made of.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum InvalidProxy {
+pub enum OAuthProxyConfigError {
     /// A URL is none that tokens may be sent to.
     Url(InvalidUrl),
     /// A scope is none.
@@ -329,7 +330,7 @@ pub enum InvalidProxy {
     Keys(StoreError),
 }
 
-impl fmt::Display for InvalidProxy {
+impl fmt::Display for OAuthProxyConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url(invalid) => write!(f, "{invalid}"),
@@ -351,7 +352,7 @@ impl fmt::Display for InvalidProxy {
     }
 }
 
-impl std::error::Error for InvalidProxy {
+impl std::error::Error for OAuthProxyConfigError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Url(invalid) => Some(invalid),

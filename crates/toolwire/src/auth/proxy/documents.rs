@@ -16,7 +16,7 @@ use toolwire_types::auth::ClientIdMetadataDocument;
 
 use crate::auth::fetch::DocumentFetcher;
 use crate::auth::proxy::clients::NoClient;
-use crate::auth::proxy::records::Client;
+use crate::auth::proxy::records::ClientRecord;
 
 /// How many bytes a document about a client may have.
 const LARGEST_DOCUMENT: usize = 64 * 1024;
@@ -39,7 +39,7 @@ const MAX_WAITING_FOR_HOST: usize = 64;
 const MAX_WAITING_OF_SOURCE: usize = 8;
 
 /// Documents by their URLs, each with the end of its validity; `None` for a URL without a document.
-type Cached = HashMap<String, (Instant, Option<Arc<Client>>)>;
+type Cached = HashMap<String, (Instant, Option<Arc<ClientRecord>>)>;
 
 /// The documents about clients.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Documents {
         &self,
         url: &str,
         source: Option<Source>,
-    ) -> Result<Arc<Client>, NoClient> {
+    ) -> Result<Arc<ClientRecord>, NoClient> {
         if let Some(known) = self.known(url) {
             return known;
         }
@@ -100,13 +100,13 @@ impl Documents {
         client.ok_or(NoClient::Unknown)
     }
 
-    fn known(&self, url: &str) -> Option<Result<Arc<Client>, NoClient>> {
+    fn known(&self, url: &str) -> Option<Result<Arc<ClientRecord>, NoClient>> {
         let cached = self.cached();
         let (until, client) = cached.get(url)?;
         (*until > Instant::now()).then(|| client.clone().ok_or(NoClient::Unknown))
     }
 
-    async fn fetch(&self, url: &str) -> Option<Client> {
+    async fn fetch(&self, url: &str) -> Option<ClientRecord> {
         let document: ClientIdMetadataDocument = match self.fetcher.get(url).await {
             Ok(document) => document,
             Err(error) => {
@@ -124,7 +124,7 @@ impl Documents {
             tracing::debug!("the document about a client wants a method that is not served");
             return None;
         }
-        Some(Client {
+        Some(ClientRecord {
             client_id: document.client_id,
             secret: None,
             redirect_uris: metadata.redirect_uris.unwrap_or_default(),
@@ -133,7 +133,7 @@ impl Documents {
         })
     }
 
-    fn keep(&self, url: &str, client: Option<Arc<Client>>) {
+    fn keep(&self, url: &str, client: Option<Arc<ClientRecord>>) {
         let time = match client {
             Some(_) => DOCUMENT_TIME,
             None => FAILURE_TIME,

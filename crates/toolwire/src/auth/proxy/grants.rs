@@ -24,9 +24,11 @@ use toolwire_proto::auth::authorization_server::rotation::{Presented, RefreshTok
 use toolwire_proto::auth::pkce;
 use toolwire_types::auth::{AccessTokenClaims, Secret, TokenResponse};
 
-use super::records::{AccessToken, Code, Grant, Key, UpstreamTokens, UsedRefresh};
-use super::tokens::{Family, TokenKind, grant_of_access_token};
-use super::vault::{Sealed, Terms, Vault, key_of, random};
+use super::records::{
+    AccessToken, CodeRecord, GrantRecord, RecordDigest, UpstreamTokens, UsedRefresh,
+};
+use super::tokens::{TokenFamily, TokenKind, grant_of_access_token};
+use super::vault::{Sealed, SealedStore, Terms, key_of, random};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
@@ -52,7 +54,7 @@ const RENEWALS: usize = 64;
 pub(super) const GRANT_CLAIM: &str = "toolwire_grant";
 
 /// Gives out tokens, knows them again, and takes them back.
-pub(super) struct Grants {
+pub(super) struct GrantStore {
     pub(super) lifetimes: Lifetimes,
     /// How long a used refresh token is accepted again, in seconds.
     pub(super) grace: u64,
@@ -65,7 +67,7 @@ pub(super) struct Grants {
 #[derive(Debug)]
 pub(super) struct Issued {
     pub(super) response: TokenResponse,
-    pub(super) principal: Key,
+    pub(super) principal: RecordDigest,
 }
 
 /// What a client presents to redeem a code.
@@ -77,7 +79,7 @@ pub(super) struct Redemption<'a> {
     pub(super) verifier: &'a Secret,
 }
 
-impl Grants {
+impl GrantStore {
     pub(super) fn new(lifetimes: Lifetimes, grace: u64, issuer: String, resource: String) -> Self {
         Self {
             lifetimes,
@@ -96,15 +98,15 @@ impl Grants {
     /// Keeps a grant and gives out the code for it.
     pub(super) async fn begin(
         &self,
-        vault: &Vault,
-        grant: &mut Grant,
+        vault: &SealedStore,
+        grant: &mut GrantRecord,
         redirect_uri: &str,
         code_challenge: &str,
         now: u64,
     ) -> Result<Secret, StoreError> {
-        let family = Family::new()?;
+        let family = TokenFamily::new()?;
         let text = family.token(TokenKind::Code)?;
-        grant.code = Some(Code {
+        grant.code = Some(CodeRecord {
             digest: key_of(text.expose()),
             redirect_uri: redirect_uri.to_owned(),
             code_challenge: code_challenge.to_owned(),
@@ -119,16 +121,16 @@ impl Grants {
     /// `None` if it is not good.
     pub(super) async fn redeem(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         redemption: &Redemption<'_>,
         now: u64,
     ) -> Result<Option<Issued>, StoreError> {
-        let Some(family) = Family::of(TokenKind::Code, redemption.code) else {
+        let Some(family) = TokenFamily::of(TokenKind::Code, redemption.code) else {
             return Ok(None);
         };
         let key = family.grant();
         for _ in 0..ATTEMPTS {
-            let Some((mut grant, read)) = vault.read::<Grant>(&key).await? else {
+            let Some((mut grant, read)) = vault.read::<GrantRecord>(&key).await? else {
                 return Ok(None);
             };
             let code = grant.code.take();
@@ -152,8 +154,8 @@ impl Grants {
 
     fn is_redeemed_by(
         &self,
-        grant: &Grant,
-        code: &Code,
+        grant: &GrantRecord,
+        code: &CodeRecord,
         redemption: &Redemption<'_>,
         now: u64,
     ) -> bool {
@@ -170,15 +172,15 @@ impl Grants {
     /// grace ends its grant.
     pub(super) async fn refreshable(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         client_id: &str,
         token: &Secret,
         now: u64,
-    ) -> Result<Option<(Key, Grant)>, StoreError> {
-        let Some(key) = Family::of(TokenKind::Refresh, token).map(Family::grant) else {
+    ) -> Result<Option<(RecordDigest, GrantRecord)>, StoreError> {
+        let Some(key) = TokenFamily::of(TokenKind::Refresh, token).map(TokenFamily::grant) else {
             return Ok(None);
         };
-        let grant = vault.get::<Grant>(&key).await?;
+        let grant = vault.get::<GrantRecord>(&key).await?;
         let Some(grant) = grant.filter(|grant| self.is_for(grant, client_id)) else {
             return Ok(None);
         };
@@ -192,18 +194,18 @@ impl Grants {
     /// as before. Returns `None` if the token is not good, or the grant is no longer there.
     pub(super) async fn refresh(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         client_id: &str,
         token: &Secret,
         scopes: &str,
         now: u64,
     ) -> Result<Option<Issued>, StoreError> {
-        let Some(family) = Family::of(TokenKind::Refresh, token) else {
+        let Some(family) = TokenFamily::of(TokenKind::Refresh, token) else {
             return Ok(None);
         };
         let key = family.grant();
         for _ in 0..ATTEMPTS {
-            let read = vault.read::<Grant>(&key).await?;
+            let read = vault.read::<GrantRecord>(&key).await?;
             let Some((mut grant, read)) = read.filter(|(grant, _)| self.is_for(grant, client_id))
             else {
                 return Ok(None);
@@ -235,11 +237,11 @@ impl Grants {
         Err(contended())
     }
 
-    fn is_for(&self, grant: &Grant, client_id: &str) -> bool {
+    fn is_for(&self, grant: &GrantRecord, client_id: &str) -> bool {
         grant.client_id == client_id && grant.resource == self.resource
     }
 
-    fn judge(&self, grant: &Grant, token: &Secret, now: u64) -> Presented {
+    fn judge(&self, grant: &GrantRecord, token: &Secret, now: u64) -> Presented {
         let used = grant.used_refresh.as_ref();
         let tokens = RefreshTokens {
             current: grant.refresh.as_ref(),
@@ -249,7 +251,7 @@ impl Grants {
     }
 
     /// Two have the same refresh token, and it is not known which of them stole it.
-    async fn end_reused(&self, vault: &Vault, key: &Key) -> Result<(), StoreError> {
+    async fn end_reused(&self, vault: &SealedStore, key: &RecordDigest) -> Result<(), StoreError> {
         tracing::warn!("a refresh token is used that is not good any more; its grant ends");
         self.revoke(vault, key).await
     }
@@ -257,8 +259,8 @@ impl Grants {
     /// Adds tokens to a grant. Returns `None` if there is no time left for them.
     fn issue(
         &self,
-        family: Family,
-        grant: &mut Grant,
+        family: TokenFamily,
+        grant: &mut GrantRecord,
         scopes: &str,
         refresh: Secret,
         now: u64,
@@ -291,7 +293,7 @@ impl Grants {
         Ok(Some(response))
     }
 
-    fn issued(&self, grant: &Grant, response: TokenResponse) -> Issued {
+    fn issued(&self, grant: &GrantRecord, response: TokenResponse) -> Issued {
         Issued {
             response,
             principal: self.principal(grant),
@@ -301,14 +303,14 @@ impl Grants {
     /// Returns what an access token says, or `None` if it is not good.
     pub(super) async fn claims(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         token: &Secret,
         now: u64,
     ) -> Result<Option<AccessTokenClaims>, StoreError> {
         let Some(key) = grant_of_access_token(token) else {
             return Ok(None);
         };
-        let Some(grant) = vault.get::<Grant>(&key).await? else {
+        let Some(grant) = vault.get::<GrantRecord>(&key).await? else {
             return Ok(None);
         };
         let digest = key_of(token.expose());
@@ -334,12 +336,12 @@ impl Grants {
     /// something to store, and may be made several times.
     pub(super) async fn change(
         &self,
-        vault: &Vault,
-        key: &Key,
-        mut change: impl FnMut(&mut Grant) -> bool,
-    ) -> Result<Option<Grant>, StoreError> {
+        vault: &SealedStore,
+        key: &RecordDigest,
+        mut change: impl FnMut(&mut GrantRecord) -> bool,
+    ) -> Result<Option<GrantRecord>, StoreError> {
         for _ in 0..ATTEMPTS {
-            let Some((mut grant, read)) = vault.read::<Grant>(key).await? else {
+            let Some((mut grant, read)) = vault.read::<GrantRecord>(key).await? else {
                 return Ok(None);
             };
             if !change(&mut grant) || self.save(vault, key, &read, &grant, now()).await? {
@@ -351,10 +353,10 @@ impl Grants {
 
     async fn save(
         &self,
-        vault: &Vault,
-        key: &Key,
+        vault: &SealedStore,
+        key: &RecordDigest,
         read: &Sealed,
-        grant: &Grant,
+        grant: &GrantRecord,
         now: u64,
     ) -> Result<bool, StoreError> {
         let left = Duration::from_secs(grant.ends_at.saturating_sub(now));
@@ -365,7 +367,7 @@ impl Grants {
     /// Takes a token back that a client presents for that. Tokens of other clients and those that are not good are ignored.
     pub(super) async fn give_back(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         client_id: &str,
         token: &Secret,
         now: u64,
@@ -381,11 +383,11 @@ impl Grants {
             });
             return removal.await.map(|_| ());
         }
-        let Some(key) = Family::of(TokenKind::Refresh, token).map(Family::grant) else {
+        let Some(key) = TokenFamily::of(TokenKind::Refresh, token).map(TokenFamily::grant) else {
             return Ok(());
         };
-        let grant = vault.get::<Grant>(&key).await?;
-        let is_good = |grant: &Grant| {
+        let grant = vault.get::<GrantRecord>(&key).await?;
+        let is_good = |grant: &GrantRecord| {
             grant.client_id == client_id && self.judge(grant, token, now) != Presented::Reused
         };
         match grant.as_ref().is_some_and(is_good) {
@@ -395,18 +397,22 @@ impl Grants {
     }
 
     /// Takes a grant away, and with it all its tokens.
-    pub(super) async fn revoke(&self, vault: &Vault, key: &Key) -> Result<(), StoreError> {
-        vault.take::<Grant>(key).await.map(|_| ())
+    pub(super) async fn revoke(
+        &self,
+        vault: &SealedStore,
+        key: &RecordDigest,
+    ) -> Result<(), StoreError> {
+        vault.take::<GrantRecord>(key).await.map(|_| ())
     }
 
     /// The user as an owner of grants: one user can only push out grants of its own.
-    fn owner(&self, grant: &Grant) -> ProxyOwner {
+    fn owner(&self, grant: &GrantRecord) -> ProxyOwner {
         let principal = self.principal(grant);
         ProxyOwner::new(principal, MAX_GRANTS, OwnerLimit::RemoveFirst)
     }
 
     /// The digest of the user of a grant, at this proxy.
-    fn principal(&self, grant: &Grant) -> Key {
+    fn principal(&self, grant: &GrantRecord) -> RecordDigest {
         let mut digest = Sha256::new();
         digest.update(b"toolwire principal");
         for part in [&self.issuer, &grant.user.subject] {
@@ -417,7 +423,7 @@ impl Grants {
     }
 }
 
-impl fmt::Debug for Grants {
+impl fmt::Debug for GrantStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grants")
             .field("lifetimes", &self.lifetimes)

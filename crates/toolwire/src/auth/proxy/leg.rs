@@ -24,7 +24,7 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ProtocolVersion;
 use toolwire_types::auth::{AuthorizationServerMetadata, OAuthError, Secret, TokenResponse};
 
-use super::config::InvalidProxy;
+use super::config::OAuthProxyConfigError;
 use super::records::UpstreamTokens;
 use super::upstream::{Upstream, UpstreamUser, UserSource};
 use crate::auth::fetch::{DocumentFetcher, FetchError};
@@ -34,7 +34,7 @@ use crate::engine::since_epoch;
 const METADATA_TIME: Duration = Duration::from_secs(60 * 60);
 
 /// The way to the identity provider and back.
-pub(super) struct UpstreamLeg {
+pub(super) struct UpstreamClient {
     pub(super) upstream: Upstream,
     pub(super) scopes: ScopeSet,
     pub(super) fetcher: DocumentFetcher,
@@ -55,7 +55,7 @@ pub(super) struct Endpoints {
 
 /// What a provider gave for a code.
 #[derive(Debug)]
-pub(super) struct LoggedIn {
+pub(super) struct UpstreamLogin {
     pub(super) user: UpstreamUser,
     pub(super) tokens: UpstreamTokens,
 }
@@ -68,9 +68,9 @@ pub(super) struct Renewed {
     pub(super) user: Option<UpstreamUser>,
 }
 
-impl UpstreamLeg {
+impl UpstreamClient {
     /// Where the provider is.
-    pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, LegError> {
+    pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, UpstreamError> {
         if let Some(known) = self.known() {
             return Ok(known);
         }
@@ -95,24 +95,24 @@ impl UpstreamLeg {
         (*until > Instant::now()).then(|| Arc::clone(endpoints))
     }
 
-    async fn discover(&self) -> Result<Endpoints, LegError> {
+    async fn discover(&self) -> Result<Endpoints, UpstreamError> {
         let issuer = &self.upstream.issuer;
         let version = ProtocolVersion::LATEST;
-        let mut problem = LegError::Unusable("it publishes no metadata");
-        for url in server_metadata_urls(issuer, version).map_err(LegError::Url)? {
+        let mut problem = UpstreamError::Unusable("it publishes no metadata");
+        for url in server_metadata_urls(issuer, version).map_err(UpstreamError::Url)? {
             let metadata: AuthorizationServerMetadata = match self.fetcher.get(&url).await {
                 Ok(metadata) => metadata,
                 Err(error) => {
-                    problem = LegError::Fetch(error);
+                    problem = UpstreamError::Fetch(error);
                     continue;
                 }
             };
             // PKCE is used in any case; providers that know it do not all say so.
             check_identity(&metadata, issuer, IssuerPolicy::new(version))
-                .map_err(|_| LegError::Unusable("its metadata cannot be used"))?;
+                .map_err(|_| UpstreamError::Unusable("its metadata cannot be used"))?;
             let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
             let method = self.method(supported)?;
-            let missing = || LegError::Unusable("its metadata lacks an endpoint");
+            let missing = || UpstreamError::Unusable("its metadata lacks an endpoint");
             return Ok(Endpoints {
                 authorization: metadata.authorization_endpoint.ok_or_else(missing)?,
                 token: metadata.token_endpoint.ok_or_else(missing)?,
@@ -124,7 +124,7 @@ impl UpstreamLeg {
         Err(problem)
     }
 
-    fn method(&self, supported: Option<&[String]>) -> Result<AuthMethod, LegError> {
+    fn method(&self, supported: Option<&[String]>) -> Result<AuthMethod, UpstreamError> {
         if self.upstream.secret_in_body {
             return Ok(AuthMethod::ClientSecretPost);
         }
@@ -133,7 +133,7 @@ impl UpstreamLeg {
             has_key: false,
         };
         AuthMethod::choose(None, supported, credentials)
-            .map_err(|_| LegError::Unusable("it takes no client secret"))
+            .map_err(|_| UpstreamError::Unusable("it takes no client secret"))
     }
 
     /// The URL that a user is sent to.
@@ -142,16 +142,18 @@ impl UpstreamLeg {
         endpoints: &Endpoints,
         state: &Secret,
         verifier: &Verifier,
-    ) -> Result<String, LegError> {
+    ) -> Result<String, UpstreamError> {
         let mut request =
             AuthorizationRequest::new(&self.upstream.client_id, &self.callback, state, verifier)
                 .with_scopes(&self.scopes);
         for (name, value) in &self.upstream.parameters {
             request = request
                 .with_parameter(name, value)
-                .map_err(|_| LegError::Unusable("a parameter is set already"))?;
+                .map_err(|_| UpstreamError::Unusable("a parameter is set already"))?;
         }
-        request.url(&endpoints.authorization).map_err(LegError::Url)
+        request
+            .url(&endpoints.authorization)
+            .map_err(UpstreamError::Url)
     }
 
     /// Redeems a code and finds out whose it is.
@@ -159,7 +161,7 @@ impl UpstreamLeg {
         &self,
         code: &Secret,
         verifier: &Verifier,
-    ) -> Result<LoggedIn, LegError> {
+    ) -> Result<UpstreamLogin, UpstreamError> {
         let grant = Grant::AuthorizationCode {
             code,
             redirect_uri: &self.callback,
@@ -168,11 +170,11 @@ impl UpstreamLeg {
         let response = self.ask(grant).await?;
         let tokens = read_tokens(&response, None)?;
         let user = self.user(&response, &tokens.access_token).await?;
-        Ok(LoggedIn { user, tokens })
+        Ok(UpstreamLogin { user, tokens })
     }
 
     /// Renews tokens. A provider that names no new refresh token leaves the old one good.
-    pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<Renewed, LegError> {
+    pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<Renewed, UpstreamError> {
         let response = self.ask(Grant::RefreshToken(refresh_token)).await?;
         let tokens = read_tokens(&response, Some(refresh_token))?;
         let user = match &self.upstream.user {
@@ -194,14 +196,14 @@ impl UpstreamLeg {
     pub(super) async fn current_user(
         &self,
         access_token: &Secret,
-    ) -> Result<Option<UpstreamUser>, LegError> {
+    ) -> Result<Option<UpstreamUser>, UpstreamError> {
         let UserSource::Endpoint { url, subject } = &self.upstream.user else {
             return Ok(None);
         };
         let asked = self.user_info(url, subject, access_token).await;
         asked.map(Some).map_err(|error| match error {
-            LegError::Fetch(failure) if failure.status() == Some(StatusCode::UNAUTHORIZED) => {
-                LegError::Refused
+            UpstreamError::Fetch(failure) if failure.status() == Some(StatusCode::UNAUTHORIZED) => {
+                UpstreamError::Refused
             }
             error => error,
         })
@@ -211,7 +213,7 @@ impl UpstreamLeg {
         matches!(self.upstream.user, UserSource::IdToken)
     }
 
-    async fn ask(&self, grant: Grant<'_>) -> Result<TokenResponse, LegError> {
+    async fn ask(&self, grant: Grant<'_>) -> Result<TokenResponse, UpstreamError> {
         let endpoints = self.endpoints().await?;
         let (client_id, client_secret) = (&*self.upstream.client_id, &self.upstream.client_secret);
         let client = match endpoints.method {
@@ -233,7 +235,7 @@ impl UpstreamLeg {
             request.authorization(),
             HeaderMap::new(),
         );
-        let fetched = sending.await.map_err(LegError::Fetch)?;
+        let fetched = sending.await.map_err(UpstreamError::Fetch)?;
         // GitHub refuses with the status of a success.
         if let Some(refusal) = fetched.refusal::<OAuthError>() {
             let consequence = consequence(fetched.status.as_u16(), Some(&refusal));
@@ -242,18 +244,20 @@ impl UpstreamLeg {
                 "the identity provider refuses a code or a refresh token"
             );
             return Err(match consequence {
-                Consequence::AuthorizeAnew => LegError::Refused,
-                _ => LegError::Unusable("it refuses to give a token"),
+                Consequence::AuthorizeAnew => UpstreamError::Refused,
+                _ => UpstreamError::Unusable("it refuses to give a token"),
             });
         }
-        fetched.document(&endpoints.token).map_err(LegError::Fetch)
+        fetched
+            .document(&endpoints.token)
+            .map_err(UpstreamError::Fetch)
     }
 
     async fn user(
         &self,
         response: &TokenResponse,
         access_token: &Secret,
-    ) -> Result<UpstreamUser, LegError> {
+    ) -> Result<UpstreamUser, UpstreamError> {
         match &self.upstream.user {
             UserSource::IdToken => self.user_of_id_token(response),
             UserSource::Endpoint { url, subject } => {
@@ -262,11 +266,11 @@ impl UpstreamLeg {
         }
     }
 
-    fn user_of_id_token(&self, response: &TokenResponse) -> Result<UpstreamUser, LegError> {
+    fn user_of_id_token(&self, response: &TokenResponse) -> Result<UpstreamUser, UpstreamError> {
         let token = response.id_token.as_ref().ok_or(NO_USER)?;
         let (issuer, client_id) = (&self.upstream.issuer, &self.upstream.client_id);
         let claims = id_token::read(token, issuer, client_id, since_epoch().as_secs())
-            .map_err(LegError::IdToken)?;
+            .map_err(UpstreamError::IdToken)?;
         let Ok(Value::Object(claims)) = serde_json::to_value(&claims) else {
             return Err(NO_USER);
         };
@@ -278,32 +282,32 @@ impl UpstreamLeg {
         url: &str,
         subject: &str,
         access_token: &Secret,
-    ) -> Result<UpstreamUser, LegError> {
+    ) -> Result<UpstreamUser, UpstreamError> {
         let bearer = format!("Bearer {}", access_token.expose());
         let mut value = HeaderValue::try_from(bearer)
-            .map_err(|_| LegError::Unusable("its token fits into no header"))?;
+            .map_err(|_| UpstreamError::Unusable("its token fits into no header"))?;
         value.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
         let asking = self
             .fetcher
             .exchange(Method::GET, url, headers, Bytes::new());
-        let fetched = asking.await.map_err(LegError::Fetch)?;
-        let claims = fetched.document(url).map_err(LegError::Fetch)?;
+        let fetched = asking.await.map_err(UpstreamError::Fetch)?;
+        let claims = fetched.document(url).map_err(UpstreamError::Fetch)?;
         UpstreamUser::read(claims, subject).ok_or(NO_USER)
     }
 }
 
-const NO_USER: LegError = LegError::Unusable("it does not say who the user is");
+const NO_USER: UpstreamError = UpstreamError::Unusable("it does not say who the user is");
 
 fn read_tokens(
     response: &TokenResponse,
     refresh_token: Option<&Secret>,
-) -> Result<UpstreamTokens, LegError> {
+) -> Result<UpstreamTokens, UpstreamError> {
     let now = since_epoch().as_secs();
     let granted = GrantedToken::read(response, None, now)
-        .map_err(|_| LegError::Unusable("its token cannot be used"))?;
+        .map_err(|_| UpstreamError::Unusable("its token cannot be used"))?;
     if granted.scheme != TokenScheme::Bearer {
-        return Err(LegError::Unusable("its token is bound to a key"));
+        return Err(UpstreamError::Unusable("its token is bound to a key"));
     }
     Ok(UpstreamTokens {
         access_token: response.access_token.clone(),
@@ -313,8 +317,8 @@ fn read_tokens(
 }
 
 /// Checks what the author of a server wrote down.
-pub(super) fn check_upstream(upstream: &Upstream) -> Result<(), InvalidProxy> {
-    let check = |url: &str| endpoints::check(url).map_err(InvalidProxy::Url);
+pub(super) fn check_upstream(upstream: &Upstream) -> Result<(), OAuthProxyConfigError> {
+    let check = |url: &str| endpoints::check(url).map_err(OAuthProxyConfigError::Url);
     check(&upstream.issuer)?;
     if let Some((authorization, token)) = &upstream.endpoints {
         check(authorization)?;
@@ -325,13 +329,13 @@ pub(super) fn check_upstream(upstream: &Upstream) -> Result<(), InvalidProxy> {
     }
     for (name, _) in &upstream.parameters {
         if is_reserved(name) {
-            return Err(InvalidProxy::Parameter(name.clone()));
+            return Err(OAuthProxyConfigError::Parameter(name.clone()));
         }
     }
     Ok(())
 }
 
-impl fmt::Debug for UpstreamLeg {
+impl fmt::Debug for UpstreamClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpstreamLeg")
             .field("upstream", &self.upstream)
@@ -342,7 +346,7 @@ impl fmt::Debug for UpstreamLeg {
 
 /// Why the identity provider did not help. It is for the log: clients are told no more than that.
 #[derive(Debug)]
-pub(super) enum LegError {
+pub(super) enum UpstreamError {
     /// The code or refresh token is used up or was taken back.
     Refused,
     Url(InvalidUrl),
@@ -351,7 +355,7 @@ pub(super) enum LegError {
     Unusable(&'static str),
 }
 
-impl fmt::Display for LegError {
+impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the identity provider does not help: ")?;
         match self {
@@ -364,7 +368,7 @@ impl fmt::Display for LegError {
     }
 }
 
-impl std::error::Error for LegError {}
+impl std::error::Error for UpstreamError {}
 
 #[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@ mod tokens;
 mod upstream;
 mod vault;
 
-pub use config::{InvalidProxy, OAuthProxyConfig};
+pub use config::{OAuthProxyConfig, OAuthProxyConfigError};
 pub use upstream::{Upstream, UpstreamUser};
 
 use std::error::Error as StdError;
@@ -56,13 +56,13 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use self::clients::Clients;
-use self::grants::{GRANT_CLAIM, Grants, now};
-use self::leg::UpstreamLeg;
+use self::grants::{GRANT_CLAIM, GrantStore, now};
+use self::leg::UpstreamClient;
 use self::paths::Paths;
-use self::records::{Grant, Key};
-use self::renewal::Stale;
+use self::records::{GrantRecord, RecordDigest};
+use self::renewal::GrantError;
 use self::sources::Sources;
-use self::vault::Vault;
+use self::vault::SealedStore;
 use super::resource::{ResourceServer, TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::{BoxFuture, TokenInfo};
 use crate::transport::http::{AuthorizationError, Authorizer, PublicRoute};
@@ -77,15 +77,15 @@ const LARGEST_REGISTRATION: usize = 64 * 1024;
 /// handlers that act for the user at the provider.
 #[derive(Debug, Clone)]
 pub struct OAuthProxy {
-    core: Arc<Core>,
+    core: Arc<ProxyState>,
     guard: Arc<ResourceServer>,
 }
 
 /// Who says which users may come in.
-type Admission = dyn Fn(&UpstreamUser) -> bool + Send + Sync;
+type UserFilter = dyn Fn(&UpstreamUser) -> bool + Send + Sync;
 
 /// What all endpoints share.
-struct Core {
+struct ProxyState {
     issuer: String,
     /// What users are told the server is called.
     name: String,
@@ -94,17 +94,17 @@ struct Core {
     default_scopes: ScopeSet,
     /// Where users may be sent besides their own machines; everywhere if empty.
     redirect_hosts: Vec<String>,
-    admission: Option<Box<Admission>>,
+    admission: Option<Box<UserFilter>>,
     sources: Sources,
     paths: Paths,
     metadata: Bytes,
     clients: Clients,
-    grants: Grants,
-    leg: UpstreamLeg,
-    vault: Vault,
+    grants: GrantStore,
+    leg: UpstreamClient,
+    vault: SealedStore,
 }
 
-impl Core {
+impl ProxyState {
     fn offer(&self) -> Offer<'_> {
         Offer {
             resource: &self.resource,
@@ -126,22 +126,22 @@ impl Core {
 
     /// The grant with a good token of the identity provider. In a task of its own, so that a caller who goes away does
     /// not lose the tokens that the provider is just giving out.
-    async fn fresh(self: &Arc<Self>, grant: Key) -> Result<Grant, Stale> {
+    async fn fresh(self: &Arc<Self>, grant: RecordDigest) -> Result<GrantRecord, GrantError> {
         let core = Arc::clone(self);
         let renewing =
             tokio::spawn(async move { core.grants.fresh(&core.vault, &core.leg, &grant).await });
         let renewed = renewing.await;
-        renewed.map_err(|error| Stale::Unavailable(Box::new(error)))?
+        renewed.map_err(|error| GrantError::Unavailable(Box::new(error)))?
     }
 
     /// Renews the token of the identity provider if need be, and checks that the user is still admitted.
-    async fn renewed_and_admitted(self: &Arc<Self>, key: Key) -> Result<(), Stale> {
+    async fn renewed_and_admitted(self: &Arc<Self>, key: RecordDigest) -> Result<(), GrantError> {
         let grant = self.fresh(key).await?;
         self.readmit(&key, grant).await
     }
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for ProxyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
             .field("issuer", &self.issuer)
@@ -187,13 +187,13 @@ impl OAuthProxy {
         let grant = grant_of(token).ok_or(UpstreamTokenError::NotGranted)?;
         match self.core.fresh(grant).await {
             Ok(grant) => Ok(grant.upstream.access_token),
-            Err(Stale::Gone) => Err(UpstreamTokenError::NotGranted),
-            Err(Stale::Unavailable(error)) => Err(UpstreamTokenError::Unavailable(error)),
+            Err(GrantError::Gone) => Err(UpstreamTokenError::NotGranted),
+            Err(GrantError::Unavailable(error)) => Err(UpstreamTokenError::Unavailable(error)),
         }
     }
 }
 
-fn grant_of(token: &TokenInfo) -> Option<Key> {
+fn grant_of(token: &TokenInfo) -> Option<RecordDigest> {
     let claim = token.valid.then(|| token.claims.get(GRANT_CLAIM))??;
     let bytes = URL_SAFE_NO_PAD.decode(claim.as_str()?).ok()?;
     bytes.try_into().ok()
@@ -229,7 +229,7 @@ impl StdError for UpstreamTokenError {
 
 /// Knows the tokens of a proxy again.
 #[derive(Debug)]
-struct OwnTokens(Arc<Core>);
+struct OwnTokens(Arc<ProxyState>);
 
 impl TokenVerifier for OwnTokens {
     fn verify<'a>(
@@ -249,7 +249,7 @@ impl TokenVerifier for OwnTokens {
 
 /// The endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ProxyRoute {
     Authorize,
     Consent,
     Callback,
@@ -280,10 +280,12 @@ impl Authorizer for OAuthProxy {
 
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
         Some(match self.core.paths.place(path)? {
-            Place::Authorize | Place::Callback => PublicRoute::get(),
-            Place::Consent => PublicRoute::post(LONGEST_PARAMETERS),
-            Place::Token | Place::Revoke => PublicRoute::post(LONGEST_PARAMETERS).with_cors(),
-            Place::Register => PublicRoute::post(LARGEST_REGISTRATION).with_cors(),
+            ProxyRoute::Authorize | ProxyRoute::Callback => PublicRoute::get(),
+            ProxyRoute::Consent => PublicRoute::post(LONGEST_PARAMETERS),
+            ProxyRoute::Token | ProxyRoute::Revoke => {
+                PublicRoute::post(LONGEST_PARAMETERS).with_cors()
+            }
+            ProxyRoute::Register => PublicRoute::post(LARGEST_REGISTRATION).with_cors(),
         })
     }
 
@@ -291,12 +293,12 @@ impl Authorizer for OAuthProxy {
         Box::pin(async move {
             let core = &self.core;
             match core.paths.place(request.uri().path()) {
-                Some(Place::Authorize) => authorize::authorize(core, &request).await,
-                Some(Place::Consent) => authorize::consent(core, &request).await,
-                Some(Place::Callback) => callback::callback(core, &request).await,
-                Some(Place::Token) => token::token(core, &request).await,
-                Some(Place::Register) => register::register(core, &request).await,
-                Some(Place::Revoke) => token::revoke(core, &request).await,
+                Some(ProxyRoute::Authorize) => authorize::authorize(core, &request).await,
+                Some(ProxyRoute::Consent) => authorize::consent(core, &request).await,
+                Some(ProxyRoute::Callback) => callback::callback(core, &request).await,
+                Some(ProxyRoute::Token) => token::token(core, &request).await,
+                Some(ProxyRoute::Register) => register::register(core, &request).await,
+                Some(ProxyRoute::Revoke) => token::revoke(core, &request).await,
                 None => answers::plain(http::StatusCode::NOT_FOUND, Bytes::new()),
             }
         })

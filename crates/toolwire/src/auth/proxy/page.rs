@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use toolwire_proto::auth::authorization_server::names::shown_name;
 use toolwire_proto::auth::redirect_uri::Destination;
 
-use super::answers::{self, Answer};
+use super::answers::{self, ProxyResponse};
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}\
     dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}.warning{border-left:.25rem solid #b45309;\
@@ -22,7 +22,7 @@ const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;mar
 
 /// What a user is asked.
 #[derive(Debug)]
-pub(super) struct Question<'a> {
+pub(super) struct ConsentPage<'a> {
     /// What the server calls itself.
     pub(super) server: &'a str,
     pub(super) client_name: Option<&'a str>,
@@ -39,7 +39,7 @@ pub(super) struct Question<'a> {
 }
 
 /// The page with the question.
-pub(super) fn question(question: &Question<'_>) -> Answer {
+pub(super) fn question(question: &ConsentPage<'_>) -> ProxyResponse {
     let name = question.client_name.and_then(shown_name);
     let name = name.as_deref().unwrap_or("A client without a name");
     let host = &question.destination.host;
@@ -79,7 +79,7 @@ pub(super) fn question(question: &Question<'_>) -> Answer {
 
 /// Spec 2026-07-28, authorization/client-registration, "Localhost Redirect URI Risks": anybody can claim to be a client
 /// that comes back to the user's own machine.
-fn warnings(question: &Question<'_>) -> impl Iterator<Item = &'static str> {
+fn warnings(question: &ConsentPage<'_>) -> impl Iterator<Item = &'static str> {
     let unverified = (!question.is_described).then_some(
         "Nobody has checked this name. Allow it only if you have just started this yourself.",
     );
@@ -90,7 +90,7 @@ fn warnings(question: &Question<'_>) -> impl Iterator<Item = &'static str> {
 }
 
 /// The page for a user who cannot be sent anywhere.
-pub(super) fn refusal(status: StatusCode, reason: &str) -> Answer {
+pub(super) fn refusal(status: StatusCode, reason: &str) -> ProxyResponse {
     let body = format!(
         "<h1>This does not work</h1><p>{}</p><p>Close this page and begin again in the program you came from.</p>",
         escaped(reason)
@@ -98,7 +98,7 @@ pub(super) fn refusal(status: StatusCode, reason: &str) -> Answer {
     page(status, "This does not work", &body)
 }
 
-fn page(status: StatusCode, title: &str, body: &str) -> Answer {
+fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
@@ -149,7 +149,7 @@ mod tests {
 
     fn ask(name: Option<&str>, redirect: &str, is_described: bool) -> String {
         let destination = Destination::of(redirect).unwrap();
-        let answer = question(&Question {
+        let answer = question(&ConsentPage {
             server: "demo",
             client_name: name,
             client_id: "<id>",

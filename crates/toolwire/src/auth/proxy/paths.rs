@@ -7,8 +7,8 @@ use toolwire_proto::auth::well_known::server_metadata_url;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::AuthorizationServerMetadata;
 
-use super::Place;
-use super::config::InvalidProxy;
+use super::ProxyRoute;
+use super::config::OAuthProxyConfigError;
 
 /// Where everything is.
 #[derive(Debug)]
@@ -25,13 +25,13 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    pub(super) fn new(issuer: &str, resource: &str) -> Result<Self, InvalidProxy> {
+    pub(super) fn new(issuer: &str, resource: &str) -> Result<Self, OAuthProxyConfigError> {
         let path_of = |url: &str, origin: &str| {
             let path = url.strip_prefix(origin).unwrap_or_default();
             path.split('?').next().unwrap_or_default().to_owned()
         };
-        let origin = endpoints::origin(issuer).map_err(InvalidProxy::Url)?;
-        let metadata_url = server_metadata_url(issuer).map_err(InvalidProxy::Url)?;
+        let origin = endpoints::origin(issuer).map_err(OAuthProxyConfigError::Url)?;
+        let metadata_url = server_metadata_url(issuer).map_err(OAuthProxyConfigError::Url)?;
         let prefix = path_of(issuer, &origin);
         let prefix = prefix.trim_end_matches('/');
         let resource_path = path_of(resource, &origin);
@@ -55,18 +55,18 @@ impl Paths {
         };
         match paths.place(&resource_path) {
             None => Ok(paths),
-            Some(_) => Err(InvalidProxy::ResourceInTheWay(resource_path)),
+            Some(_) => Err(OAuthProxyConfigError::ResourceInTheWay(resource_path)),
         }
     }
 
-    pub(super) fn place(&self, path: &str) -> Option<Place> {
+    pub(super) fn place(&self, path: &str) -> Option<ProxyRoute> {
         let places = [
-            (&self.authorize, Place::Authorize),
-            (&self.consent, Place::Consent),
-            (&self.callback, Place::Callback),
-            (&self.token, Place::Token),
-            (&self.register, Place::Register),
-            (&self.revoke, Place::Revoke),
+            (&self.authorize, ProxyRoute::Authorize),
+            (&self.consent, ProxyRoute::Consent),
+            (&self.callback, ProxyRoute::Callback),
+            (&self.token, ProxyRoute::Token),
+            (&self.register, ProxyRoute::Register),
+            (&self.revoke, ProxyRoute::Revoke),
         ];
         let found = places.into_iter().find(|(own, _)| *own == path);
         found.map(|(_, place)| place)

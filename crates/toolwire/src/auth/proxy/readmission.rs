@@ -2,26 +2,30 @@
 
 use serde_json::{Map, Value};
 
-use crate::auth::proxy::Core;
-use crate::auth::proxy::leg::LegError;
-use crate::auth::proxy::records::{Grant, Key};
-use crate::auth::proxy::renewal::Stale;
+use crate::auth::proxy::ProxyState;
+use crate::auth::proxy::leg::UpstreamError;
+use crate::auth::proxy::records::{GrantRecord, RecordDigest};
+use crate::auth::proxy::renewal::GrantError;
 use crate::auth::proxy::upstream::UpstreamUser;
 
-impl Core {
+impl ProxyState {
     /// Checks with the filter of users whether the user of a grant is still admitted, and ends the grant if not.
     ///
     /// The filter gets what the provider says about the user now. A provider that identifies users by ID tokens alone
     /// cannot be asked, so there it gets the claims of the last one: of the login, or of a renewal.
-    pub(super) async fn readmit(&self, key: &Key, grant: Grant) -> Result<(), Stale> {
+    pub(super) async fn readmit(
+        &self,
+        key: &RecordDigest,
+        grant: GrantRecord,
+    ) -> Result<(), GrantError> {
         if self.admission.is_none() {
             return Ok(());
         }
         let token = &grant.upstream.access_token;
         let asked = match self.leg.current_user(token).await {
             Ok(asked) => asked,
-            Err(LegError::Refused) => return self.end(key, "its token was revoked").await,
-            Err(error) => return Err(Stale::Unavailable(Box::new(error))),
+            Err(UpstreamError::Refused) => return self.end(key, "its token was revoked").await,
+            Err(error) => return Err(GrantError::Unavailable(Box::new(error))),
         };
         let known = asked.clone().unwrap_or_else(|| UpstreamUser {
             subject: grant.user.subject.clone(),
@@ -40,13 +44,13 @@ impl Core {
             grant.user = asked.clone();
             is_changed
         });
-        update.await?.map(|_| ()).ok_or(Stale::Gone)
+        update.await?.map(|_| ()).ok_or(GrantError::Gone)
     }
 
-    async fn end(&self, key: &Key, reason: &str) -> Result<(), Stale> {
+    async fn end(&self, key: &RecordDigest, reason: &str) -> Result<(), GrantError> {
         tracing::info!(reason, "a grant ends");
         self.grants.revoke(&self.vault, key).await?;
-        Err(Stale::Gone)
+        Err(GrantError::Gone)
     }
 
     /// The claims of a user that have to be stored so that the filter can be asked again.

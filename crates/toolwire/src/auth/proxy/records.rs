@@ -9,32 +9,32 @@ use super::upstream::UpstreamUser;
 use crate::store::ProxyRecord;
 
 /// What a record is found by: the digest of something secret.
-pub(super) type Key = [u8; 32];
+pub(super) type RecordDigest = [u8; 32];
 
 /// Something that is kept in the store.
-pub(super) trait Record: Serialize + DeserializeOwned {
+pub(super) trait ProxyEntry: Serialize + DeserializeOwned {
     const KIND: ProxyRecord;
 }
 
 /// A client, registered here or described by a document of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Client {
+pub(super) struct ClientRecord {
     pub(super) client_id: String,
     /// The digest of its password; public clients have none.
-    pub(super) secret: Option<Key>,
+    pub(super) secret: Option<RecordDigest>,
     pub(super) redirect_uris: Vec<String>,
     pub(super) name: Option<String>,
     /// The digest of the user who got the first token through it. `None` until then.
-    pub(super) first_user: Option<Key>,
+    pub(super) first_user: Option<RecordDigest>,
 }
 
-impl Record for Client {
+impl ProxyEntry for ClientRecord {
     const KIND: ProxyRecord = ProxyRecord::Client;
 }
 
 /// What a client asked for, checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct AuthorizationRecord {
     pub(super) client_id: String,
     pub(super) redirect_uri: String,
     pub(super) state: Option<String>,
@@ -45,13 +45,13 @@ pub(super) struct Asked {
 
 /// A user on the way to the identity provider and back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Login {
-    pub(super) asked: Asked,
+pub(super) struct LoginRecord {
+    pub(super) asked: AuthorizationRecord,
     /// The proxy's own, for the identity provider.
     pub(super) code_verifier: Secret,
 }
 
-impl Record for Login {
+impl ProxyEntry for LoginRecord {
     const KIND: ProxyRecord = ProxyRecord::Login;
 }
 
@@ -60,7 +60,7 @@ impl Record for Login {
 /// One record holds all of it, so that a store can bound what one user occupies, and so that every step of a login is
 /// one replacement of the record: of two nodes that try the same step at once, one succeeds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Grant {
+pub(super) struct GrantRecord {
     pub(super) client_id: String,
     pub(super) scopes: String,
     /// The resource that its tokens are for.
@@ -73,23 +73,23 @@ pub(super) struct Grant {
     /// Seconds since the Unix epoch.
     pub(super) ends_at: u64,
     /// The code, until it is redeemed.
-    pub(super) code: Option<Code>,
+    pub(super) code: Option<CodeRecord>,
     /// The digest of the refresh token that is good.
-    pub(super) refresh: Option<Key>,
+    pub(super) refresh: Option<RecordDigest>,
     /// The refresh token before it.
     pub(super) used_refresh: Option<UsedRefresh>,
     /// Oldest first.
     pub(super) access: Vec<AccessToken>,
 }
 
-impl Record for Grant {
+impl ProxyEntry for GrantRecord {
     const KIND: ProxyRecord = ProxyRecord::Grant;
 }
 
 /// A code that was not redeemed yet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Code {
-    pub(super) digest: Key,
+pub(super) struct CodeRecord {
+    pub(super) digest: RecordDigest,
     pub(super) redirect_uri: String,
     pub(super) code_challenge: String,
     /// Seconds since the Unix epoch.
@@ -99,17 +99,17 @@ pub(super) struct Code {
 /// A refresh token that was used.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct UsedRefresh {
-    pub(super) digest: Key,
+    pub(super) digest: RecordDigest,
     /// When it was used first, in seconds since the Unix epoch.
     pub(super) used_at: u64,
     /// The successor is derived from this and the token itself, which is not stored.
-    pub(super) salt: Key,
+    pub(super) salt: RecordDigest,
 }
 
 /// An access token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct AccessToken {
-    pub(super) digest: Key,
+    pub(super) digest: RecordDigest,
     pub(super) scopes: String,
     /// Seconds since the Unix epoch.
     pub(super) expires_at: u64,

@@ -8,12 +8,12 @@ use toolwire_proto::auth::redirect_uri::Destination;
 use toolwire_proto::http::is_json;
 use toolwire_types::auth::ClientMetadata;
 
-use super::Core;
-use super::answers::{self, Answer};
+use super::ProxyState;
+use super::answers::{self, ProxyResponse};
 use crate::store::OwnerLimit;
 
 /// Registers a client.
-pub(super) async fn register(core: &Core, request: &Request<Bytes>) -> Answer {
+pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let invalid = |code: &str, reason: &str| answers::error(StatusCode::BAD_REQUEST, code, reason);
     let content_type = request.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());

@@ -2,11 +2,11 @@
 
 use toolwire_types::auth::Secret;
 
-use crate::auth::proxy::grants::{Grants, now};
-use crate::auth::proxy::leg::{LegError, Renewed, UpstreamLeg};
-use crate::auth::proxy::records::{Grant, Key, UpstreamTokens};
+use crate::auth::proxy::grants::{GrantStore, now};
+use crate::auth::proxy::leg::{Renewed, UpstreamClient, UpstreamError};
+use crate::auth::proxy::records::{GrantRecord, RecordDigest, UpstreamTokens};
 use crate::auth::proxy::upstream::UpstreamUser;
-use crate::auth::proxy::vault::Vault;
+use crate::auth::proxy::vault::SealedStore;
 use crate::store::StoreError;
 
 /// A token of the identity provider is renewed when it has no more than this left, in seconds.
@@ -14,30 +14,33 @@ const RENEWAL_MARGIN: u64 = 5 * 60;
 
 /// Why there is no good token of the identity provider.
 #[derive(Debug)]
-pub(super) enum Stale {
+pub(super) enum GrantError {
     /// The grant is no longer there.
     Gone,
     /// It is not known at the moment.
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl From<StoreError> for Stale {
+impl From<StoreError> for GrantError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(Box::new(error))
     }
 }
 
-impl Grants {
+impl GrantStore {
     /// The grant with a token of the identity provider that is good for a while, renewed if need be.
     ///
     /// Do not drop this once it has begun: the provider may take back the old tokens when it gives new ones.
     pub(super) async fn fresh(
         &self,
-        vault: &Vault,
-        leg: &UpstreamLeg,
-        key: &Key,
-    ) -> Result<Grant, Stale> {
-        let grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
+        vault: &SealedStore,
+        leg: &UpstreamClient,
+        key: &RecordDigest,
+    ) -> Result<GrantRecord, GrantError> {
+        let grant = vault
+            .get::<GrantRecord>(key)
+            .await?
+            .ok_or(GrantError::Gone)?;
         if renewable(&grant.upstream).is_none() {
             return Ok(grant);
         }
@@ -48,24 +51,27 @@ impl Grants {
             None => None,
         };
         // Another request may have renewed it first.
-        let grant = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
+        let grant = vault
+            .get::<GrantRecord>(key)
+            .await?
+            .ok_or(GrantError::Gone)?;
         let Some(refresh_token) = renewable(&grant.upstream) else {
             return Ok(grant);
         };
         let renewed = match leg.renew(refresh_token).await {
             Ok(renewed) => renewed,
-            Err(LegError::Refused) => return self.renewed_elsewhere(vault, key, &grant).await,
-            Err(error) => return Err(Stale::Unavailable(Box::new(error))),
+            Err(UpstreamError::Refused) => return self.renewed_elsewhere(vault, key, &grant).await,
+            Err(error) => return Err(GrantError::Unavailable(Box::new(error))),
         };
         self.store_renewed(vault, key, &renewed).await
     }
 
     async fn store_renewed(
         &self,
-        vault: &Vault,
-        key: &Key,
+        vault: &SealedStore,
+        key: &RecordDigest,
         renewed: &Renewed,
-    ) -> Result<Grant, Stale> {
+    ) -> Result<GrantRecord, GrantError> {
         let change = self.change(vault, key, |grant| {
             grant.upstream = renewed.tokens.clone();
             if let Some(user) = &renewed.user
@@ -78,13 +84,13 @@ impl Grants {
             }
             true
         });
-        let grant = change.await?.ok_or(Stale::Gone)?;
+        let grant = change.await?.ok_or(GrantError::Gone)?;
         // OpenID Connect Core, section 12.2: the ID token of a refresh names the same user.
         let is_another = |user: &UpstreamUser| user.subject != grant.user.subject;
         if renewed.user.as_ref().is_some_and(is_another) {
             tracing::warn!("the identity provider renews a token for another user; the grant ends");
             self.revoke(vault, key).await?;
-            return Err(Stale::Gone);
+            return Err(GrantError::Gone);
         }
         Ok(grant)
     }
@@ -92,16 +98,19 @@ impl Grants {
     /// A refresh token that the provider rejects was used by another node, or revoked by the user.
     async fn renewed_elsewhere(
         &self,
-        vault: &Vault,
-        key: &Key,
-        before: &Grant,
-    ) -> Result<Grant, Stale> {
-        let now = vault.get::<Grant>(key).await?.ok_or(Stale::Gone)?;
+        vault: &SealedStore,
+        key: &RecordDigest,
+        before: &GrantRecord,
+    ) -> Result<GrantRecord, GrantError> {
+        let now = vault
+            .get::<GrantRecord>(key)
+            .await?
+            .ok_or(GrantError::Gone)?;
         if now.upstream != before.upstream {
             return Ok(now);
         }
         self.revoke(vault, key).await?;
-        Err(Stale::Gone)
+        Err(GrantError::Gone)
     }
 }
 

@@ -12,12 +12,12 @@ use toolwire_proto::auth::authorization_server::token::{
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
-use super::Core;
-use super::answers::{self, Answer};
+use super::ProxyState;
+use super::answers::{self, ProxyResponse};
 use super::authorize::form_of;
 use super::clients::NotAuthenticated;
 use super::grants::{Issued, Redemption, now};
-use super::renewal::Stale;
+use super::renewal::GrantError;
 use crate::store::StoreError;
 
 /// Why there is no token.
@@ -47,17 +47,17 @@ impl From<NotAuthenticated> for NoToken {
     }
 }
 
-impl From<Stale> for NoToken {
-    fn from(stale: Stale) -> Self {
+impl From<GrantError> for NoToken {
+    fn from(stale: GrantError) -> Self {
         match stale {
-            Stale::Gone => Self::Refused(TokenRefused::InvalidGrant),
-            Stale::Unavailable(error) => Self::Unavailable(error),
+            GrantError::Gone => Self::Refused(TokenRefused::InvalidGrant),
+            GrantError::Unavailable(error) => Self::Unavailable(error),
         }
     }
 }
 
 impl NoToken {
-    fn answer(self, in_header: bool) -> Answer {
+    fn answer(self, in_header: bool) -> ProxyResponse {
         match self {
             Self::Refused(refused) => answers::token_refused(refused, in_header),
             Self::Unavailable(error) => answers::unavailable(&error),
@@ -66,7 +66,7 @@ impl NoToken {
 }
 
 /// Gives out tokens.
-pub(super) async fn token(core: &Arc<Core>, request: &Request<Bytes>) -> Answer {
+pub(super) async fn token(core: &Arc<ProxyState>, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
     match give(core, request).await {
         Ok(response) => answers::json(StatusCode::OK, &response),
@@ -74,7 +74,7 @@ pub(super) async fn token(core: &Arc<Core>, request: &Request<Bytes>) -> Answer 
     }
 }
 
-async fn give(core: &Arc<Core>, request: &Request<Bytes>) -> Result<TokenResponse, NoToken> {
+async fn give(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<TokenResponse, NoToken> {
     let (client_id, form) = client(core, request).await?;
     let issued = match GrantRequest::read(&form, &core.resource)? {
         GrantRequest::AuthorizationCode {
@@ -107,7 +107,10 @@ async fn give(core: &Arc<Core>, request: &Request<Bytes>) -> Result<TokenRespons
 }
 
 /// Who asks, and what for.
-async fn client(core: &Core, request: &Request<Bytes>) -> Result<(String, Parameters), NoToken> {
+async fn client(
+    core: &ProxyState,
+    request: &Request<Bytes>,
+) -> Result<(String, Parameters), NoToken> {
     let form = form_of(request).ok_or(TokenRefused::InvalidRequest)?;
     let headers = request.headers().get_all(AUTHORIZATION).iter();
     let headers: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
@@ -119,7 +122,7 @@ async fn client(core: &Core, request: &Request<Bytes>) -> Result<(String, Parame
 
 /// Uses a refresh token (OAuth 2.1, section 4.3.1).
 async fn refresh(
-    core: &Arc<Core>,
+    core: &Arc<ProxyState>,
     client_id: &str,
     token: &Secret,
     scope: Option<&str>,
@@ -151,7 +154,7 @@ fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRefused> 
 }
 
 /// Takes a token back. Whoever gives back one that is not theirs or not good learns nothing (RFC 7009, section 2.2).
-pub(super) async fn revoke(core: &Core, request: &Request<Bytes>) -> Answer {
+pub(super) async fn revoke(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
     match give_back(core, request).await {
         Ok(()) => answers::plain(StatusCode::OK, Bytes::new()),
@@ -159,7 +162,7 @@ pub(super) async fn revoke(core: &Core, request: &Request<Bytes>) -> Answer {
     }
 }
 
-async fn give_back(core: &Core, request: &Request<Bytes>) -> Result<(), NoToken> {
+async fn give_back(core: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
     let (client_id, form) = client(core, request).await?;
     let token = form.single("token").ok().flatten();
     let token = Secret::from(token.ok_or(TokenRefused::InvalidRequest)?);

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use toolwire_types::auth::Secret;
 
-use crate::auth::proxy::records::Key;
+use crate::auth::proxy::records::RecordDigest;
 use crate::auth::proxy::vault::random;
 use crate::store::StoreError;
 
@@ -38,9 +38,9 @@ impl TokenKind {
 
 /// What codes and refresh tokens of one grant have in common.
 #[derive(Clone, Copy)]
-pub(super) struct Family([u8; 16]);
+pub(super) struct TokenFamily([u8; 16]);
 
-impl Family {
+impl TokenFamily {
     pub(super) fn new() -> Result<Self, StoreError> {
         random().map(Self)
     }
@@ -51,7 +51,7 @@ impl Family {
     }
 
     /// Returns the key of the grant.
-    pub(super) fn grant(self) -> Key {
+    pub(super) fn grant(self) -> RecordDigest {
         grant_key(self.shown())
     }
 
@@ -66,7 +66,7 @@ impl Family {
 
     /// Returns the refresh token that follows a used one. Neither the store nor its keys are enough to derive it: the used
     /// token itself is needed.
-    pub(super) fn refresh_after(self, used: &Secret, salt: &Key) -> Secret {
+    pub(super) fn refresh_after(self, used: &Secret, salt: &RecordDigest) -> Secret {
         let mut digest = Sha256::new();
         digest.update(b"toolwire refresh");
         digest.update(salt);
@@ -79,7 +79,7 @@ impl Family {
         let mut digest = Sha256::new();
         digest.update(b"toolwire access");
         digest.update(self.0);
-        let digest: Key = digest.finalize().into();
+        let digest: RecordDigest = digest.finalize().into();
         let mut shown = [0; 16];
         for (byte, digested) in shown.iter_mut().zip(digest) {
             *byte = digested;
@@ -89,18 +89,18 @@ impl Family {
 }
 
 /// Returns the key of the grant of an access token, good or not. Returns `None` for any other text.
-pub(super) fn grant_of_access_token(token: &Secret) -> Option<Key> {
+pub(super) fn grant_of_access_token(token: &Secret) -> Option<RecordDigest> {
     read(TokenKind::Access, token).map(grant_key)
 }
 
-fn grant_key(shown: [u8; 16]) -> Key {
+fn grant_key(shown: [u8; 16]) -> RecordDigest {
     let mut digest = Sha256::new();
     digest.update(b"toolwire grant");
     digest.update(shown);
     digest.finalize().into()
 }
 
-fn write(kind: TokenKind, family: [u8; 16], secret: Key) -> Secret {
+fn write(kind: TokenKind, family: [u8; 16], secret: RecordDigest) -> Secret {
     let bytes = [&[kind.byte()][..], &family, &secret].concat();
     Secret::new(URL_SAFE_NO_PAD.encode(bytes))
 }
@@ -119,25 +119,25 @@ mod tests {
 
     #[test]
     fn tokens_of_one_family_lead_to_one_grant() {
-        let family = Family::new().unwrap();
+        let family = TokenFamily::new().unwrap();
         let token = |kind| family.token(kind).unwrap();
         let (code, refresh, access) = (
             token(TokenKind::Code),
             token(TokenKind::Refresh),
             token(TokenKind::Access),
         );
-        let grant = |kind, token: &Secret| Family::of(kind, token).map(Family::grant);
+        let grant = |kind, token: &Secret| TokenFamily::of(kind, token).map(TokenFamily::grant);
         assert_eq!(grant(TokenKind::Code, &code), Some(family.grant()));
         assert_eq!(grant(TokenKind::Refresh, &refresh), Some(family.grant()));
         assert_eq!(grant_of_access_token(&access), Some(family.grant()));
         assert_ne!(refresh, token(TokenKind::Refresh));
-        let stranger = Family::new().unwrap().token(TokenKind::Code).unwrap();
+        let stranger = TokenFamily::new().unwrap().token(TokenKind::Code).unwrap();
         assert_ne!(grant(TokenKind::Code, &stranger), Some(family.grant()));
     }
 
     #[test]
     fn one_kind_is_not_accepted_for_another() {
-        let family = Family::new().unwrap();
+        let family = TokenFamily::new().unwrap();
         let kinds = [TokenKind::Code, TokenKind::Access, TokenKind::Refresh];
         for (made, wanted) in kinds
             .iter()
@@ -156,21 +156,21 @@ mod tests {
 
     #[test]
     fn an_access_token_does_not_reveal_the_family() {
-        let family = Family::new().unwrap();
+        let family = TokenFamily::new().unwrap();
         let access = family.token(TokenKind::Access).unwrap();
         assert_ne!(read(TokenKind::Access, &access), Some(family.0));
     }
 
     #[test]
     fn the_next_refresh_token_depends_on_the_used_one_and_the_salt() {
-        let family = Family::new().unwrap();
+        let family = TokenFamily::new().unwrap();
         let used = family.token(TokenKind::Refresh).unwrap();
         let other = family.token(TokenKind::Refresh).unwrap();
         let next = family.refresh_after(&used, &[1; 32]);
         assert_eq!(next, family.refresh_after(&used, &[1; 32]));
         assert_ne!(next, family.refresh_after(&used, &[2; 32]));
         assert_ne!(next, family.refresh_after(&other, &[1; 32]));
-        let grant = Family::of(TokenKind::Refresh, &next).map(Family::grant);
+        let grant = TokenFamily::of(TokenKind::Refresh, &next).map(TokenFamily::grant);
         assert_eq!(grant, Some(family.grant()));
     }
 }

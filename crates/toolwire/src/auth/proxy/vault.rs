@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use toolwire_proto::request_state::{self, Binding, KeyRing};
 
-use super::records::{Key, Record};
+use super::records::{ProxyEntry, RecordDigest};
 use crate::engine::since_epoch;
 use crate::store::{NewProxyRecord, ProxyOwner, ProxyStore, StoreError};
 
@@ -53,18 +53,18 @@ impl Terms {
 
 /// Seals, and keeps what was sealed.
 #[derive(Debug)]
-pub(super) struct Vault {
+pub(super) struct SealedStore {
     pub(super) store: Arc<dyn ProxyStore>,
     pub(super) keys: KeyRing,
     /// Which proxy this is: another one with the same keys opens nothing of it.
     pub(super) issuer: String,
 }
 
-impl Vault {
+impl SealedStore {
     /// Stores a record.
-    pub(super) async fn put<T: Record>(
+    pub(super) async fn put<T: ProxyEntry>(
         &self,
-        key: &Key,
+        key: &RecordDigest,
         record: &T,
         terms: Terms,
     ) -> Result<(), StoreError> {
@@ -73,9 +73,9 @@ impl Vault {
     }
 
     /// Replaces a record if nothing else has replaced or taken it since it was read; returns whether it did.
-    pub(super) async fn replace<T: Record>(
+    pub(super) async fn replace<T: ProxyEntry>(
         &self,
-        key: &Key,
+        key: &RecordDigest,
         read: &Sealed,
         record: &T,
         terms: Terms,
@@ -84,9 +84,9 @@ impl Vault {
         self.store.replace(T::KIND, key, &read.0, new).await
     }
 
-    fn new_record<T: Record>(
+    fn new_record<T: ProxyEntry>(
         &self,
-        key: &Key,
+        key: &RecordDigest,
         record: &T,
         terms: Terms,
     ) -> Result<NewProxyRecord, StoreError> {
@@ -98,15 +98,18 @@ impl Vault {
     }
 
     /// Reads a record. One that does not open is treated as one that is not there.
-    pub(super) async fn get<T: Record>(&self, key: &Key) -> Result<Option<T>, StoreError> {
+    pub(super) async fn get<T: ProxyEntry>(
+        &self,
+        key: &RecordDigest,
+    ) -> Result<Option<T>, StoreError> {
         let read = self.read(key).await?;
         Ok(read.map(|(record, _)| record))
     }
 
     /// Reads a record that may be [replaced](Self::replace).
-    pub(super) async fn read<T: Record>(
+    pub(super) async fn read<T: ProxyEntry>(
         &self,
-        key: &Key,
+        key: &RecordDigest,
     ) -> Result<Option<(T, Sealed)>, StoreError> {
         let Some(sealed) = self.store.get(T::KIND, key).await? else {
             return Ok(None);
@@ -116,7 +119,10 @@ impl Vault {
     }
 
     /// Takes a record away; one of all who want it gets it.
-    pub(super) async fn take<T: Record>(&self, key: &Key) -> Result<Option<T>, StoreError> {
+    pub(super) async fn take<T: ProxyEntry>(
+        &self,
+        key: &RecordDigest,
+    ) -> Result<Option<T>, StoreError> {
         let sealed = self.store.take(T::KIND, key).await?;
         Ok(sealed.and_then(|sealed| self.open(T::KIND.as_str(), &named(key), &sealed)))
     }
@@ -166,13 +172,13 @@ impl Vault {
     }
 }
 
-fn named(key: &Key) -> String {
+fn named(key: &RecordDigest) -> String {
     URL_SAFE_NO_PAD.encode(key)
 }
 
 /// What something secret is found by. A digest takes the same time for every text, and tells nobody who reads the store
 /// what the text was.
-pub(super) fn key_of(secret: &str) -> Key {
+pub(super) fn key_of(secret: &str) -> RecordDigest {
     Sha256::digest(secret).into()
 }
 
@@ -189,23 +195,23 @@ mod tests {
     use toolwire_proto::request_state::StateKey;
 
     use super::*;
-    use crate::auth::proxy::records::Client;
+    use crate::auth::proxy::records::ClientRecord;
     use crate::store::{MemoryProxyStore, ProxyRecord};
 
     fn hour() -> Terms {
         Terms::lasting(Duration::from_secs(3600))
     }
 
-    fn vault(store: &Arc<MemoryProxyStore>, key: u8, issuer: &str) -> Vault {
-        Vault {
+    fn vault(store: &Arc<MemoryProxyStore>, key: u8, issuer: &str) -> SealedStore {
+        SealedStore {
             store: Arc::<MemoryProxyStore>::clone(store),
             keys: KeyRing::new(StateKey::new([key; 32])),
             issuer: issuer.to_owned(),
         }
     }
 
-    fn record(client_id: &str) -> Client {
-        Client {
+    fn record(client_id: &str) -> ClientRecord {
+        ClientRecord {
             client_id: client_id.to_owned(),
             secret: None,
             redirect_uris: Vec::new(),
@@ -226,8 +232,8 @@ mod tests {
         let moved = NewProxyRecord::new(sealed, Duration::from_secs(3600));
         let moved = store.put(ProxyRecord::Client, &other, moved);
         moved.await.unwrap();
-        assert!(vault.get::<Client>(&other).await.unwrap().is_none());
-        let found = vault.take::<Client>(&one).await.unwrap().unwrap();
+        assert!(vault.get::<ClientRecord>(&other).await.unwrap().is_none());
+        let found = vault.take::<ClientRecord>(&one).await.unwrap().unwrap();
         assert_eq!(found.client_id, "visible");
     }
 
@@ -238,10 +244,10 @@ mod tests {
         let own = vault(&store, 1, "https://a");
         own.put(&key, &record("visible"), hour()).await.unwrap();
         for stranger in [vault(&store, 2, "https://a"), vault(&store, 1, "https://b")] {
-            assert!(stranger.get::<Client>(&key).await.unwrap().is_none());
+            assert!(stranger.get::<ClientRecord>(&key).await.unwrap().is_none());
         }
         let same = vault(&store, 1, "https://a");
-        assert!(same.get::<Client>(&key).await.unwrap().is_some());
+        assert!(same.get::<ClientRecord>(&key).await.unwrap().is_some());
     }
 
     #[tokio::test]
@@ -250,14 +256,14 @@ mod tests {
         let (one, other) = (vault(&store, 1, "https://a"), vault(&store, 1, "https://a"));
         let key = key_of("one");
         one.put(&key, &record("first"), hour()).await.unwrap();
-        let (_, read_by_one) = one.read::<Client>(&key).await.unwrap().unwrap();
-        let (_, read_by_other) = other.read::<Client>(&key).await.unwrap().unwrap();
+        let (_, read_by_one) = one.read::<ClientRecord>(&key).await.unwrap().unwrap();
+        let (_, read_by_other) = other.read::<ClientRecord>(&key).await.unwrap().unwrap();
         let (second, third) = (record("second"), record("third"));
         let replaced = one.replace(&key, &read_by_one, &second, hour());
         assert!(replaced.await.unwrap());
         let replaced = other.replace(&key, &read_by_other, &third, hour());
         assert!(!replaced.await.unwrap());
-        let kept = one.get::<Client>(&key).await.unwrap().unwrap();
+        let kept = one.get::<ClientRecord>(&key).await.unwrap().unwrap();
         assert_eq!(kept.client_id, "second");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::store::memory::proxy_table::{Capacity, Key, Table};
+use crate::store::memory::proxy_table::{Capacity, RecordKey, Table};
 use crate::store::{NewProxyRecord, ProxyRecord, ProxyStore, StoreFuture};
 
 /// Remembers what an OAuth proxy has to in the memory of this process: all users log in again after a restart.
@@ -85,7 +85,7 @@ impl ProxyStore for MemoryProxyStore {
     fn put<'a>(
         &'a self,
         kind: ProxyRecord,
-        key: &'a Key,
+        key: &'a RecordKey,
         record: NewProxyRecord,
     ) -> StoreFuture<'a, ()> {
         let capacity = self.capacity(kind);
@@ -93,12 +93,16 @@ impl ProxyStore for MemoryProxyStore {
         Box::pin(std::future::ready(put))
     }
 
-    fn get<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
+    fn get<'a>(&'a self, kind: ProxyRecord, key: &'a RecordKey) -> StoreFuture<'a, Option<String>> {
         let text = self.with_table(kind, |table, _| table.get(key).map(str::to_owned));
         Box::pin(std::future::ready(Ok(text)))
     }
 
-    fn take<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
+    fn take<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordKey,
+    ) -> StoreFuture<'a, Option<String>> {
         let taken = self.with_table(kind, |table, _| table.remove(key));
         Box::pin(std::future::ready(Ok(taken)))
     }
@@ -106,7 +110,7 @@ impl ProxyStore for MemoryProxyStore {
     fn replace<'a>(
         &'a self,
         kind: ProxyRecord,
-        key: &'a Key,
+        key: &'a RecordKey,
         expected: &'a str,
         record: NewProxyRecord,
     ) -> StoreFuture<'a, bool> {

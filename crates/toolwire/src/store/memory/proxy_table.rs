@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use crate::engine::deadline_after;
 use crate::store::{NewProxyRecord, OwnerLimit, ProxyOwner, StoreError};
 
-pub(super) type Key = [u8; 32];
+pub(super) type RecordKey = [u8; 32];
 
 /// Keys in the order of a moment.
-type Ordered = BTreeSet<(Instant, Key)>;
+type Ordered = BTreeSet<(Instant, RecordKey)>;
 
 /// How much a table may hold.
 #[derive(Debug, Clone, Copy)]
@@ -23,11 +23,11 @@ pub(super) struct Capacity {
 /// The records of one kind.
 #[derive(Default)]
 pub(super) struct Table {
-    records: HashMap<Key, Stored>,
+    records: HashMap<RecordKey, Stored>,
     by_expiry: Ordered,
     by_protection: Ordered,
     /// The records of each owner, by their expiry.
-    owners: HashMap<Key, Ordered>,
+    owners: HashMap<RecordKey, Ordered>,
     bytes: usize,
 }
 
@@ -35,7 +35,7 @@ struct Stored {
     text: String,
     expiry: Instant,
     protected_until: Instant,
-    owner: Option<Key>,
+    owner: Option<RecordKey>,
 }
 
 impl fmt::Debug for Table {
@@ -48,7 +48,7 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    pub(super) fn get(&self, key: &Key) -> Option<&str> {
+    pub(super) fn get(&self, key: &RecordKey) -> Option<&str> {
         self.records.get(key).map(|stored| stored.text.as_str())
     }
 
@@ -63,7 +63,7 @@ impl Table {
     /// Stores a record within the bounds of its owner and of the table. A rejected record changes nothing.
     pub(super) fn put(
         &mut self,
-        key: Key,
+        key: RecordKey,
         record: NewProxyRecord,
         now: Instant,
         capacity: Capacity,
@@ -91,7 +91,7 @@ impl Table {
         let fits = |count: usize, bytes: usize| {
             count < capacity.records && bytes.saturating_add(added) <= capacity.bytes
         };
-        let mut victims: Vec<Key> = victim.into_iter().collect();
+        let mut victims: Vec<RecordKey> = victim.into_iter().collect();
         let mut unprotected = self
             .by_protection
             .iter()
@@ -114,7 +114,7 @@ impl Table {
     }
 
     /// Replaces a record; the bounds of the table do not count.
-    pub(super) fn replace(&mut self, key: Key, record: NewProxyRecord, now: Instant) {
+    pub(super) fn replace(&mut self, key: RecordKey, record: NewProxyRecord, now: Instant) {
         let owner = record.owner;
         self.insert(key, record, now);
         if let Some(owner) = owner
@@ -125,7 +125,7 @@ impl Table {
         }
     }
 
-    pub(super) fn remove(&mut self, key: &Key) -> Option<String> {
+    pub(super) fn remove(&mut self, key: &RecordKey) -> Option<String> {
         let stored = self.records.remove(key)?;
         self.by_expiry.remove(&(stored.expiry, *key));
         self.by_protection.remove(&(stored.protected_until, *key));
@@ -141,7 +141,7 @@ impl Table {
         Some(stored.text)
     }
 
-    fn insert(&mut self, key: Key, record: NewProxyRecord, now: Instant) {
+    fn insert(&mut self, key: RecordKey, record: NewProxyRecord, now: Instant) {
         self.remove(&key);
         let stored = Stored {
             expiry: deadline_after(now, record.lifetime),
@@ -168,14 +168,14 @@ impl Table {
     }
 
     /// The record of an owner that expires first, other than this one.
-    fn first_of(&self, owner: &ProxyOwner, other_than: &Key) -> Option<Key> {
+    fn first_of(&self, owner: &ProxyOwner, other_than: &RecordKey) -> Option<RecordKey> {
         let mut owned = self.owners.get(&owner.key)?.iter();
         owned
             .find(|(_, key)| key != other_than)
             .map(|(_, key)| *key)
     }
 
-    fn length_of(&self, key: &Key) -> usize {
+    fn length_of(&self, key: &RecordKey) -> usize {
         self.records.get(key).map_or(0, |stored| stored.text.len())
     }
 }

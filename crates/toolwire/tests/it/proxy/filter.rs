@@ -23,7 +23,7 @@ async fn refresh_ends_the_login(stage: &Stage, client: &Client, tokens: &serde_j
 async fn user_who_is_no_longer_admitted_loses_access_at_the_refresh() {
     // "secret" is a claim that the proxy does not store. The provider's tokens do not expire.
     let stage = Stage::with(|config| {
-        config.admitting(|user| user.claims.get("secret").is_some_and(|own| own == "hidden"))
+        config.with_user_filter(|user| user.claims.get("secret").is_some_and(|own| own == "hidden"))
     })
     .await;
     let client = stage.client().await;
@@ -51,7 +51,7 @@ async fn token_that_the_provider_revoked_or_gives_to_another_user_ends_the_login
         (Some(401), json!({"message": "Bad credentials"})),
         (None, json!({"id": 43, "login": "bob"})),
     ] {
-        let stage = Stage::with(|config| config.admitting(|_| true)).await;
+        let stage = Stage::with(|config| config.with_user_filter(|_| true)).await;
         let client = stage.client().await;
         let tokens = stage.tokens(&client).await;
         stage.provider.change(|behaviour| {
@@ -64,7 +64,7 @@ async fn token_that_the_provider_revoked_or_gives_to_another_user_ends_the_login
 
 #[tokio::test]
 async fn provider_that_cannot_be_asked_costs_no_refresh_token() {
-    let stage = Stage::with(|config| config.admitting(|_| true)).await;
+    let stage = Stage::with(|config| config.with_user_filter(|_| true)).await;
     let client = stage.client().await;
     let tokens = stage.tokens(&client).await;
     let refresh = tokens["refresh_token"].as_str().unwrap();
@@ -93,7 +93,9 @@ async fn user_of_an_id_token_who_is_no_longer_admitted_loses_access_at_the_refre
         OAuthProxyConfig::new(RESOURCE, upstream)
             .with_fetcher(DocumentFetcher::with_loopback_allowed())
             // "iss" is a claim that handlers do not get, and the filter gets each time.
-            .admitting(move |user| user.claims.contains_key("iss") && filter.load(Ordering::SeqCst))
+            .with_user_filter(move |user| {
+                user.claims.contains_key("iss") && filter.load(Ordering::SeqCst)
+            })
     })
     .await;
     let client = stage.client().await;
@@ -117,7 +119,7 @@ async fn renewed_id_token_is_what_the_filter_gets() {
     let stage = Stage::in_front_of(provider, |_| {
         OAuthProxyConfig::new(RESOURCE, upstream)
             .with_fetcher(DocumentFetcher::with_loopback_allowed())
-            .admitting(|user| user.claims.get("groups") == Some(&json!(["staff"])))
+            .with_user_filter(|user| user.claims.get("groups") == Some(&json!(["staff"])))
     })
     .await;
     let client = stage.client().await;

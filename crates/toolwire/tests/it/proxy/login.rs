@@ -180,7 +180,7 @@ async fn a_provider_of_openid_connect_is_found_by_its_issuer() {
 
 #[tokio::test]
 async fn users_who_are_not_admitted_hear_so() {
-    let stage = Stage::with(|config| config.admitting(|user| user.subject == "43")).await;
+    let stage = Stage::with(|config| config.with_user_filter(|user| user.subject == "43")).await;
     let client = stage.client().await;
     let mut browser = stage.browser();
     let back = stage.agree(&mut browser, &client.authorize(&[])).await;

@@ -74,7 +74,7 @@ async fn our_own_client_logs_in_calls_and_refreshes() {
     let proxy = OAuthProxyConfig::new(&endpoint, provider.upstream())
         .with_fetcher(DocumentFetcher::with_loopback_allowed())
         .with_required_scopes(["use"])
-        .with_access_token_time(Duration::from_secs(1))
+        .with_access_token_ttl(Duration::from_secs(1))
         .build()
         .unwrap();
     let options = HttpOptions::new()

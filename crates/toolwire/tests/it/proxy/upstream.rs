@@ -89,14 +89,14 @@ async fn without_a_refresh_token_of_the_provider_a_login_ends_with_its_token() {
 async fn lifetimes_are_what_they_are_set_to() {
     let stage = Stage::with(|config| {
         config
-            .with_access_token_time(Duration::from_secs(120))
-            .with_login_time(Duration::from_secs(121))
+            .with_access_token_ttl(Duration::from_secs(120))
+            .with_session_ttl(Duration::from_secs(121))
     })
     .await;
     let client = stage.client().await;
     let tokens = stage.tokens(&client).await;
     assert_eq!(tokens["expires_in"], 120);
-    let stage = Stage::with(|config| config.with_login_time(Duration::from_secs(120))).await;
+    let stage = Stage::with(|config| config.with_session_ttl(Duration::from_secs(120))).await;
     let client = stage.client().await;
     let tokens = stage.tokens(&client).await;
     assert!(tokens["expires_in"].as_u64().unwrap() <= 120);

@@ -5,8 +5,8 @@ use toolwire_proto::request_state::{KeyRing, StateKey};
 use super::*;
 use crate::store::MemoryProxyStore;
 
-fn vault(key: u8) -> Vault {
-    Vault {
+fn vault(key: u8) -> SealedStore {
+    SealedStore {
         store: Arc::new(MemoryProxyStore::default()),
         keys: KeyRing::new(StateKey::new([key; 32])),
         issuer: "https://a".to_owned(),
@@ -32,7 +32,7 @@ fn next_request(answer: &Response<()>) -> HeaderMap {
     headers
 }
 
-fn kept(vault: &Vault, browser: &Browser) -> HeaderMap {
+fn kept(vault: &SealedStore, browser: &BrowserSession) -> HeaderMap {
     let mut answer = Response::new(());
     browser.keep(vault, &mut answer).unwrap();
     browser.keep_logins(vault, &mut answer).unwrap();
@@ -42,10 +42,10 @@ fn kept(vault: &Vault, browser: &Browser) -> HeaderMap {
 #[test]
 fn a_browser_is_known_by_what_we_said() {
     let vault = vault(1);
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     browser.agree_to(&consent("one"));
     browser.begin("state");
-    let known = Browser::known(&vault, &kept(&vault, &browser)).unwrap();
+    let known = BrowserSession::known(&vault, &kept(&vault, &browser)).unwrap();
     assert_eq!(known.id(), browser.id());
     assert!(known.has_agreed_to(&consent("one")));
     assert!(known.has_begun("state"));
@@ -54,7 +54,7 @@ fn a_browser_is_known_by_what_we_said() {
 
 #[test]
 fn consent_is_for_one_client_one_way_back_and_these_scopes() {
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     let given = consent("one");
     browser.agree_to(&given);
     assert!(browser.has_agreed_to(&Consent {
@@ -82,7 +82,7 @@ fn consent_is_for_one_client_one_way_back_and_these_scopes() {
 
 #[test]
 fn consent_to_a_client_is_found_whatever_the_scopes_were() {
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     let given = consent("one");
     let redirect = given.registered_redirect;
     assert!(!browser.has_consented_to_client("one", redirect));
@@ -102,32 +102,32 @@ fn consent_to_a_client_is_found_whatever_the_scopes_were() {
 #[test]
 fn cookies_of_others_say_nothing() {
     let (own, other) = (vault(1), vault(2));
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     browser.begin("state");
-    assert!(Browser::known(&own, &kept(&other, &browser)).is_none());
-    assert!(Browser::known(&own, &HeaderMap::new()).is_none());
+    assert!(BrowserSession::known(&own, &kept(&other, &browser)).is_none());
+    assert!(BrowserSession::known(&own, &HeaderMap::new()).is_none());
 
     // The logins of one browser in the jar of another.
     let stolen = kept(&own, &browser);
-    let mut headers = kept(&own, &Browser::new().unwrap());
+    let mut headers = kept(&own, &BrowserSession::new().unwrap());
     let victim = headers.get(COOKIE).unwrap().clone();
     let logins = stolen.get_all(COOKIE).iter().nth(1).unwrap().clone();
     headers.clear();
     headers.append(COOKIE, victim.clone());
     headers.append(COOKIE, logins);
-    let known = Browser::known(&own, &headers).unwrap();
+    let known = BrowserSession::known(&own, &headers).unwrap();
     assert!(!known.has_begun("state"));
 
     // Two cookies of one name: nobody knows which one is ours.
     headers.append(COOKIE, victim);
-    assert!(Browser::known(&own, &headers).is_none());
+    assert!(BrowserSession::known(&own, &headers).is_none());
 }
 
 #[test]
 fn cookies_stay_with_this_host_and_out_of_scripts() {
     let vault = vault(1);
     let mut answer = Response::new(());
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     browser.begin("state");
     browser.keep(&vault, &mut answer).unwrap();
     browser.keep_logins(&vault, &mut answer).unwrap();
@@ -145,7 +145,7 @@ fn cookies_stay_with_this_host_and_out_of_scripts() {
 #[test]
 fn the_last_login_takes_its_cookie_along() {
     let vault = vault(1);
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     browser.begin("one");
     browser.end("one");
     let mut answer = Response::new(());
@@ -156,7 +156,7 @@ fn the_last_login_takes_its_cookie_along() {
 
 #[test]
 fn a_browser_remembers_up_to_its_limits() {
-    let mut browser = Browser::new().unwrap();
+    let mut browser = BrowserSession::new().unwrap();
     let names: Vec<String> = (0..=MAX_CONSENTS).map(|at| at.to_string()).collect();
     for name in &names[..MAX_CONSENTS] {
         browser.agree_to(&consent(name));

@@ -6,12 +6,12 @@ use crate::store::{MemoryProxyLimits, MemoryProxyStore};
 
 const LOGIN_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-fn vault(limit: usize) -> Vault {
+fn vault(limit: usize) -> SealedStore {
     let limits = MemoryProxyLimits {
         clients: limit,
         ..MemoryProxyLimits::default()
     };
-    Vault {
+    SealedStore {
         store: Arc::new(MemoryProxyStore::new(limits)),
         keys: KeyRing::new(StateKey::new([1; 32])),
         issuer: "https://a".to_owned(),
@@ -24,7 +24,7 @@ fn clients() -> Clients {
 
 async fn register(
     clients: &Clients,
-    vault: &Vault,
+    vault: &SealedStore,
     owner: Option<ProxyOwner>,
 ) -> Result<String, StoreError> {
     let metadata = ClientMetadata::new().with_redirect_uris(["https://a/cb"]);
@@ -33,7 +33,7 @@ async fn register(
     Ok(registered.client_id)
 }
 
-async fn is_known(clients: &Clients, vault: &Vault, id: &str) -> bool {
+async fn is_known(clients: &Clients, vault: &SealedStore, id: &str) -> bool {
     clients.find(vault, id, None).await.is_ok()
 }
 

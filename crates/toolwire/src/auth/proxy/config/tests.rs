@@ -1,4 +1,4 @@
-use super::super::Place;
+use super::super::ProxyRoute;
 use super::*;
 
 fn config(resource: &str) -> OAuthProxyConfig {
@@ -14,7 +14,7 @@ fn endpoints_are_at_the_root_of_the_resource() {
     let callback = "https://mcp.example.com:8443/callback";
     assert_eq!(proxy.callback_url(), callback);
     let paths = &proxy.core.paths;
-    assert_eq!(paths.place("/authorize"), Some(Place::Authorize));
+    assert_eq!(paths.place("/authorize"), Some(ProxyRoute::Authorize));
     assert_eq!(paths.place("/authorize/"), None);
     assert_eq!(
         paths.metadata,
@@ -33,7 +33,7 @@ fn an_issuer_may_have_a_path() {
         .unwrap();
     assert_eq!(proxy.callback_url(), "https://a.example/team/callback");
     let paths = &proxy.core.paths;
-    assert_eq!(paths.place("/team/token"), Some(Place::Token));
+    assert_eq!(paths.place("/team/token"), Some(ProxyRoute::Token));
     assert_eq!(paths.place("/token"), None);
     let at = "/.well-known/oauth-authorization-server/team";
     assert_eq!(paths.metadata, [at]);
@@ -44,29 +44,31 @@ fn what_cannot_work_fails_when_it_is_built() {
     let refused = |config: OAuthProxyConfig| config.build().unwrap_err();
     for resource in ["", "http://mcp.example.com/mcp", "https://a/#b"] {
         assert!(
-            matches!(refused(config(resource)), InvalidProxy::Url(_)),
+            matches!(refused(config(resource)), OAuthProxyConfigError::Url(_)),
             "{resource}"
         );
     }
     let in_the_way = refused(config("https://a.example/token"));
-    assert!(matches!(in_the_way, InvalidProxy::ResourceInTheWay(path) if path == "/token"));
+    assert!(
+        matches!(in_the_way, OAuthProxyConfigError::ResourceInTheWay(path) if path == "/token")
+    );
     let brief = Duration::from_millis(999);
     let config_of = || config("https://a.example/mcp");
     for config in [
-        config_of().with_access_token_time(brief),
-        config_of().with_login_time(brief),
+        config_of().with_access_token_ttl(brief),
+        config_of().with_session_ttl(brief),
     ] {
-        assert!(matches!(refused(config), InvalidProxy::NoTime));
+        assert!(matches!(refused(config), OAuthProxyConfigError::NoTime));
     }
     let second = Duration::from_secs(1);
     let shortest = config_of()
-        .with_access_token_time(second)
-        .with_login_time(second);
+        .with_access_token_ttl(second)
+        .with_session_ttl(second);
     assert!(shortest.build().is_ok());
     let scope = config("https://a.example/mcp").with_required_scopes(["\""]);
-    assert!(matches!(refused(scope), InvalidProxy::Scope(_)));
+    assert!(matches!(refused(scope), OAuthProxyConfigError::Scope(_)));
     let issuer = config("https://a.example/mcp").with_issuer("https://a.example?b");
-    assert!(matches!(refused(issuer), InvalidProxy::Url(_)));
+    assert!(matches!(refused(issuer), OAuthProxyConfigError::Url(_)));
     for upstream in [
         Upstream::new("http://idp.example", "id", "s"),
         Upstream::new("https://idp.example", "id", "s")
@@ -77,11 +79,11 @@ fn what_cannot_work_fails_when_it_is_built() {
             .with_user_info("http://idp.example/user", "sub"),
     ] {
         let config = OAuthProxyConfig::new("https://a.example/mcp", upstream);
-        assert!(matches!(refused(config), InvalidProxy::Url(_)));
+        assert!(matches!(refused(config), OAuthProxyConfigError::Url(_)));
     }
     let taken = Upstream::new("https://idp.example", "id", "s").with_parameter("state", "fixed");
     let config = OAuthProxyConfig::new("https://a.example/mcp", taken);
-    assert!(matches!(refused(config), InvalidProxy::Parameter(name) if name == "state"));
+    assert!(matches!(refused(config), OAuthProxyConfigError::Parameter(name) if name == "state"));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn asking(
     documents: &Arc<Documents>,
     url: impl Into<String>,
     source: Option<Source>,
-) -> tokio::task::JoinHandle<Result<Arc<Client>, NoClient>> {
+) -> tokio::task::JoinHandle<Result<Arc<ClientRecord>, NoClient>> {
     let (documents, url) = (Arc::clone(documents), url.into());
     tokio::spawn(async move { documents.find(&url, source).await })
 }
@@ -58,7 +58,7 @@ async fn until(is_so: impl Fn() -> bool) {
     in_time.expect("what is waited for happens");
 }
 
-fn is_rejected(found: &Result<Arc<Client>, NoClient>) -> bool {
+fn is_rejected(found: &Result<Arc<ClientRecord>, NoClient>) -> bool {
     matches!(found, Err(NoClient::Unavailable))
 }
 

@@ -14,8 +14,8 @@ const GRACE: u64 = 30;
 
 /// A node of a proxy: grants, a vault, and a clock that the test sets.
 struct Node {
-    vault: Vault,
-    grants: Grants,
+    vault: SealedStore,
+    grants: GrantStore,
     now: u64,
 }
 
@@ -31,19 +31,19 @@ impl Node {
         };
         let (issuer, resource) = ("https://a".to_owned(), "https://a/mcp".to_owned());
         Self {
-            vault: Vault {
+            vault: SealedStore {
                 store: Arc::clone(store),
                 keys: KeyRing::new(StateKey::new([1; 32])),
                 issuer: issuer.clone(),
             },
-            grants: Grants::new(lifetimes, GRACE, issuer, resource),
+            grants: GrantStore::new(lifetimes, GRACE, issuer, resource),
             now: now(),
         }
     }
 
-    fn grant(&self, subject: &str) -> Grant {
+    fn grant(&self, subject: &str) -> GrantRecord {
         let subject = [("sub".to_owned(), subject.into())];
-        Grant {
+        GrantRecord {
             client_id: CLIENT.to_owned(),
             scopes: "read".to_owned(),
             resource: self.grants.resource.clone(),
@@ -62,7 +62,7 @@ impl Node {
         }
     }
 
-    async fn begin(&self, mut grant: Grant) -> Secret {
+    async fn begin(&self, mut grant: GrantRecord) -> Secret {
         let challenge = verifier().challenge();
         let begun = self
             .grants
@@ -113,13 +113,17 @@ impl ProxyStore for Remote {
     fn put<'a>(
         &'a self,
         kind: ProxyRecord,
-        key: &'a Key,
+        key: &'a RecordDigest,
         record: NewProxyRecord,
     ) -> StoreFuture<'a, ()> {
         self.0.put(kind, key, record)
     }
 
-    fn get<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
+    fn get<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordDigest,
+    ) -> StoreFuture<'a, Option<String>> {
         Box::pin(async move {
             let read = self.0.get(kind, key).await;
             tokio::task::yield_now().await;
@@ -127,14 +131,18 @@ impl ProxyStore for Remote {
         })
     }
 
-    fn take<'a>(&'a self, kind: ProxyRecord, key: &'a Key) -> StoreFuture<'a, Option<String>> {
+    fn take<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordDigest,
+    ) -> StoreFuture<'a, Option<String>> {
         self.0.take(kind, key)
     }
 
     fn replace<'a>(
         &'a self,
         kind: ProxyRecord,
-        key: &'a Key,
+        key: &'a RecordDigest,
         expected: &'a str,
         record: NewProxyRecord,
     ) -> StoreFuture<'a, bool> {
@@ -167,10 +175,10 @@ async fn a_code_is_good_for_a_minute() {
 async fn a_grant_whose_code_is_not_redeemed_is_removed() {
     let node = Node::new();
     let code = node.begin(node.grant("ann")).await;
-    let key = Family::of(TokenKind::Code, &code).unwrap().grant();
-    assert!(node.vault.get::<Grant>(&key).await.unwrap().is_some());
+    let key = TokenFamily::of(TokenKind::Code, &code).unwrap().grant();
+    assert!(node.vault.get::<GrantRecord>(&key).await.unwrap().is_some());
     tokio::time::advance(UNREDEEMED_TIME).await;
-    assert!(node.vault.get::<Grant>(&key).await.unwrap().is_none());
+    assert!(node.vault.get::<GrantRecord>(&key).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -194,7 +202,7 @@ async fn a_grant_that_was_taken_away_gives_no_more_tokens() {
     let node = Node::new();
     let issued = node.log_in("ann").await;
     let token = refresh_token(&issued);
-    let key = Family::of(TokenKind::Refresh, token).unwrap().grant();
+    let key = TokenFamily::of(TokenKind::Refresh, token).unwrap().grant();
     node.grants.revoke(&node.vault, &key).await.unwrap();
     assert!(!node.is_good(&issued.access_token).await);
     assert!(node.refresh(token).await.is_none());
@@ -336,9 +344,9 @@ async fn a_change_that_comes_between_is_not_lost() {
     let node = Node::new();
     let first = node.log_in("ann").await;
     let token = refresh_token(&first);
-    let key = Family::of(TokenKind::Refresh, token).unwrap().grant();
+    let key = TokenFamily::of(TokenKind::Refresh, token).unwrap().grant();
     let mut tries = 0;
-    let (_, read) = node.vault.read::<Grant>(&key).await.unwrap().unwrap();
+    let (_, read) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
     node.refresh(token).await.unwrap();
     let changed = node.grants.change(&node.vault, &key, |grant| {
         tries += 1;
@@ -349,7 +357,7 @@ async fn a_change_that_comes_between_is_not_lost() {
     assert_eq!(tries, 1);
     assert_eq!(changed.access.len(), 2);
     // Somebody who has read the grant before all this cannot put it back.
-    let (grant, _) = node.vault.read::<Grant>(&key).await.unwrap().unwrap();
+    let (grant, _) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
     let saved = node.grants.save(&node.vault, &key, &read, &grant, node.now);
     assert!(!saved.await.unwrap());
 }

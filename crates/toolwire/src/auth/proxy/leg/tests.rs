@@ -6,9 +6,9 @@ use crate::auth::canned_http::CannedHttp;
 
 const ISSUER: &str = "https://idp.example";
 
-fn leg(upstream: Upstream, http: &CannedHttp) -> UpstreamLeg {
+fn leg(upstream: Upstream, http: &CannedHttp) -> UpstreamClient {
     let scopes = upstream.scopes.iter().map(String::as_str);
-    UpstreamLeg {
+    UpstreamClient {
         scopes: ScopeSet::from_list(scopes).unwrap(),
         upstream,
         fetcher: DocumentFetcher::with_http_client(http.clone()),
@@ -63,11 +63,11 @@ async fn metadata_that_cannot_be_believed_is_refused() {
     for bad in [other, plain, half, keys_only] {
         let leg = leg(generic(), &provider(bad.clone()));
         let found = leg.endpoints().await;
-        assert!(matches!(found, Err(LegError::Unusable(_))), "{bad}");
+        assert!(matches!(found, Err(UpstreamError::Unusable(_))), "{bad}");
     }
     let nothing = CannedHttp::new(|_| (404, String::new()));
     let found = leg(generic(), &nothing).endpoints().await;
-    assert!(matches!(found, Err(LegError::Fetch(_))));
+    assert!(matches!(found, Err(UpstreamError::Fetch(_))));
 }
 
 #[tokio::test]
@@ -197,7 +197,11 @@ async fn a_revoked_token_is_told_apart_from_a_provider_in_trouble() {
         let upstream = generic().with_user_info("https://idp.example/user", "id");
         let user = leg(upstream, &http).current_user(&"token".into()).await;
         let error = user.unwrap_err();
-        assert_eq!(matches!(error, LegError::Refused), is_revoked, "{status}");
+        assert_eq!(
+            matches!(error, UpstreamError::Refused),
+            is_revoked,
+            "{status}"
+        );
     }
     let http = CannedHttp::new(|_| (200, json!({"id": 1}).to_string()));
     let user = leg(generic(), &http).current_user(&"token".into()).await;

@@ -6,7 +6,7 @@ use crate::store::{OwnerLimit, ProxyOwner, StoreError, contract};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn key(number: usize) -> Key {
+fn key(number: usize) -> RecordKey {
     let mut key = [0; 32];
     for (byte, digit) in key.iter_mut().zip(number.to_be_bytes()) {
         *byte = digit;
