@@ -16,7 +16,7 @@ use serde::Serialize;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use toolwire::Client;
 use toolwire_bench::client_load::TEXT;
-use toolwire_proto::negotiate::Verdict;
+use toolwire_proto::negotiate::DetectedEra;
 use toolwire_types::ProtocolVersion;
 
 #[global_allocator]
@@ -41,7 +41,7 @@ fn a_call_allocates_as_often_as_written_down() {
         .build()
         .unwrap();
     let change = runtime.block_on(async {
-        let newest = Verdict::Modern {
+        let newest = DetectedEra::Modern {
             version: ProtocolVersion::LATEST,
         };
         let client = Client::builder("bench", "1.0.0").with_detected_era(newest);

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use toolwire::Client;
 use toolwire_bench::client_load::{Caller, ClientLoad, Failure, TEXT};
-use toolwire_proto::negotiate::Verdict;
+use toolwire_proto::negotiate::DetectedEra;
 use toolwire_types::ProtocolVersion;
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ impl Caller for ToolwireCaller {
 }
 
 async fn run(load: &ClientLoad) -> Result<(), Failure> {
-    let newest = Verdict::Modern {
+    let newest = DetectedEra::Modern {
         version: ProtocolVersion::LATEST,
     };
     let client = Client::builder("bench", "1.0.0")

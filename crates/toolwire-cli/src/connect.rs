@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire::proto::features::VersionFeatures;
-use toolwire::proto::negotiate::Verdict;
+use toolwire::proto::negotiate::DetectedEra;
 use toolwire::types::{Implementation, Root};
 use toolwire::{
     Client, ClientBuilder, ClientLimits, ProcessTracker, ProtocolVersion, ServerCommand,
@@ -139,9 +139,9 @@ fn command(child: &ChildProcess) -> ServerCommand {
 }
 
 /// The era in one word.
-pub(crate) fn era_name(verdict: Verdict) -> &'static str {
+pub(crate) fn era_name(verdict: DetectedEra) -> &'static str {
     match verdict {
-        Verdict::Modern { .. } => "modern",
-        Verdict::Legacy { .. } => "legacy",
+        DetectedEra::Modern { .. } => "modern",
+        DetectedEra::Legacy { .. } => "legacy",
     }
 }

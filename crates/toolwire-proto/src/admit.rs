@@ -22,7 +22,7 @@ use crate::negotiate::unsupported_version;
 use crate::param_headers::{HeaderLookup, HeaderMismatch, MismatchReason};
 
 pub use admitted::{Admitted, MethodRef};
-use admitted::{Judged, takes_input};
+use admitted::{CheckedRequest, takes_input};
 pub use notification::{IgnoreReason, NotificationAction, admit_notification};
 use params::Params;
 
@@ -32,20 +32,20 @@ use params::Params;
     clippy::exhaustive_structs,
     reason = "whoever calls the gate has to say each of these"
 )]
-pub struct Facts<'f> {
+pub struct AdmissionContext<'f> {
     /// The versions the server speaks.
     pub supported: &'f SupportedVersions,
     /// The handshake of the session or stdio process; [`Lifecycle::Fresh`] for stateless HTTP.
     pub lifecycle: Lifecycle,
     /// The routing headers; `None` on stdio and in process.
-    pub headers: Option<Headers<'f>>,
+    pub headers: Option<RoutingHeaders<'f>>,
     /// True for methods the server's author added; names in the table of methods are never asked for.
     pub is_custom_method: &'f dyn Fn(&str) -> bool,
     /// The opt-in gate of [`Lifecycle::require_initialized`]; only for connections that keep a handshake.
     pub require_initialized: bool,
 }
 
-impl fmt::Debug for Facts<'_> {
+impl fmt::Debug for AdmissionContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Facts")
             .field("supported", &self.supported)
@@ -62,7 +62,7 @@ impl fmt::Debug for Facts<'_> {
     clippy::exhaustive_structs,
     reason = "the three standard headers of 2026-07-28"
 )]
-pub struct Headers<'h> {
+pub struct RoutingHeaders<'h> {
     /// `MCP-Protocol-Version`.
     pub protocol_version: HeaderLookup<'h>,
     /// `Mcp-Method`.
@@ -94,7 +94,7 @@ pub struct Rejection {
 /// The rejection to send back.
 pub fn admit<'a>(
     request: &'a RequestEnvelope<'a>,
-    facts: &Facts<'_>,
+    facts: &AdmissionContext<'_>,
 ) -> Result<Admitted<'a>, Rejection> {
     // Built here, once, from little: a request is moved on the way of each call.
     match judge(request, facts) {
@@ -141,9 +141,12 @@ pub fn http_status_for(error_code: i64, era: Era) -> u16 {
     }
 }
 
-type Refusal = (ErrorObject, Era);
+type RejectionParts = (ErrorObject, Era);
 
-fn judge<'a>(request: &'a RequestEnvelope<'a>, facts: &Facts<'_>) -> Result<Judged<'a>, Refusal> {
+fn judge<'a>(
+    request: &'a RequestEnvelope<'a>,
+    facts: &AdmissionContext<'_>,
+) -> Result<CheckedRequest<'a>, RejectionParts> {
     let header_era = facts.headers.and_then(|headers| header_era(&headers));
     let params = Params::of(request).map_err(|error| {
         let era = header_era.unwrap_or(Era::Legacy);
@@ -165,8 +168,8 @@ fn judge<'a>(request: &'a RequestEnvelope<'a>, facts: &Facts<'_>) -> Result<Judg
 fn judge_modern<'a>(
     request: &'a RequestEnvelope<'a>,
     params: &Params<'a>,
-    facts: &Facts<'_>,
-) -> Result<Judged<'a>, ErrorObject> {
+    facts: &AdmissionContext<'_>,
+) -> Result<CheckedRequest<'a>, ErrorObject> {
     let requested = params.meta().required_version()?;
     params.meta().check_client()?;
     let log_level = params.meta().log_level()?;
@@ -190,7 +193,7 @@ fn judge_modern<'a>(
     if takes_input(version, &method) {
         params.check_input()?;
     }
-    Ok(Judged {
+    Ok(CheckedRequest {
         method,
         version,
         log_level,
@@ -201,8 +204,8 @@ fn judge_modern<'a>(
 fn judge_legacy<'a>(
     request: &'a RequestEnvelope<'a>,
     params: &Params<'a>,
-    facts: &Facts<'_>,
-) -> Result<Judged<'a>, ErrorObject> {
+    facts: &AdmissionContext<'_>,
+) -> Result<CheckedRequest<'a>, ErrorObject> {
     params.meta().progress_token()?;
     // A method nobody knows is just that, whatever is wrong with the version.
     let row = methods::find(&request.method);
@@ -214,7 +217,7 @@ fn judge_legacy<'a>(
     if facts.require_initialized {
         facts.lifecycle.require_initialized(&request.method)?;
     }
-    Ok(Judged {
+    Ok(CheckedRequest {
         method,
         version,
         log_level: None,
@@ -225,7 +228,7 @@ fn judge_legacy<'a>(
 fn legacy_version(
     request: &RequestEnvelope<'_>,
     params: &Params<'_>,
-    facts: &Facts<'_>,
+    facts: &AdmissionContext<'_>,
 ) -> Result<ProtocolVersion, ErrorObject> {
     if request.method == "initialize" {
         return negotiated(params, facts);
@@ -250,14 +253,17 @@ fn legacy_version(
 
 /// The version that an `initialize` asks for, or one instead of it.
 #[cold]
-fn negotiated(params: &Params<'_>, facts: &Facts<'_>) -> Result<ProtocolVersion, ErrorObject> {
+fn negotiated(
+    params: &Params<'_>,
+    facts: &AdmissionContext<'_>,
+) -> Result<ProtocolVersion, ErrorObject> {
     let requested = params.initialize_version()?;
     facts.lifecycle.negotiate(&requested, facts.supported)
 }
 
 /// The legacy version a header names; a header that names none of the served ones is an error.
 fn legacy_header_version(
-    headers: &Headers<'_>,
+    headers: &RoutingHeaders<'_>,
     supported: &SupportedVersions,
 ) -> Result<Option<ProtocolVersion>, ErrorObject> {
     match headers.protocol_version {
@@ -278,13 +284,13 @@ fn legacy_header_version(
 
 /// The era of the version a header names, when it is a released one.
 #[must_use]
-pub fn header_era(headers: &Headers<'_>) -> Option<Era> {
+pub fn header_era(headers: &RoutingHeaders<'_>) -> Option<Era> {
     header_version(headers).map(VersionFeatures::era)
 }
 
 /// The version a header names, when it is a released one.
 #[must_use]
-pub fn header_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
+pub fn header_version(headers: &RoutingHeaders<'_>) -> Option<ProtocolVersion> {
     match headers.protocol_version {
         HeaderLookup::One(value) => header_value::trimmed(value).parse().ok(),
         HeaderLookup::Absent | HeaderLookup::Unreadable | HeaderLookup::Repeated => None,
@@ -295,7 +301,7 @@ pub fn header_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
 ///
 /// Spec 2025-11-25, basic/transports, "Protocol Version Header".
 #[must_use]
-pub fn batch_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
+pub fn batch_version(headers: &RoutingHeaders<'_>) -> Option<ProtocolVersion> {
     match headers.protocol_version {
         HeaderLookup::Absent => Some(ProtocolVersion::V2025_03_26),
         _ => header_version(headers),
@@ -307,14 +313,14 @@ pub fn batch_version(headers: &Headers<'_>) -> Option<ProtocolVersion> {
 /// # Errors
 /// When it names a version that is not served; on HTTP it goes with status 400.
 pub fn check_version_header(
-    headers: &Headers<'_>,
+    headers: &RoutingHeaders<'_>,
     supported: &SupportedVersions,
 ) -> Result<(), ErrorObject> {
     legacy_header_version(headers, supported).map(drop)
 }
 
 fn check_headers(
-    headers: &Headers<'_>,
+    headers: &RoutingHeaders<'_>,
     request: &RequestEnvelope<'_>,
     row: Option<&Method>,
     params: &Params<'_>,
@@ -365,7 +371,7 @@ fn find_method<'a>(
     request: &'a RequestEnvelope<'a>,
     row: Option<&'static Method>,
     version: ProtocolVersion,
-    facts: &Facts<'_>,
+    facts: &AdmissionContext<'_>,
 ) -> Result<MethodRef<'a>, ErrorObject> {
     match row {
         Some(row) if row.is_client_request(version) => Ok(MethodRef::Known(row)),

@@ -15,7 +15,7 @@ use toolwire_types::{
     ElicitSchema, ErrorObject, PrimitiveSchema,
 };
 
-pub use invalid::{InvalidAnswer, Problem, UnreadableSchema};
+pub use invalid::{FieldError, InvalidElicitResult, UnreadableSchema};
 
 /// Checks that a client offers the kind of elicitation it is asked for.
 ///
@@ -141,7 +141,10 @@ fn usable_default(field: &PrimitiveSchema) -> Option<Value> {
 ///
 /// # Errors
 /// The first thing that is wrong, in the order of the form.
-pub fn check_answer(schema: &ElicitSchema, answer: &ElicitResult) -> Result<(), InvalidAnswer> {
+pub fn check_elicit_result(
+    schema: &ElicitSchema,
+    answer: &ElicitResult,
+) -> Result<(), InvalidElicitResult> {
     let content = answer
         .content
         .as_ref()
@@ -153,23 +156,23 @@ pub fn check_answer(schema: &ElicitSchema, answer: &ElicitResult) -> Result<(), 
     for (name, field) in &schema.properties {
         match value(name) {
             Some(value) => fields::check(field, value),
-            None if schema.is_required(name) => Err(Problem::Missing),
+            None if schema.is_required(name) => Err(FieldError::Missing),
             None => Ok(()),
         }
-        .map_err(|problem| InvalidAnswer::in_field(name, problem))?;
+        .map_err(|problem| InvalidElicitResult::in_field(name, problem))?;
     }
     for name in schema.required.iter().flatten() {
         if value(name).is_none() {
-            return Err(InvalidAnswer::in_field(name, Problem::Missing));
+            return Err(InvalidElicitResult::in_field(name, FieldError::Missing));
         }
     }
     let mut names = content.into_iter().flat_map(|content| content.keys());
     match names.find(|name| !schema.properties.contains_key(*name)) {
         Some(name) => {
             let allowed = schema.properties.keys().cloned().collect();
-            Err(InvalidAnswer::in_field(
+            Err(InvalidElicitResult::in_field(
                 name,
-                Problem::UnknownField { allowed },
+                FieldError::UnknownField { allowed },
             ))
         }
         None => Ok(()),
@@ -180,7 +183,7 @@ pub fn check_answer(schema: &ElicitSchema, answer: &ElicitResult) -> Result<(), 
 ///
 /// # Errors
 /// When there is content all the same.
-pub fn check_url_answer(answer: &ElicitResult) -> Result<(), InvalidAnswer> {
+pub fn check_url_result(answer: &ElicitResult) -> Result<(), InvalidElicitResult> {
     no_content(
         answer
             .content
@@ -189,9 +192,11 @@ pub fn check_url_answer(answer: &ElicitResult) -> Result<(), InvalidAnswer> {
     )
 }
 
-fn no_content(has_content: bool) -> Result<(), InvalidAnswer> {
+fn no_content(has_content: bool) -> Result<(), InvalidElicitResult> {
     if has_content {
-        return Err(InvalidAnswer::of_the_whole(Problem::UnexpectedContent));
+        return Err(InvalidElicitResult::of_the_whole(
+            FieldError::UnexpectedContent,
+        ));
     }
     Ok(())
 }

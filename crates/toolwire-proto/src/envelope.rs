@@ -72,7 +72,7 @@ pub struct ResponseEnvelope<'a> {
 /// Bytes that are no message, and the error that says so.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "an error and the id it concerns")]
-pub struct Unreadable {
+pub struct MalformedMessage {
     /// What to tell the peer.
     pub error: ErrorObject,
     /// The id of the request, when it could be recovered.

@@ -186,15 +186,15 @@ pub fn encode_line(out: &mut Vec<u8>, message: &[u8]) {
 ///
 /// A peer that prints its log, or echoes what it is sent, must not start a storm of error messages.
 #[derive(Debug, Clone, Default)]
-pub struct UnreadableQuota {
+pub struct ParseErrorQuota {
     /// When the latest answers were given, as a ring whose oldest entry is at `oldest` once it is full.
     answers: Vec<Duration>,
     oldest: usize,
 }
 
-impl UnreadableQuota {
+impl ParseErrorQuota {
     /// The most answers in one window.
-    pub const ANSWERS: usize = 10;
+    pub const MAX_RESPONSES: usize = 10;
 
     /// The length of the window.
     pub const WINDOW: Duration = Duration::from_secs(10);
@@ -209,7 +209,7 @@ impl UnreadableQuota {
     ///
     /// `now` is the time since any fixed moment and does not go backwards.
     pub fn take(&mut self, now: Duration) -> bool {
-        if self.answers.len() < Self::ANSWERS {
+        if self.answers.len() < Self::MAX_RESPONSES {
             self.answers.push(now);
             return true;
         }
@@ -218,7 +218,7 @@ impl UnreadableQuota {
             return false;
         }
         *oldest = now;
-        self.oldest = (self.oldest + 1) % Self::ANSWERS;
+        self.oldest = (self.oldest + 1) % Self::MAX_RESPONSES;
         true
     }
 }
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn ten_answers_in_any_ten_seconds() {
-        let mut quota = UnreadableQuota::new();
+        let mut quota = ParseErrorQuota::new();
         let mut take = |milliseconds| quota.take(Duration::from_millis(milliseconds));
         for second in 0..10 {
             assert!(take(second * 500));

@@ -37,9 +37,9 @@ pub const MAX_KEY_BYTES: usize = 256;
 
 /// Which question, or what kind of value, a key stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mark([u8; 16]);
+pub struct EntryDigest([u8; 16]);
 
-impl Mark {
+impl EntryDigest {
     /// A side effect: what it results in is known by its key alone.
     pub const EFFECT: Self = Self([0; 16]);
 
@@ -64,19 +64,19 @@ impl Mark {
     }
 }
 
-impl fmt::Debug for Mark {
+impl fmt::Debug for EntryDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&URL_SAFE_NO_PAD.encode(self.0))
     }
 }
 
-impl Serialize for Mark {
+impl Serialize for EntryDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Mark {
+impl<'de> Deserialize<'de> for EntryDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(D::Error::custom)?;
@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for Mark {
     clippy::exhaustive_enums,
     reason = "a value is known, new, or not there"
 )]
-pub enum Found {
+pub enum JournalLookup {
     /// A value of this run or of an earlier round.
     Remembered(RawJson),
     /// The client's answer to this question, which nobody has looked at yet: check it, then
@@ -104,7 +104,7 @@ pub enum Found {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Entry(Mark, RawJson);
+struct Entry(EntryDigest, RawJson);
 
 /// The values one request has gathered, and what it still wants to know.
 #[derive(Debug, Clone, Default)]
@@ -112,10 +112,10 @@ pub struct Journal {
     /// Answers and results, by key.
     known: IndexMap<String, Entry>,
     /// What the round before asked.
-    asked: IndexMap<String, Mark>,
+    asked: IndexMap<String, EntryDigest>,
     rounds: u32,
     /// What this run has used its keys for.
-    used: HashMap<String, Mark>,
+    used: HashMap<String, EntryDigest>,
     /// The effects that take place at this moment.
     under_way: HashSet<String>,
     /// What this run could not find out.
@@ -132,9 +132,9 @@ impl Journal {
     pub fn look_up(
         &mut self,
         key: &str,
-        mark: Mark,
+        mark: EntryDigest,
         responses: &InputResponses,
-    ) -> Result<Found, InvalidKey> {
+    ) -> Result<JournalLookup, InvalidKey> {
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(InvalidKey::Length);
         }
@@ -144,24 +144,26 @@ impl Journal {
         }
         match self.known.get(key) {
             Some(Entry(known, value)) if *known == mark => {
-                return Ok(Found::Remembered(value.clone()));
+                return Ok(JournalLookup::Remembered(value.clone()));
             }
             // An effect took place, whatever the key means now.
-            Some(Entry(Mark::EFFECT, _)) => return Err(InvalidKey::Reused(key.to_owned())),
-            Some(_) if mark == Mark::EFFECT => return Err(InvalidKey::Reused(key.to_owned())),
+            Some(Entry(EntryDigest::EFFECT, _)) => return Err(InvalidKey::Reused(key.to_owned())),
+            Some(_) if mark == EntryDigest::EFFECT => {
+                return Err(InvalidKey::Reused(key.to_owned()));
+            }
             _ => {}
         }
         let answer = responses
             .get(key)
             .filter(|_| self.asked.get(key) == Some(&mark));
         Ok(match answer {
-            Some(answer) => Found::Arrived(answer.clone()),
-            None => Found::Nothing,
+            Some(answer) => JournalLookup::Arrived(answer.clone()),
+            None => JournalLookup::Nothing,
         })
     }
 
     /// Keeps a value for all later runs.
-    pub fn remember(&mut self, key: impl Into<String>, mark: Mark, value: RawJson) {
+    pub fn remember(&mut self, key: impl Into<String>, mark: EntryDigest, value: RawJson) {
         let key = key.into();
         self.wanted.remove(&key);
         self.known.insert(key, Entry(mark, value));
@@ -204,21 +206,21 @@ impl Journal {
     ///
     /// # Errors
     /// When the request has had its rounds.
-    pub fn suspend(&mut self) -> Result<Option<InputRequests>, EndlessRounds> {
+    pub fn suspend(&mut self) -> Result<Option<InputRequests>, RoundLimitError> {
         let is_unfinished = self.is_unfinished();
         let wanted = std::mem::take(&mut self.wanted);
         self.waits = false;
         self.used.clear();
         self.asked = wanted
             .iter()
-            .map(|(key, question)| (key.to_owned(), Mark::of(question)))
+            .map(|(key, question)| (key.to_owned(), EntryDigest::of(question)))
             .collect();
         if !is_unfinished {
             return Ok(None);
         }
         self.rounds = self.rounds.saturating_add(1);
         match self.rounds > MAX_ROUNDS {
-            true => Err(EndlessRounds(())),
+            true => Err(RoundLimitError(())),
             false => Ok(Some(wanted)),
         }
     }
@@ -274,9 +276,9 @@ impl From<InvalidKey> for ErrorObject {
 
 /// A request that asks and asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EndlessRounds(());
+pub struct RoundLimitError(());
 
-impl fmt::Display for EndlessRounds {
+impl fmt::Display for RoundLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -285,10 +287,10 @@ impl fmt::Display for EndlessRounds {
     }
 }
 
-impl std::error::Error for EndlessRounds {}
+impl std::error::Error for RoundLimitError {}
 
-impl From<EndlessRounds> for ErrorObject {
-    fn from(error: EndlessRounds) -> Self {
+impl From<RoundLimitError> for ErrorObject {
+    fn from(error: RoundLimitError) -> Self {
         Self::internal(error.to_string())
     }
 }

@@ -19,7 +19,7 @@ pub fn passes(level: LoggingLevel, minimum: LoggingLevel) -> bool {
     clippy::exhaustive_structs,
     reason = "the three places a level can come from"
 )]
-pub struct LevelChoice {
+pub struct LogLevelSetting {
     /// `_meta["io.modelcontextprotocol/logLevel"]` of the request (modern).
     pub requested: Option<LoggingLevel>,
     /// What `logging/setLevel` set for the session (legacy).
@@ -32,7 +32,7 @@ pub struct LevelChoice {
 ///
 /// Spec 2026-07-28, server/utilities/logging: without a level in the request there are no log notifications.
 #[must_use]
-pub fn effective_minimum(era: Era, choice: LevelChoice) -> Option<LoggingLevel> {
+pub fn effective_minimum(era: Era, choice: LogLevelSetting) -> Option<LoggingLevel> {
     match era {
         Era::Legacy => choice.session.or(choice.server_default),
         Era::Modern => choice.requested,
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn each_era_takes_its_level_from_its_own_place() {
         let check = |era, requested, session, server_default, expected| {
-            let choice = LevelChoice {
+            let choice = LogLevelSetting {
                 requested: level(requested),
                 session: level(session),
                 server_default: level(server_default),

@@ -11,7 +11,7 @@ use toolwire_types::{ErrorObject, ProtocolVersion, code};
 use crate::features::{SupportedVersions, VersionFeatures};
 
 pub use probe::{
-    Channel, LegacyTransport, Probe, ProbeAction, ProbeEvent, ProbeFailure, Verdict,
+    Channel, DetectedEra, LegacyTransport, Probe, ProbeAction, ProbeEvent, ProbeFailure,
     contradicts_verdict,
 };
 

@@ -21,14 +21,14 @@ pub const DEFAULT_PAGES: usize = 1000;
 /// assert_eq!(walk.next(None), Ok(None));
 /// ```
 #[derive(Debug, Clone)]
-pub struct PageWalk {
+pub struct PageCursor {
     limit: usize,
     pages: usize,
     /// Digests instead of cursors, because a server may make cursors as long as messages.
     seen: BTreeSet<[u8; 32]>,
 }
 
-impl PageWalk {
+impl PageCursor {
     /// Allows this many pages, the first included; the first is always allowed.
     #[must_use]
     pub fn new(limit: usize) -> Self {
@@ -64,7 +64,7 @@ impl PageWalk {
     }
 }
 
-impl Default for PageWalk {
+impl Default for PageCursor {
     fn default() -> Self {
         Self::new(DEFAULT_PAGES)
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn walk(limit: usize, cursors: &[Option<&str>]) -> Vec<Result<Option<String>, PageError>> {
-        let mut walk = PageWalk::new(limit);
+        let mut walk = PageCursor::new(limit);
         cursors.iter().map(|cursor| walk.next(*cursor)).collect()
     }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_default_is_a_thousand_pages() {
-        let mut walk = PageWalk::default();
+        let mut walk = PageCursor::default();
         for page in 1..DEFAULT_PAGES {
             assert!(walk.next(Some(&page.to_string())).is_ok());
         }
@@ -177,7 +177,7 @@ mod tests {
         /// Whatever a server says, the walk ends, and no cursor is asked for twice.
         #[test]
         fn every_walk_ends(cursors in proptest::collection::vec("[a-e]{0,2}", 0..64), limit in 1_usize..20) {
-            let mut walk = PageWalk::new(limit);
+            let mut walk = PageCursor::new(limit);
             let mut asked = Vec::new();
             for cursor in &cursors {
                 match walk.next(Some(cursor)) {

@@ -13,9 +13,9 @@ use crate::strict_json::string_value;
 
 /// One JSON value inside a message that was read: its text, known to be well formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part<'a>(&'a str);
+pub struct RawMember<'a>(&'a str);
 
-impl<'a> Part<'a> {
+impl<'a> RawMember<'a> {
     /// The text must have passed the reader, and begin and end with the value.
     pub(crate) fn checked(text: &'a str) -> Self {
         Self(text)
@@ -61,21 +61,21 @@ impl<'a> Part<'a> {
 #[non_exhaustive]
 pub struct ParamMembers<'a> {
     /// `_meta`.
-    pub meta: Option<Part<'a>>,
+    pub meta: Option<RawMember<'a>>,
     /// `name`: of a tool or a prompt.
-    pub name: Option<Part<'a>>,
+    pub name: Option<RawMember<'a>>,
     /// `arguments`.
-    pub arguments: Option<Part<'a>>,
+    pub arguments: Option<RawMember<'a>>,
     /// `uri`: of a resource.
-    pub uri: Option<Part<'a>>,
+    pub uri: Option<RawMember<'a>>,
     /// `taskId`.
-    pub task_id: Option<Part<'a>>,
+    pub task_id: Option<RawMember<'a>>,
     /// `protocolVersion`, of `initialize`.
-    pub protocol_version: Option<Part<'a>>,
+    pub protocol_version: Option<RawMember<'a>>,
     /// `inputResponses`.
-    pub input_responses: Option<Part<'a>>,
+    pub input_responses: Option<RawMember<'a>>,
     /// `requestState`.
-    pub request_state: Option<Part<'a>>,
+    pub request_state: Option<RawMember<'a>>,
     /// The members of `_meta`.
     pub in_meta: MetaMembers<'a>,
 }
@@ -85,15 +85,15 @@ pub struct ParamMembers<'a> {
 #[non_exhaustive]
 pub struct MetaMembers<'a> {
     /// The version the request is written in.
-    pub protocol_version: Option<Part<'a>>,
+    pub protocol_version: Option<RawMember<'a>>,
     /// What the client can do.
-    pub client_capabilities: Option<Part<'a>>,
+    pub client_capabilities: Option<RawMember<'a>>,
     /// Who the client says it is.
-    pub client_info: Option<Part<'a>>,
+    pub client_info: Option<RawMember<'a>>,
     /// The least severe log level that is wanted.
-    pub log_level: Option<Part<'a>>,
+    pub log_level: Option<RawMember<'a>>,
     /// `progressToken`.
-    pub progress_token: Option<Part<'a>>,
+    pub progress_token: Option<RawMember<'a>>,
 }
 
 impl<'a> ParamMembers<'a> {
@@ -129,6 +129,6 @@ impl<'a> MetaMembers<'a> {
     }
 }
 
-fn unless_null(value: &str) -> Option<Part<'_>> {
-    (value != "null").then(|| Part::checked(value))
+fn unless_null(value: &str) -> Option<RawMember<'_>> {
+    (value != "null").then(|| RawMember::checked(value))
 }

@@ -11,8 +11,8 @@ use std::fmt;
 use serde_json::json;
 use toolwire_types::ErrorObject;
 
-pub use inbound::{Cancellation, ExchangeKey, InboundLedger, MaySend};
-pub use outbound::{OutboundLedger, Patience, spellings};
+pub use inbound::{CancelPolicy, ExchangeKey, InboundLedger, SendState};
+pub use outbound::{OutboundLedger, RequestTimeouts, spellings};
 
 /// Whether a client may take a request back.
 ///

@@ -104,7 +104,7 @@ fn names_type_once(result: &str) -> bool {
 /// The `resultType` of a result, when it has one.
 fn result_type(result: &str) -> Result<Option<Cow<'_, str>>, String> {
     #[derive(Deserialize)]
-    struct Members<'a> {
+    struct ResultMembers<'a> {
         #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
         result_type: Option<&'a RawValue>,
     }
@@ -112,7 +112,7 @@ fn result_type(result: &str) -> Result<Option<Cow<'_, str>>, String> {
     if !result.trim_start().starts_with('{') {
         return Err("the result is no object".to_owned());
     }
-    let members: Members<'_> =
+    let members: ResultMembers<'_> =
         serde_json::from_str(result).map_err(|error| format!("the result: {error}"))?;
     let Some(value) = members.result_type else {
         return Ok(None);

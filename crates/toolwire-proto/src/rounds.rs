@@ -21,7 +21,7 @@ use crate::features::VersionFeatures;
 use crate::methods::Method;
 
 #[cfg(feature = "input")]
-pub use answers::{UnusableAnswer, accept_answer};
+pub use answers::{InvalidInputResponse, accept_answer};
 pub use capabilities::{MissingCapability, missing_capabilities, required_capabilities};
 
 /// How many rounds a client goes along with, unless told otherwise; the specification sets no limit.

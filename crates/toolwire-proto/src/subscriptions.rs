@@ -104,7 +104,10 @@ pub fn acknowledgement(subscription: &RequestId, honoured: SubscriptionFilter) -
 ///
 /// Spec 2026-07-28, basic/patterns/subscriptions: unsupported kinds are left out.
 #[must_use]
-pub fn honoured(wish: &SubscriptionFilter, server: &ServerCapabilities) -> SubscriptionFilter {
+pub fn accepted_filter(
+    wish: &SubscriptionFilter,
+    server: &ServerCapabilities,
+) -> SubscriptionFilter {
     let granted = |wished: Option<bool>, capability: Capability| {
         (wished == Some(true) && capability.is_advertised(server)).then_some(true)
     };
@@ -334,7 +337,7 @@ mod tests {
     fn the_acknowledged_part_is_what_was_asked_for_and_is_declared() {
         let check = |wish: Value, server: Value, expected: Value| {
             let server: ServerCapabilities = serde_json::from_value(server).expect("capabilities");
-            let granted = honoured(&filter(wish), &server);
+            let granted = accepted_filter(&filter(wish), &server);
             assert_eq!(serde_json::to_value(granted).expect("plain data"), expected);
         };
         let everything = json!({

@@ -1,7 +1,7 @@
 //! One field of a form: what it is called, what can be chosen, and what a typed text means in it.
 
 use serde_json::{Number, Value, json};
-use toolwire::proto::elicit_answer::check_answer;
+use toolwire::proto::elicit_answer::check_elicit_result;
 use toolwire::types::{ElicitResult, ElicitSchema, NumberKind, PrimitiveSchema, StringFormat};
 
 /// A field, ready to be asked for.
@@ -144,7 +144,7 @@ impl<'a> Field<'a> {
         };
         let form = ElicitSchema::new().with_required(self.name, self.schema.clone());
         let answer = ElicitResult::accept().with_content([(self.name, value.clone())]);
-        match check_answer(&form, &answer) {
+        match check_elicit_result(&form, &answer) {
             Ok(()) => Ok(value),
             Err(invalid) => Err(invalid.to_string()),
         }

@@ -9,7 +9,7 @@ use super::params::Params;
 use crate::envelope::RequestEnvelope;
 use crate::features::{Era, VersionFeatures};
 use crate::methods::{Method, NameSource};
-use crate::param_members::Part;
+use crate::param_members::RawMember;
 
 /// A request that may be dispatched. What the gate has only looked at stays in the message.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl<'a> Admitted<'a> {
     #[must_use]
     #[inline]
     pub fn meta(&self) -> Option<&'a RawValue> {
-        self.request.members.meta.map(Part::raw)
+        self.request.members.meta.map(RawMember::raw)
     }
 
     /// The sender wants progress under this token.
@@ -58,14 +58,16 @@ impl<'a> Admitted<'a> {
     #[inline]
     pub fn client_capabilities(&self) -> Option<&'a RawValue> {
         let member = self.request.members.in_meta.client_capabilities;
-        member.filter(|_| self.era == Era::Modern).map(Part::raw)
+        member
+            .filter(|_| self.era == Era::Modern)
+            .map(RawMember::raw)
     }
 
     /// `arguments`, unread.
     #[must_use]
     #[inline]
     pub fn arguments(&self) -> Option<&'a RawValue> {
-        self.request.members.arguments.map(Part::raw)
+        self.request.members.arguments.map(RawMember::raw)
     }
 
     /// `inputResponses`, an object, on methods that may ask for input.
@@ -73,7 +75,7 @@ impl<'a> Admitted<'a> {
     #[inline]
     pub fn input_responses(&self) -> Option<&'a RawValue> {
         let member = self.request.members.input_responses;
-        member.filter(|_| self.takes_input()).map(Part::raw)
+        member.filter(|_| self.takes_input()).map(RawMember::raw)
     }
 
     /// `requestState` on methods that may ask for input; the empty string is a state, too.
@@ -81,7 +83,9 @@ impl<'a> Admitted<'a> {
     #[inline]
     pub fn request_state(&self) -> Option<Cow<'a, str>> {
         let member = self.request.members.request_state;
-        member.filter(|_| self.takes_input()).and_then(Part::text)
+        member
+            .filter(|_| self.takes_input())
+            .and_then(RawMember::text)
     }
 
     fn takes_input(&self) -> bool {
@@ -122,13 +126,13 @@ impl MethodRef<'_> {
 }
 
 /// What the gate has found out about a request that passes.
-pub(super) struct Judged<'a> {
+pub(super) struct CheckedRequest<'a> {
     pub(super) method: MethodRef<'a>,
     pub(super) version: ProtocolVersion,
     pub(super) log_level: Option<LoggingLevel>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> CheckedRequest<'a> {
     pub(super) fn admit(self, request: &'a RequestEnvelope<'a>) -> Admitted<'a> {
         let source = match &self.method {
             MethodRef::Known(row) => row.name_source,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{ProtocolVersion, RequestId};
 
-use super::{Era, Facts, header_era, legacy_header_version};
+use super::{AdmissionContext, Era, header_era, legacy_header_version};
 use crate::envelope::NotificationEnvelope;
 use crate::features::VersionFeatures;
 use crate::lifecycle::Lifecycle;
@@ -61,7 +61,7 @@ pub enum IgnoreReason {
 #[must_use]
 pub fn admit_notification<'a>(
     notification: &NotificationEnvelope<'a>,
-    facts: &Facts<'_>,
+    facts: &AdmissionContext<'_>,
 ) -> NotificationAction<'a> {
     use NotificationAction::Ignore;
 
@@ -96,7 +96,7 @@ pub fn admit_notification<'a>(
 
 fn cancel<'a>(
     notification: &NotificationEnvelope<'a>,
-    facts: &Facts<'_>,
+    facts: &AdmissionContext<'_>,
 ) -> NotificationAction<'a> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -128,7 +128,7 @@ fn cancel<'a>(
 }
 
 /// The version notifications are judged by; modern ones name none, so only a header can.
-fn version_in_force(facts: &Facts<'_>) -> Option<ProtocolVersion> {
+fn version_in_force(facts: &AdmissionContext<'_>) -> Option<ProtocolVersion> {
     match &facts.headers {
         Some(headers) if header_era(headers) == Some(Era::Modern) => {
             facts.supported.modern().next()

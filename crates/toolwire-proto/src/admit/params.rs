@@ -6,7 +6,7 @@ use toolwire_types::{ErrorObject, LoggingLevel, ProgressToken, meta_key};
 
 use crate::envelope::RequestEnvelope;
 use crate::methods::NameSource;
-use crate::param_members::{MetaMembers, ParamMembers, Part};
+use crate::param_members::{MetaMembers, ParamMembers, RawMember};
 
 /// A progress token longer than this is refused: it would be repeated in every notification.
 const LONGEST_PROGRESS_TOKEN: usize = 1024;
@@ -41,14 +41,14 @@ impl<'a> Params<'a> {
             NameSource::Uri => self.members.uri,
             NameSource::TaskId => self.members.task_id,
         };
-        member.and_then(Part::text)
+        member.and_then(RawMember::text)
     }
 
     /// The version an `initialize` asks for.
     pub(super) fn initialize_version(&self) -> Result<Cow<'a, str>, ErrorObject> {
         self.members
             .protocol_version
-            .and_then(Part::text)
+            .and_then(RawMember::text)
             .filter(|version| !version.is_empty())
             .ok_or_else(|| {
                 ErrorObject::invalid_params("initialize needs params.protocolVersion, a string")
@@ -80,13 +80,13 @@ impl<'a> Meta<'a> {
     pub(super) fn required_version(&self) -> Result<Cow<'a, str>, ErrorObject> {
         self.0
             .protocol_version
-            .and_then(Part::text)
+            .and_then(RawMember::text)
             .ok_or_else(|| required(meta_key::PROTOCOL_VERSION, "a string"))
     }
 
     /// What every modern request says of its client.
     pub(super) fn check_client(&self) -> Result<(), ErrorObject> {
-        if !self.0.client_capabilities.is_some_and(Part::is_object) {
+        if !self.0.client_capabilities.is_some_and(RawMember::is_object) {
             return Err(required(meta_key::CLIENT_CAPABILITIES, "an object"));
         }
         optional_object(self.0.client_info, meta_key::CLIENT_INFO)
@@ -103,7 +103,7 @@ impl<'a> Meta<'a> {
 
 /// Never inlined: few requests have one.
 #[inline(never)]
-fn read_progress_token(raw: Part<'_>) -> Result<ProgressToken, ErrorObject> {
+fn read_progress_token(raw: RawMember<'_>) -> Result<ProgressToken, ErrorObject> {
     serde_json::from_str(raw.get())
         .ok()
         .filter(|token| match token {
@@ -119,7 +119,7 @@ fn read_progress_token(raw: Part<'_>) -> Result<ProgressToken, ErrorObject> {
 
 /// Never inlined: few requests have one.
 #[inline(never)]
-fn read_log_level(raw: Part<'_>) -> Result<LoggingLevel, ErrorObject> {
+fn read_log_level(raw: RawMember<'_>) -> Result<LoggingLevel, ErrorObject> {
     serde_json::from_str(raw.get()).map_err(|_| {
         ErrorObject::invalid_params(format!(
             "params._meta[\"{}\"] must be a log level, debug to emergency",
@@ -128,7 +128,7 @@ fn read_log_level(raw: Part<'_>) -> Result<LoggingLevel, ErrorObject> {
     })
 }
 
-fn optional_object(part: Option<Part<'_>>, what: &str) -> Result<(), ErrorObject> {
+fn optional_object(part: Option<RawMember<'_>>, what: &str) -> Result<(), ErrorObject> {
     match part {
         Some(part) if !part.is_object() => Err(no_object(what)),
         _ => Ok(()),

@@ -102,13 +102,13 @@ impl Case {
         }
     }
 
-    fn facts(&self) -> Facts<'_> {
-        Facts {
+    fn facts(&self) -> AdmissionContext<'_> {
+        AdmissionContext {
             supported: &self.supported,
             lifecycle: self.lifecycle,
             headers: self
                 .headers
-                .map(|[protocol_version, method, name]| Headers {
+                .map(|[protocol_version, method, name]| RoutingHeaders {
                     protocol_version,
                     method,
                     name,

@@ -7,14 +7,14 @@ use crate::subscriptions::{Change, lies_below};
 /// The answers that are out of date after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Outdated<'a> {
+pub struct Invalidation<'a> {
     /// The methods whose answers they are.
     pub methods: &'static [&'static str],
     /// Of these only what the change of this resource concerns; all of them when there is none.
     pub uri: Option<&'a str>,
 }
 
-impl Outdated<'_> {
+impl Invalidation<'_> {
     /// True when an answer to this method, about this URI, is one of them.
     #[must_use]
     pub fn covers(&self, method: &str, uri: Option<&str>) -> bool {
@@ -37,7 +37,7 @@ pub fn concerns(updated: &str, read: &str) -> bool {
 
 /// What a change outdates; nothing that is ever kept when there is none.
 #[must_use]
-pub fn outdated_by(change: &Change) -> Option<Outdated<'_>> {
+pub fn outdated_by(change: &Change) -> Option<Invalidation<'_>> {
     let (methods, uri): (&'static [&'static str], _) = match change {
         Change::ToolsListChanged => (&["tools/list"], None),
         Change::PromptsListChanged => (&["prompts/list"], None),
@@ -46,7 +46,7 @@ pub fn outdated_by(change: &Change) -> Option<Outdated<'_>> {
         Change::ResourceUpdated(uri) => (&["resources/read"], Some(uri.as_str())),
         Change::Task(_) => return None,
     };
-    Some(Outdated { methods, uri })
+    Some(Invalidation { methods, uri })
 }
 
 #[cfg(test)]

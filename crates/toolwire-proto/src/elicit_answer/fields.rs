@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 use toolwire_types::{EnumOption, NumberKind, NumberSchema, PrimitiveSchema, StringSchema};
 
 use super::formats;
-use super::invalid::Problem;
+use super::invalid::FieldError;
 
 /// The first doubles beyond `i64` and beyond `u64`.
 const AFTER_I64: f64 = 9_223_372_036_854_775_808.0;
@@ -68,7 +68,7 @@ pub(super) fn write_whole(field: &PrimitiveSchema, value: &mut Value) {
 }
 
 /// Checks what was filled in.
-pub(super) fn check(field: &PrimitiveSchema, value: &Value) -> Result<(), Problem> {
+pub(super) fn check(field: &PrimitiveSchema, value: &Value) -> Result<(), FieldError> {
     match field {
         PrimitiveSchema::String(field) => check_string(field, value),
         PrimitiveSchema::Number(field) => check_number(field, value),
@@ -89,35 +89,35 @@ pub(super) fn check(field: &PrimitiveSchema, value: &Value) -> Result<(), Proble
             field.min_items..=field.max_items,
             value,
         ),
-        _ => Err(Problem::UnreadableField),
+        _ => Err(FieldError::UnreadableField),
     }
 }
 
-fn wrong_type(expected: &'static str) -> Result<(), Problem> {
-    Err(Problem::WrongType { expected })
+fn wrong_type(expected: &'static str) -> Result<(), FieldError> {
+    Err(FieldError::WrongType { expected })
 }
 
-fn check_string(field: &StringSchema, value: &Value) -> Result<(), Problem> {
+fn check_string(field: &StringSchema, value: &Value) -> Result<(), FieldError> {
     let Value::String(text) = value else {
         return wrong_type("a string");
     };
     // JSON Schema counts characters, that is code points, not bytes.
     let length = text.chars().count() as u64;
     if let Some(minimum) = field.min_length.filter(|minimum| length < *minimum) {
-        return Err(Problem::TooShort { minimum });
+        return Err(FieldError::TooShort { minimum });
     }
     if let Some(maximum) = field.max_length.filter(|maximum| length > *maximum) {
-        return Err(Problem::TooLong { maximum });
+        return Err(FieldError::TooLong { maximum });
     }
     match field.format.as_ref().and_then(formats::rule) {
-        Some(rule) if !(rule.holds)(text) => Err(Problem::WrongFormat {
+        Some(rule) if !(rule.holds)(text) => Err(FieldError::WrongFormat {
             expected: rule.description,
         }),
         _ => Ok(()),
     }
 }
 
-fn check_number(field: &NumberSchema, value: &Value) -> Result<(), Problem> {
+fn check_number(field: &NumberSchema, value: &Value) -> Result<(), FieldError> {
     let Some(number) = value.as_f64() else {
         return wrong_type(match field.kind {
             NumberKind::Number => "a number",
@@ -129,10 +129,10 @@ fn check_number(field: &NumberSchema, value: &Value) -> Result<(), Problem> {
         return wrong_type("a whole number");
     }
     if let Some(minimum) = field.minimum.filter(|minimum| number < *minimum) {
-        return Err(Problem::TooSmall { minimum });
+        return Err(FieldError::TooSmall { minimum });
     }
     if let Some(maximum) = field.maximum.filter(|maximum| number > *maximum) {
-        return Err(Problem::TooLarge { maximum });
+        return Err(FieldError::TooLarge { maximum });
     }
     Ok(())
 }
@@ -145,14 +145,14 @@ fn options(options: &[EnumOption]) -> Vec<&str> {
     options.iter().map(|option| option.value.as_str()).collect()
 }
 
-fn check_choice(allowed: &[&str], value: &Value) -> Result<(), Problem> {
+fn check_choice(allowed: &[&str], value: &Value) -> Result<(), FieldError> {
     let Value::String(choice) = value else {
         return wrong_type("a string");
     };
     if allowed.contains(&choice.as_str()) {
         return Ok(());
     }
-    Err(Problem::NotAnOption {
+    Err(FieldError::NotAnOption {
         allowed: allowed.iter().map(|&word| word.to_owned()).collect(),
     })
 }
@@ -161,16 +161,16 @@ fn check_choices(
     allowed: &[&str],
     count: std::ops::RangeInclusive<Option<u64>>,
     value: &Value,
-) -> Result<(), Problem> {
+) -> Result<(), FieldError> {
     let Value::Array(choices) = value else {
         return wrong_type("an array of strings");
     };
     for (index, choice) in choices.iter().enumerate() {
         if choices.iter().take(index).any(|other| other == choice) {
-            return Err(Problem::Repeated);
+            return Err(FieldError::Repeated);
         }
         check_choice(allowed, choice).map_err(|problem| match problem {
-            Problem::WrongType { .. } => Problem::WrongType {
+            FieldError::WrongType { .. } => FieldError::WrongType {
                 expected: "an array of strings",
             },
             other => other,
@@ -178,10 +178,10 @@ fn check_choices(
     }
     let chosen = choices.len() as u64;
     if let Some(minimum) = count.start().filter(|minimum| chosen < *minimum) {
-        return Err(Problem::TooFew { minimum });
+        return Err(FieldError::TooFew { minimum });
     }
     if let Some(maximum) = count.end().filter(|maximum| chosen > *maximum) {
-        return Err(Problem::TooMany { maximum });
+        return Err(FieldError::TooMany { maximum });
     }
     Ok(())
 }

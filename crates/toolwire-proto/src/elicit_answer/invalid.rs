@@ -7,22 +7,22 @@ use toolwire_types::ErrorObject;
 /// An answer that does not fit the form.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct InvalidAnswer {
+pub struct InvalidElicitResult {
     /// The field; `None` when the answer as a whole is wrong.
     pub field: Option<String>,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: FieldError,
 }
 
-impl InvalidAnswer {
-    pub(super) fn in_field(field: &str, problem: Problem) -> Self {
+impl InvalidElicitResult {
+    pub(super) fn in_field(field: &str, problem: FieldError) -> Self {
         Self {
             field: Some(field.to_owned()),
             problem,
         }
     }
 
-    pub(super) fn of_the_whole(problem: Problem) -> Self {
+    pub(super) fn of_the_whole(problem: FieldError) -> Self {
         Self {
             field: None,
             problem,
@@ -30,7 +30,7 @@ impl InvalidAnswer {
     }
 }
 
-impl fmt::Display for InvalidAnswer {
+impl fmt::Display for InvalidElicitResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
             Some(field) => write!(f, "the field {field:?} {}", self.problem),
@@ -39,10 +39,10 @@ impl fmt::Display for InvalidAnswer {
     }
 }
 
-impl std::error::Error for InvalidAnswer {}
+impl std::error::Error for InvalidElicitResult {}
 
-impl From<InvalidAnswer> for ErrorObject {
-    fn from(invalid: InvalidAnswer) -> Self {
+impl From<InvalidElicitResult> for ErrorObject {
+    fn from(invalid: InvalidElicitResult) -> Self {
         Self::invalid_params(invalid.to_string())
     }
 }
@@ -50,7 +50,7 @@ impl From<InvalidAnswer> for ErrorObject {
 /// What is wrong with a field of an answer, or with the whole.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum FieldError {
     /// Only an accepted form has content.
     UnexpectedContent,
     /// It must be filled in.
@@ -111,7 +111,7 @@ pub enum Problem {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnexpectedContent => {

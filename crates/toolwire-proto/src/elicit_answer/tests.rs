@@ -42,7 +42,7 @@ fn accept(content: Value) -> ElicitResult {
 
 /// Checks one field against one value; an empty text means that nothing is wrong.
 fn check(field: Value, value: Value, expected: &str) {
-    let outcome = check_answer(&form(&field), &accept(json!({"f": value})));
+    let outcome = check_elicit_result(&form(&field), &accept(json!({"f": value})));
     let shown = outcome.map_or_else(|invalid| invalid.to_string(), |()| String::new());
     let expected = match expected {
         "" => String::new(),
@@ -228,7 +228,7 @@ fn required_fields_are_there_and_unknown_ones_are_not() {
         "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}},
     }));
     let check = |answer: ElicitResult, expected: &str| {
-        let outcome = check_answer(&form, &answer);
+        let outcome = check_elicit_result(&form, &answer);
         let shown = outcome.map_or_else(|invalid| invalid.to_string(), |()| String::new());
         assert_eq!(shown, expected);
     };
@@ -243,8 +243,8 @@ fn required_fields_are_there_and_unknown_ones_are_not() {
         r#"the field "c" is not in the form; its fields are "a", "b""#,
     );
     let empty = schema(json!({"type": "object", "properties": {}}));
-    assert_eq!(check_answer(&empty, &ElicitResult::accept()), Ok(()));
-    let invalid = check_answer(&empty, &accept(json!({"x": 1}))).expect_err("no such field");
+    assert_eq!(check_elicit_result(&empty, &ElicitResult::accept()), Ok(()));
+    let invalid = check_elicit_result(&empty, &accept(json!({"x": 1}))).expect_err("no such field");
     assert_eq!(
         invalid.to_string(),
         r#"the field "x" is not in the form, which has no fields"#
@@ -260,19 +260,19 @@ fn only_an_accepted_form_has_content() {
             serde_json::from_value(json!({"action": action, "content": content})).expect("answer")
         };
         for empty in [json!(null), json!({})] {
-            assert_eq!(check_answer(&form, &answer(empty)), Ok(()));
+            assert_eq!(check_elicit_result(&form, &answer(empty)), Ok(()));
         }
-        let invalid = check_answer(&form, &answer(json!({"f": "x"}))).expect_err("content");
+        let invalid = check_elicit_result(&form, &answer(json!({"f": "x"}))).expect_err("content");
         assert_eq!(invalid.field, None);
         assert_eq!(
             invalid.to_string(),
             "the answer has content, which only an accepted form may have"
         );
     }
-    assert_eq!(check_url_answer(&ElicitResult::accept()), Ok(()));
-    assert_eq!(check_url_answer(&ElicitResult::decline()), Ok(()));
-    let invalid = check_url_answer(&accept(json!({"f": "x"}))).expect_err("content");
-    assert_eq!(invalid.problem, Problem::UnexpectedContent);
+    assert_eq!(check_url_result(&ElicitResult::accept()), Ok(()));
+    assert_eq!(check_url_result(&ElicitResult::decline()), Ok(()));
+    let invalid = check_url_result(&accept(json!({"f": "x"}))).expect_err("content");
+    assert_eq!(invalid.problem, FieldError::UnexpectedContent);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn defaults_of_every_kind_are_filled_in() {
             apply_defaults(&form, &mut answer);
             let content = answer.content.as_ref().expect("content");
             assert_eq!(content["f"], expected, "{field}");
-            assert_eq!(check_answer(&form, &answer), Ok(()));
+            assert_eq!(check_elicit_result(&form, &answer), Ok(()));
         }
     };
     check(json!({"type": "string", "default": "x"}), json!("x"));
@@ -402,14 +402,14 @@ fn a_field_that_cannot_be_read_takes_no_answer() {
     }))
     .expect("an object with properties");
     let problem = |content: Value| {
-        let invalid = check_answer(&odd, &accept(content)).expect_err("unreadable");
+        let invalid = check_elicit_result(&odd, &accept(content)).expect_err("unreadable");
         (invalid.field.expect("a field"), invalid.problem)
     };
     assert_eq!(
         problem(json!({"f": {}})),
-        ("f".to_owned(), Problem::UnreadableField)
+        ("f".to_owned(), FieldError::UnreadableField)
     );
-    assert_eq!(problem(json!({})), ("gone".to_owned(), Problem::Missing));
+    assert_eq!(problem(json!({})), ("gone".to_owned(), FieldError::Missing));
 }
 
 #[test]
@@ -483,10 +483,10 @@ proptest! {
         let form = json!({"type": "object", "properties": fields, "required": required});
         let form: ElicitSchema = serde_json::from_value(form).expect("an object with properties");
         let mut answer = ElicitResult::accept().with_content(content);
-        let before = check_answer(&form, &answer);
+        let before = check_elicit_result(&form, &answer);
         apply_defaults(&form, &mut answer);
         if before.is_ok() {
-            prop_assert_eq!(check_answer(&form, &answer), Ok(()));
+            prop_assert_eq!(check_elicit_result(&form, &answer), Ok(()));
         }
         let once = answer.clone();
         apply_defaults(&form, &mut answer);

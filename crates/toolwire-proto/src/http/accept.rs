@@ -19,7 +19,7 @@ use super::quoted;
 #[must_use]
 pub fn accepts<'h>(header_values: impl IntoIterator<Item = &'h str>, media_type: &str) -> bool {
     let mut is_empty = true;
-    let mut decision: Option<(Specificity, bool)> = None;
+    let mut decision: Option<(RangeSpecificity, bool)> = None;
     let members = header_values
         .into_iter()
         .flat_map(|value| quoted::split(value, b','))
@@ -60,23 +60,23 @@ where
 
 /// How closely a range describes a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Specificity {
+enum RangeSpecificity {
     Anything,
     Type,
     Exact,
 }
 
-fn matches(range: &str, media_type: &str) -> Option<Specificity> {
+fn matches(range: &str, media_type: &str) -> Option<RangeSpecificity> {
     if range == "*/*" {
-        return Some(Specificity::Anything);
+        return Some(RangeSpecificity::Anything);
     }
     if range.eq_ignore_ascii_case(media_type) {
-        return Some(Specificity::Exact);
+        return Some(RangeSpecificity::Exact);
     }
     let wanted = range.strip_suffix("/*")?;
     let (kind, _) = media_type.split_once('/')?;
     kind.eq_ignore_ascii_case(wanted)
-        .then_some(Specificity::Type)
+        .then_some(RangeSpecificity::Type)
 }
 
 /// `q=0`, `q=0.000` and the like.

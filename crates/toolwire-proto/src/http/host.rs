@@ -45,8 +45,8 @@ impl HostPolicy {
         &'a self,
         host_header: &'a str,
         local_ip: Option<IpAddr>,
-    ) -> Result<ServedHost<'a>, HostRefused> {
-        let refused = |host| HostRefused {
+    ) -> Result<ServedHost<'a>, HostError> {
+        let refused = |host| HostError {
             header: shown(host_header),
             host,
         };
@@ -128,13 +128,13 @@ impl std::error::Error for InvalidHost {}
 
 /// A request for a host the server is not known under.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostRefused {
+pub struct HostError {
     header: String,
     /// What would have to be listed; nothing when the header is malformed.
     host: Option<String>,
 }
 
-impl fmt::Display for HostRefused {
+impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "host {:?} is refused: ", self.header)?;
         match &self.host {
@@ -149,7 +149,7 @@ impl fmt::Display for HostRefused {
     }
 }
 
-impl std::error::Error for HostRefused {}
+impl std::error::Error for HostError {}
 
 #[cfg(test)]
 mod tests {

@@ -14,9 +14,9 @@ mod session_id;
 
 pub use self::accept::{accepts, accepts_both};
 pub use self::content_type::{is_event_stream, is_json};
-pub use self::host::{HostPolicy, HostRefused, InvalidHost, ServedHost};
+pub use self::host::{HostError, HostPolicy, InvalidHost, ServedHost};
 pub use self::network::client_network;
-pub use self::origin::{InvalidOrigin, OriginPolicy, OriginRefused};
+pub use self::origin::{InvalidOrigin, OriginError, OriginPolicy};
 pub use self::session_id::{is_session_id, is_session_lost};
 
 /// The most characters of somebody else's text that an error repeats.

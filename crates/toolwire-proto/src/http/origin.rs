@@ -51,7 +51,7 @@ impl OriginPolicy {
     ///
     /// # Errors
     /// When the origin is none of these.
-    pub fn check(&self, origin_header: &str, host: &ServedHost<'_>) -> Result<(), OriginRefused> {
+    pub fn check(&self, origin_header: &str, host: &ServedHost<'_>) -> Result<(), OriginError> {
         let origin = Origin::parse(origin_header);
         let is_allowed = origin.as_ref().is_some_and(|origin| {
             self.allowed.contains(origin)
@@ -70,7 +70,7 @@ impl OriginPolicy {
         if is_allowed {
             return Ok(());
         }
-        Err(OriginRefused {
+        Err(OriginError {
             header: shown(origin_header),
             is_malformed: origin.is_none(),
         })
@@ -165,12 +165,12 @@ impl std::error::Error for InvalidOrigin {}
 
 /// A request from a web page that may not call the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OriginRefused {
+pub struct OriginError {
     header: String,
     is_malformed: bool,
 }
 
-impl fmt::Display for OriginRefused {
+impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "origin {:?} is refused: ", self.header)?;
         if self.is_malformed {
@@ -185,7 +185,7 @@ impl fmt::Display for OriginRefused {
     }
 }
 
-impl std::error::Error for OriginRefused {}
+impl std::error::Error for OriginError {}
 
 #[cfg(test)]
 mod tests;

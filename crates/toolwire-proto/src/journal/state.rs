@@ -5,7 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Journal, Mark};
+use super::{Entry, EntryDigest, Journal};
 
 /// Members have short names because a client carries them back and forth.
 #[derive(Serialize, Deserialize)]
@@ -15,7 +15,7 @@ struct Wire {
     #[serde(rename = "k", default, skip_serializing_if = "IndexMap::is_empty")]
     known: IndexMap<String, Entry>,
     #[serde(rename = "q", default, skip_serializing_if = "IndexMap::is_empty")]
-    asked: IndexMap<String, Mark>,
+    asked: IndexMap<String, EntryDigest>,
     #[serde(rename = "r")]
     rounds: u32,
 }

@@ -30,26 +30,26 @@ fn an_answer_is_asked_for_once() {
     let mut journal = Journal::default();
     let none = InputResponses::new();
     let name = question("Who?");
-    let found = journal.look_up("name", Mark::of(&name), &none);
-    assert_eq!(found, Ok(Found::Nothing));
+    let found = journal.look_up("name", EntryDigest::of(&name), &none);
+    assert_eq!(found, Ok(JournalLookup::Nothing));
     journal.want("name", name.clone());
     assert_eq!(next_run(&mut journal), Some(vec!["name".to_owned()]));
 
     let sent = responses(json!({"name": 1, "stranger": 2}));
-    let found = journal.look_up("name", Mark::of(&name), &sent);
-    assert_eq!(found, Ok(Found::Arrived(raw(json!(1)))));
-    journal.remember("name", Mark::of(&name), raw(json!(1)));
-    let found = journal.look_up("stranger", Mark::of(&question("What?")), &sent);
-    assert_eq!(found, Ok(Found::Nothing), "nobody asked for it");
+    let found = journal.look_up("name", EntryDigest::of(&name), &sent);
+    assert_eq!(found, Ok(JournalLookup::Arrived(raw(json!(1)))));
+    journal.remember("name", EntryDigest::of(&name), raw(json!(1)));
+    let found = journal.look_up("stranger", EntryDigest::of(&question("What?")), &sent);
+    assert_eq!(found, Ok(JournalLookup::Nothing), "nobody asked for it");
     journal.want("stranger", question("What?"));
     assert_eq!(next_run(&mut journal), Some(vec!["stranger".to_owned()]));
 
     // Answers of earlier rounds are remembered, whatever the client says under their keys now.
     let sent = responses(json!({"name": "other"}));
-    let found = journal.look_up("name", Mark::of(&name), &sent);
-    assert_eq!(found, Ok(Found::Remembered(raw(json!(1)))));
-    let found = journal.look_up("stranger", Mark::of(&question("What?")), &sent);
-    assert_eq!(found, Ok(Found::Nothing), "left out by the client");
+    let found = journal.look_up("name", EntryDigest::of(&name), &sent);
+    assert_eq!(found, Ok(JournalLookup::Remembered(raw(json!(1)))));
+    let found = journal.look_up("stranger", EntryDigest::of(&question("What?")), &sent);
+    assert_eq!(found, Ok(JournalLookup::Nothing), "left out by the client");
 }
 
 #[test]
@@ -58,15 +58,25 @@ fn an_answer_to_another_question_is_none() {
     let sent = responses(json!({"ok": {"action": "accept"}}));
     journal.want("ok", question("Delete 3 files?"));
     next_run(&mut journal);
-    let changed = Mark::of(&question("Delete 500 files?"));
-    assert_eq!(journal.look_up("ok", changed, &sent), Ok(Found::Nothing));
+    let changed = EntryDigest::of(&question("Delete 500 files?"));
+    assert_eq!(
+        journal.look_up("ok", changed, &sent),
+        Ok(JournalLookup::Nothing)
+    );
 
     // The same for one that was remembered.
     let mut journal = Journal::default();
-    journal.remember("ok", Mark::of(&question("Delete 3 files?")), raw(json!(1)));
+    journal.remember(
+        "ok",
+        EntryDigest::of(&question("Delete 3 files?")),
+        raw(json!(1)),
+    );
     journal.wait();
     next_run(&mut journal);
-    assert_eq!(journal.look_up("ok", changed, &sent), Ok(Found::Nothing));
+    assert_eq!(
+        journal.look_up("ok", changed, &sent),
+        Ok(JournalLookup::Nothing)
+    );
 }
 
 #[test]
@@ -74,21 +84,24 @@ fn a_key_means_one_thing() {
     let mut journal = Journal::default();
     let none = InputResponses::new();
     let reused = || Err(InvalidKey::Reused("k".to_owned()));
-    let (one, other) = (Mark::of(&question("1")), Mark::of(&question("2")));
-    assert_eq!(journal.look_up("k", one, &none), Ok(Found::Nothing));
-    assert_eq!(journal.look_up("k", one, &none), Ok(Found::Nothing));
+    let (one, other) = (
+        EntryDigest::of(&question("1")),
+        EntryDigest::of(&question("2")),
+    );
+    assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Nothing));
+    assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Nothing));
     assert_eq!(journal.look_up("k", other, &none), reused());
-    assert_eq!(journal.look_up("k", Mark::EFFECT, &none), reused());
+    assert_eq!(journal.look_up("k", EntryDigest::EFFECT, &none), reused());
 
     // An effect took place: nothing else may have its key, in no later run.
     let mut journal = Journal::default();
-    journal.remember("k", Mark::EFFECT, raw(json!(7)));
+    journal.remember("k", EntryDigest::EFFECT, raw(json!(7)));
     journal.wait();
     next_run(&mut journal);
     assert_eq!(journal.look_up("k", one, &none), reused());
     let mut journal = Journal::default();
     journal.remember("k", one, raw(json!(7)));
-    assert_eq!(journal.look_up("k", Mark::EFFECT, &none), reused());
+    assert_eq!(journal.look_up("k", EntryDigest::EFFECT, &none), reused());
 }
 
 #[test]
@@ -106,7 +119,11 @@ fn an_effect_is_under_way_once() {
 fn keys_are_bounded() {
     let mut journal = Journal::default();
     let mut length = |length: usize| {
-        let found = journal.look_up(&"k".repeat(length), Mark::EFFECT, &InputResponses::new());
+        let found = journal.look_up(
+            &"k".repeat(length),
+            EntryDigest::EFFECT,
+            &InputResponses::new(),
+        );
         found.is_ok()
     };
     assert!(!length(0));
@@ -118,12 +135,12 @@ fn keys_are_bounded() {
 #[test]
 fn a_run_that_ends_by_itself_asks_nothing() {
     let mut journal = Journal::default();
-    journal.remember("k", Mark::EFFECT, raw(json!(1)));
+    journal.remember("k", EntryDigest::EFFECT, raw(json!(1)));
     assert_eq!(journal.suspend(), Ok(None));
     journal.wait();
     assert_eq!(journal.suspend(), Ok(Some(InputRequests::new())));
     journal.want("q", question("?"));
-    journal.remember("q", Mark::of(&question("?")), raw(json!(1)));
+    journal.remember("q", EntryDigest::of(&question("?")), raw(json!(1)));
     assert_eq!(journal.suspend(), Ok(None), "it was answered meanwhile");
     assert!(Journal::default().is_blank());
     assert!(!journal.is_blank());
@@ -145,10 +162,16 @@ fn rounds_are_bounded() {
 fn the_mark_of_an_address_does_not_depend_on_its_id() {
     let url = ElicitRequestURLParams::new("Go", "https://example.com");
     let named = url.clone().with_elicitation_id("1");
-    assert_eq!(Mark::of(&url.clone().into()), Mark::of(&named.into()));
+    assert_eq!(
+        EntryDigest::of(&url.clone().into()),
+        EntryDigest::of(&named.into())
+    );
     let other = ElicitRequestURLParams::new("Go", "https://example.org");
-    assert_ne!(Mark::of(&url.into()), Mark::of(&other.into()));
-    assert_ne!(Mark::of(&question("1")), Mark::of(&question("2")));
+    assert_ne!(EntryDigest::of(&url.into()), EntryDigest::of(&other.into()));
+    assert_ne!(
+        EntryDigest::of(&question("1")),
+        EntryDigest::of(&question("2"))
+    );
 }
 
 #[test]
@@ -179,7 +202,7 @@ proptest! {
     ) {
         let mut journal = Journal::default();
         for (key, value) in &values {
-            journal.remember(key, Mark::EFFECT, raw(json!(value)));
+            journal.remember(key, EntryDigest::EFFECT, raw(json!(value)));
         }
         for (key, text) in &asked {
             journal.want(key, question(text));
@@ -189,12 +212,12 @@ proptest! {
         prop_assert_eq!(text, author);
         let answers: InputResponses = asked.keys().map(|key| (key.clone(), json!(key))).collect();
         for (key, value) in values {
-            let found = read.look_up(&key, Mark::EFFECT, &answers);
-            prop_assert_eq!(found, Ok(Found::Remembered(raw(json!(value)))));
+            let found = read.look_up(&key, EntryDigest::EFFECT, &answers);
+            prop_assert_eq!(found, Ok(JournalLookup::Remembered(raw(json!(value)))));
         }
         for (key, text) in asked {
-            let found = read.look_up(&key, Mark::of(&question(&text)), &answers);
-            prop_assert_eq!(found, Ok(Found::Arrived(raw(json!(key)))));
+            let found = read.look_up(&key, EntryDigest::of(&question(&text)), &answers);
+            prop_assert_eq!(found, Ok(JournalLookup::Arrived(raw(json!(key)))));
         }
     }
 }

@@ -34,7 +34,7 @@ pub enum Channel {
     clippy::exhaustive_enums,
     reason = "a server is spoken to in one of the two eras"
 )]
-pub enum Verdict {
+pub enum DetectedEra {
     /// Speak this version request by request.
     Modern {
         /// The version to name in `_meta`.
@@ -49,7 +49,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl DetectedEra {
     /// The revision to speak.
     #[must_use]
     pub fn version(self) -> ProtocolVersion {
@@ -115,7 +115,7 @@ pub enum ProbeAction {
     /// Nothing: the event answers no question of this probe.
     Wait,
     /// Finished.
-    Done(Verdict),
+    Done(DetectedEra),
     /// Finished without a verdict.
     Fail(ProbeFailure),
 }
@@ -173,7 +173,7 @@ impl std::error::Error for ProbeFailure {}
 pub struct Probe {
     channel: Channel,
     ours: SupportedVersions,
-    state: State,
+    state: ProbeState,
     transport: LegacyTransport,
     /// Versions the server refused; none is offered twice, which bounds the probe.
     refused: Vec<ProtocolVersion>,
@@ -186,7 +186,7 @@ pub struct Probe {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum State {
+enum ProbeState {
     Discovering(ProtocolVersion),
     Respawning,
     Initializing,
@@ -212,24 +212,24 @@ impl Probe {
     pub fn resume(
         channel: Channel,
         ours: SupportedVersions,
-        known: Verdict,
+        known: DetectedEra,
     ) -> (Self, ProbeAction) {
         let mut probe = Self::idle(channel, ours);
         probe.from_memory = true;
         let action = match known {
-            Verdict::Modern { version } if probe.ours.contains(version) => {
+            DetectedEra::Modern { version } if probe.ours.contains(version) => {
                 probe.finish(ProbeAction::Done(known))
             }
-            Verdict::Legacy {
+            DetectedEra::Legacy {
                 version,
                 transport: LegacyTransport::Direct,
             } if probe.ours.contains(version) => probe.initialize_with(version),
-            Verdict::Legacy {
+            DetectedEra::Legacy {
                 version,
                 transport: LegacyTransport::HttpWithSse,
             } if probe.ours.contains(version) => probe.open_sse(),
             // The verdict is of no use to this client any more, so it is found anew.
-            Verdict::Modern { .. } | Verdict::Legacy { .. } => {
+            DetectedEra::Modern { .. } | DetectedEra::Legacy { .. } => {
                 return Self::start(channel, probe.ours);
             }
         };
@@ -244,15 +244,15 @@ impl Probe {
             return action;
         }
         match self.state.clone() {
-            State::Discovering(version) => self.on_discovering(version, event),
-            State::Respawning => match event {
+            ProbeState::Discovering(version) => self.on_discovering(version, event),
+            ProbeState::Respawning => match event {
                 ProbeEvent::Respawned => self.initialize(&[]),
                 ProbeEvent::ChildExited => self.fail(ProbeFailure::ChildExited),
                 ProbeEvent::TimedOut => self.fail(ProbeFailure::TimedOut),
                 _ => ProbeAction::Wait,
             },
-            State::Initializing => self.on_initializing(event),
-            State::OpeningSse => match event {
+            ProbeState::Initializing => self.on_initializing(event),
+            ProbeState::OpeningSse => match event {
                 ProbeEvent::HttpWithSseOpened => self.initialize(&[]),
                 ProbeEvent::HttpRefused { status, .. } => {
                     self.fail(ProbeFailure::HttpStatus(status))
@@ -260,7 +260,7 @@ impl Probe {
                 ProbeEvent::TimedOut => self.fail(ProbeFailure::TimedOut),
                 _ => ProbeAction::Wait,
             },
-            State::Finished(outcome) => outcome,
+            ProbeState::Finished(outcome) => outcome,
         }
     }
 
@@ -268,7 +268,7 @@ impl Probe {
         Self {
             channel,
             ours,
-            state: State::Initializing,
+            state: ProbeState::Initializing,
             transport: LegacyTransport::Direct,
             refused: Vec::new(),
             looked_again: false,
@@ -291,7 +291,7 @@ impl Probe {
                 if self.ours.legacy().next().is_none() {
                     return self.fail(ProbeFailure::ChildExited);
                 }
-                self.state = State::Respawning;
+                self.state = ProbeState::Respawning;
                 ProbeAction::Respawn
             }
             (ProbeEvent::HttpRefused { status, error }, _) => {
@@ -315,7 +315,7 @@ impl Probe {
         }
         // Only modern servers put −32601 under a 404.
         if status == 404 && error.is_some_and(|error| error.code == code::METHOD_NOT_FOUND) {
-            return self.finish(ProbeAction::Done(Verdict::Modern { version: tried }));
+            return self.finish(ProbeAction::Done(DetectedEra::Modern { version: tried }));
         }
         self.initialize(&[])
     }
@@ -333,7 +333,7 @@ impl Probe {
             }
             // The era is certain; the next request meets the same complaint and its caller hears of it.
             ModernError::Other => {
-                self.finish(ProbeAction::Done(Verdict::Modern { version: tried }))
+                self.finish(ProbeAction::Done(DetectedEra::Modern { version: tried }))
             }
         }
     }
@@ -342,7 +342,7 @@ impl Probe {
         let error = match event {
             ProbeEvent::Initialized(offered) => {
                 return match accept_initialized(offered, &self.ours) {
-                    Some(version) => self.finish(ProbeAction::Done(Verdict::Legacy {
+                    Some(version) => self.finish(ProbeAction::Done(DetectedEra::Legacy {
                         version,
                         transport: self.transport,
                     })),
@@ -390,7 +390,7 @@ impl Probe {
     fn choose_discovered(&mut self, theirs: &[String]) -> ProbeAction {
         match self.common(theirs) {
             Some(version) if version.is_modern() => {
-                self.finish(ProbeAction::Done(Verdict::Modern { version }))
+                self.finish(ProbeAction::Done(DetectedEra::Modern { version }))
             }
             Some(_) => self.initialize(theirs),
             None => self.fail(ProbeFailure::NoCommonVersion(theirs.to_vec())),
@@ -416,7 +416,7 @@ impl Probe {
     }
 
     fn discover(&mut self, version: ProtocolVersion) -> ProbeAction {
-        self.state = State::Discovering(version);
+        self.state = ProbeState::Discovering(version);
         ProbeAction::SendDiscover(version)
     }
 
@@ -431,13 +431,13 @@ impl Probe {
     }
 
     fn initialize_with(&mut self, version: ProtocolVersion) -> ProbeAction {
-        self.state = State::Initializing;
+        self.state = ProbeState::Initializing;
         ProbeAction::SendInitialize(version)
     }
 
     fn open_sse(&mut self) -> ProbeAction {
         self.transport = LegacyTransport::HttpWithSse;
-        self.state = State::OpeningSse;
+        self.state = ProbeState::OpeningSse;
         ProbeAction::TryHttpWithSse
     }
 
@@ -446,7 +446,7 @@ impl Probe {
     }
 
     fn finish(&mut self, outcome: ProbeAction) -> ProbeAction {
-        self.state = State::Finished(outcome.clone());
+        self.state = ProbeState::Finished(outcome.clone());
         outcome
     }
 }

@@ -21,14 +21,14 @@ const SPARE_PLACES: usize = 64;
 /// Whether the peer may cancel a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a request can be cancelled or not")]
-pub enum Cancellation {
+pub enum CancelPolicy {
     /// Every request but `initialize`.
     Allowed,
     /// `initialize`: its cancellation is ignored.
     Refused,
 }
 
-impl Cancellation {
+impl CancelPolicy {
     /// The rule for a method: `initialize` is never cancelled.
     #[must_use]
     pub fn of(method: &str) -> Self {
@@ -45,11 +45,11 @@ impl Cancellation {
     clippy::exhaustive_enums,
     reason = "a request is either waiting or done with"
 )]
-pub enum MaySend {
+pub enum SendState {
     /// The peer waits: send.
     Waiting,
     /// The peer cancelled, or has its answer: send nothing, notifications included.
-    Nothing,
+    Closed,
 }
 
 /// The requests of the peer that are being worked on, each with a note of whoever works on it.
@@ -68,7 +68,7 @@ pub struct InboundLedger<T = ()> {
 struct Exchange<T> {
     number: u64,
     id: RequestId,
-    cancellation: Cancellation,
+    cancellation: CancelPolicy,
     cancelled: bool,
     note: T,
 }
@@ -92,7 +92,7 @@ impl<T> InboundLedger<T> {
     pub fn begin(
         &mut self,
         id: RequestId,
-        cancellation: Cancellation,
+        cancellation: CancelPolicy,
         note: T,
     ) -> Result<ExchangeKey, Overloaded> {
         if self.is_full() {
@@ -103,7 +103,7 @@ impl<T> InboundLedger<T> {
 
     /// Notes a request that is about to wait, or to be looked after by somebody else. Whoever does this has found the
     /// ledger not to be [full](Self::is_full) before the request ran.
-    pub fn enter(&mut self, id: RequestId, cancellation: Cancellation, note: T) -> ExchangeKey {
+    pub fn enter(&mut self, id: RequestId, cancellation: CancelPolicy, note: T) -> ExchangeKey {
         let number = self.next;
         self.next += 1;
         let exchange = Some(Exchange {
@@ -138,7 +138,7 @@ impl<T> InboundLedger<T> {
         for (place, exchange) in self.places.iter_mut().enumerate() {
             let Some(exchange) = exchange else { continue };
             let is_news = exchange.id == *id && !exchange.cancelled;
-            if is_news && exchange.cancellation == Cancellation::Allowed {
+            if is_news && exchange.cancellation == CancelPolicy::Allowed {
                 exchange.cancelled = true;
                 let number = exchange.number;
                 news.push(ExchangeKey { number, place });
@@ -160,17 +160,17 @@ impl<T> InboundLedger<T> {
 
     /// Whether a notification may go out for this request now.
     #[must_use]
-    pub fn may_send(&self, key: ExchangeKey) -> MaySend {
+    pub fn may_send(&self, key: ExchangeKey) -> SendState {
         match self.find(key) {
-            Some(exchange) if !exchange.cancelled => MaySend::Waiting,
-            _ => MaySend::Nothing,
+            Some(exchange) if !exchange.cancelled => SendState::Waiting,
+            _ => SendState::Closed,
         }
     }
 
     /// Removes a request that has its outcome. Says whether the outcome may be sent, and what was noted.
-    pub fn finish(&mut self, key: ExchangeKey) -> (MaySend, Option<T>) {
+    pub fn finish(&mut self, key: ExchangeKey) -> (SendState, Option<T>) {
         if self.find(key).is_none() {
-            return (MaySend::Nothing, None);
+            return (SendState::Closed, None);
         }
         let finished = self.places[key.place].take();
         self.free.push(key.place);
@@ -179,8 +179,8 @@ impl<T> InboundLedger<T> {
             self.free = Vec::new();
         }
         match finished {
-            Some(exchange) if !exchange.cancelled => (MaySend::Waiting, Some(exchange.note)),
-            cancelled => (MaySend::Nothing, cancelled.map(|exchange| exchange.note)),
+            Some(exchange) if !exchange.cancelled => (SendState::Waiting, Some(exchange.note)),
+            cancelled => (SendState::Closed, cancelled.map(|exchange| exchange.note)),
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
 
     fn begin(ledger: &mut InboundLedger, id: impl Into<RequestId>) -> ExchangeKey {
         ledger
-            .begin(id.into(), Cancellation::Allowed, ())
+            .begin(id.into(), CancelPolicy::Allowed, ())
             .expect("the ledger has room")
     }
 
@@ -232,10 +232,10 @@ mod tests {
     fn a_finished_request_may_send_its_answer_once() {
         let mut ledger = InboundLedger::default();
         let key = begin(&mut ledger, 1);
-        assert_eq!(ledger.may_send(key), MaySend::Waiting);
-        assert_eq!(ledger.finish(key).0, MaySend::Waiting);
-        assert_eq!(ledger.may_send(key), MaySend::Nothing);
-        assert_eq!(ledger.finish(key).0, MaySend::Nothing);
+        assert_eq!(ledger.may_send(key), SendState::Waiting);
+        assert_eq!(ledger.finish(key).0, SendState::Waiting);
+        assert_eq!(ledger.may_send(key), SendState::Closed);
+        assert_eq!(ledger.finish(key).0, SendState::Closed);
         assert!(ledger.is_empty());
     }
 
@@ -244,8 +244,8 @@ mod tests {
         let mut ledger = InboundLedger::default();
         let (first, second) = (begin(&mut ledger, 1), begin(&mut ledger, 1));
         assert_ne!(first, second);
-        assert_eq!(ledger.finish(first).0, MaySend::Waiting);
-        assert_eq!(ledger.finish(second).0, MaySend::Waiting);
+        assert_eq!(ledger.finish(first).0, SendState::Waiting);
+        assert_eq!(ledger.finish(second).0, SendState::Waiting);
     }
 
     #[test]
@@ -255,11 +255,11 @@ mod tests {
         let text = begin(&mut ledger, "1");
         assert_eq!(ledger.cancel(&1.into()), [first, second]);
         assert_eq!(ledger.cancel(&1.into()), []);
-        assert_eq!(ledger.may_send(first), MaySend::Nothing);
+        assert_eq!(ledger.may_send(first), SendState::Closed);
         assert!(!ledger.is_waiting(&1.into()));
         assert!(ledger.is_waiting(&"1".into()));
-        assert_eq!(ledger.finish(second).0, MaySend::Nothing);
-        assert_eq!(ledger.finish(text).0, MaySend::Waiting);
+        assert_eq!(ledger.finish(second).0, SendState::Closed);
+        assert_eq!(ledger.finish(text).0, SendState::Waiting);
     }
 
     #[test]
@@ -275,11 +275,11 @@ mod tests {
     fn initialize_is_never_cancelled() {
         let mut ledger = InboundLedger::default();
         let key = ledger
-            .begin(1.into(), Cancellation::of("initialize"), ())
+            .begin(1.into(), CancelPolicy::of("initialize"), ())
             .expect("the ledger has room");
-        assert_eq!(Cancellation::of("tools/call"), Cancellation::Allowed);
+        assert_eq!(CancelPolicy::of("tools/call"), CancelPolicy::Allowed);
         assert_eq!(ledger.cancel(&1.into()), []);
-        assert_eq!(ledger.finish(key).0, MaySend::Waiting);
+        assert_eq!(ledger.finish(key).0, SendState::Waiting);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
         let mut ledger = InboundLedger::new(2);
         let first = begin(&mut ledger, 1);
         begin(&mut ledger, 2);
-        let refused = ledger.begin(3.into(), Cancellation::Allowed, ());
+        let refused = ledger.begin(3.into(), CancelPolicy::Allowed, ());
         assert_eq!(refused, Err(Overloaded));
         let error = ErrorObject::from(Overloaded);
         assert_eq!(error.code, -32603);
@@ -306,9 +306,9 @@ mod tests {
         let old = begin(&mut ledger, 1);
         ledger.finish(old);
         let new = begin(&mut ledger, 2);
-        assert_eq!(ledger.finish(old), (MaySend::Nothing, None));
+        assert_eq!(ledger.finish(old), (SendState::Closed, None));
         assert_eq!(ledger.note(old), None);
-        assert_eq!(ledger.finish(new), (MaySend::Waiting, Some(())));
+        assert_eq!(ledger.finish(new), (SendState::Waiting, Some(())));
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
             let mut open = Vec::new();
             for (id, step) in steps {
                 match step {
-                    0 => open.extend(ledger.begin(id.into(), Cancellation::Allowed, ())),
+                    0 => open.extend(ledger.begin(id.into(), CancelPolicy::Allowed, ())),
                     1 => { ledger.cancel(&id.into()); }
                     _ => if let Some(key) = open.pop() { ledger.finish(key); },
                 }

@@ -15,14 +15,14 @@ use super::{DEFAULT_IN_FLIGHT, Overloaded};
     clippy::exhaustive_structs,
     reason = "a wait has these two ends and no more"
 )]
-pub struct Patience {
+pub struct RequestTimeouts {
     /// Without a sign of life for this long, the request has failed.
     pub idle: Duration,
     /// After this long it has failed, whatever progress was reported.
     pub maximum: Duration,
 }
 
-impl Default for Patience {
+impl Default for RequestTimeouts {
     fn default() -> Self {
         Self {
             idle: Duration::from_secs(60),
@@ -36,12 +36,12 @@ impl Default for Patience {
 pub struct OutboundLedger<T> {
     limit: usize,
     next: i64,
-    waiting: BTreeMap<RequestId, Wait<T>>,
+    waiting: BTreeMap<RequestId, PendingRequest<T>>,
     by_deadline: BTreeSet<(Duration, RequestId)>,
 }
 
 #[derive(Debug, Clone)]
-struct Wait<T> {
+struct PendingRequest<T> {
     slot: T,
     idle: Duration,
     deadline: Duration,
@@ -80,7 +80,7 @@ impl<T> OutboundLedger<T> {
         &mut self,
         slot: T,
         now: Duration,
-        patience: Patience,
+        patience: RequestTimeouts,
     ) -> Result<RequestId, Overloaded> {
         if self.waiting.len() >= self.limit {
             return Err(Overloaded);
@@ -93,7 +93,7 @@ impl<T> OutboundLedger<T> {
         self.by_deadline.insert((deadline, id.clone()));
         self.waiting.insert(
             id.clone(),
-            Wait {
+            PendingRequest {
                 slot,
                 idle: patience.idle,
                 deadline,
@@ -212,7 +212,7 @@ pub fn spellings(id: &RequestId) -> impl Iterator<Item = RequestId> + use<> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience = Patience {
+    const PATIENCE: RequestTimeouts = RequestTimeouts {
         idle: Duration::from_secs(10),
         maximum: Duration::from_secs(25),
     };
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn an_endless_patience_does_not_overflow() {
         let mut ledger = OutboundLedger::default();
-        let forever = Patience {
+        let forever = RequestTimeouts {
             idle: Duration::MAX,
             maximum: Duration::MAX,
         };

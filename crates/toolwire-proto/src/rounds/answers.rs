@@ -9,7 +9,7 @@ use toolwire_types::{
 };
 
 use crate::elicit_answer::{
-    apply_defaults, check_answer, check_url_answer, read_schema, write_whole_numbers,
+    apply_defaults, check_elicit_result, check_url_result, read_schema, write_whole_numbers,
 };
 use crate::sampling_rules::check_uses;
 
@@ -21,12 +21,15 @@ use crate::sampling_rules::check_uses;
 ///
 /// # Errors
 /// When it has the wrong shape, breaks the rules of the form, or uses tools in a way that cannot be answered.
-pub fn accept_answer(question: &InputRequest, answer: RawJson) -> Result<RawJson, UnusableAnswer> {
+pub fn accept_answer(
+    question: &InputRequest,
+    answer: RawJson,
+) -> Result<RawJson, InvalidInputResponse> {
     match question {
         InputRequest::Elicitation(ElicitRequestParams::Form(form)) => accept_form(form, answer),
         InputRequest::Elicitation(_) => {
             let result: ElicitResult = read(&answer)?;
-            check_url_answer(&result).map_err(UnusableAnswer::new)?;
+            check_url_result(&result).map_err(InvalidInputResponse::new)?;
             Ok(answer)
         }
         InputRequest::Sampling(asked) => {
@@ -38,7 +41,10 @@ pub fn accept_answer(question: &InputRequest, answer: RawJson) -> Result<RawJson
     }
 }
 
-fn accept_form(form: &ElicitRequestFormParams, answer: RawJson) -> Result<RawJson, UnusableAnswer> {
+fn accept_form(
+    form: &ElicitRequestFormParams,
+    answer: RawJson,
+) -> Result<RawJson, InvalidInputResponse> {
     let mut result: ElicitResult = read(&answer)?;
     let Ok(schema) = read_schema(form) else {
         return Ok(answer);
@@ -48,40 +54,40 @@ fn accept_form(form: &ElicitRequestFormParams, answer: RawJson) -> Result<RawJso
         result.content = None;
     }
     apply_defaults(&schema, &mut result);
-    check_answer(&schema, &result).map_err(UnusableAnswer::new)?;
+    check_elicit_result(&schema, &result).map_err(InvalidInputResponse::new)?;
     write_whole_numbers(&schema, &mut result);
-    RawJson::from_serialize(&result).map_err(UnusableAnswer::new)
+    RawJson::from_serialize(&result).map_err(InvalidInputResponse::new)
 }
 
 /// A model uses only what it was offered, and each use has an id of its own.
 fn check_message(
     asked: &CreateMessageRequestParams,
     message: &CreateMessageResult,
-) -> Result<(), UnusableAnswer> {
+) -> Result<(), InvalidInputResponse> {
     for block in message.content.blocks() {
         let SamplingMessageContentBlock::ToolUse(tool_use) = block else {
             continue;
         };
         let mut offered = asked.tools.iter().flatten();
         if !offered.any(|tool| tool.name == tool_use.name) {
-            return Err(UnusableAnswer::new(format_args!(
+            return Err(InvalidInputResponse::new(format_args!(
                 "the model uses the tool {:?}, which it was not offered",
                 tool_use.name
             )));
         }
     }
-    check_uses(message).map_err(UnusableAnswer::new)
+    check_uses(message).map_err(InvalidInputResponse::new)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &RawJson) -> Result<T, UnusableAnswer> {
-    answer.parse().map_err(UnusableAnswer::new)
+fn read<T: serde::de::DeserializeOwned>(answer: &RawJson) -> Result<T, InvalidInputResponse> {
+    answer.parse().map_err(InvalidInputResponse::new)
 }
 
 /// An answer that cannot be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnusableAnswer(String);
+pub struct InvalidInputResponse(String);
 
-impl UnusableAnswer {
+impl InvalidInputResponse {
     fn new(why: impl fmt::Display) -> Self {
         Self(why.to_string())
     }
@@ -99,13 +105,13 @@ impl UnusableAnswer {
     }
 }
 
-impl fmt::Display for UnusableAnswer {
+impl fmt::Display for InvalidInputResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for UnusableAnswer {}
+impl std::error::Error for InvalidInputResponse {}
 
 #[cfg(test)]
 mod tests {
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_error_names_the_key() {
-        let error = UnusableAnswer::new("why").into_error("name");
+        let error = InvalidInputResponse::new("why").into_error("name");
         assert_eq!(error.code, -32602);
         assert_eq!(error.message, "the answer to \"name\" cannot be used: why");
     }

@@ -90,7 +90,7 @@ impl<'s> Reader<'s, '_> {
     }
 
     /// The places of one schema, or of a list of them.
-    fn places(&mut self, value: &'s Value) -> Vec<usize> {
+    fn entries(&mut self, value: &'s Value) -> Vec<usize> {
         match value {
             Value::Array(list) => list.iter().map(|schema| self.place(schema)).collect(),
             Value::Object(_) | Value::Bool(_) => vec![self.place(value)],
@@ -113,7 +113,7 @@ impl<'s> Reader<'s, '_> {
         for (keyword, value) in keywords {
             match keyword.as_str() {
                 "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => {
-                    node.branches.extend(self.places(value));
+                    node.branches.extend(self.entries(value));
                 }
                 "dependentSchemas" | "dependencies" => {
                     node.object_own += Extent::of(value).steps();
@@ -133,14 +133,14 @@ impl<'s> Reader<'s, '_> {
                     }
                     node.pattern_properties.extend(self.named_places(value));
                 }
-                "additionalProperties" => node.additional.extend(self.places(value)),
-                "unevaluatedProperties" => node.unevaluated_members.extend(self.places(value)),
-                "propertyNames" => node.names.extend(self.places(value)),
-                "items" if value.is_array() => node.prefix.extend(self.places(value)),
-                "prefixItems" => node.prefix.extend(self.places(value)),
-                "items" | "additionalItems" => node.items.extend(self.places(value)),
-                "contains" => node.contains.extend(self.places(value)),
-                "unevaluatedItems" => node.unevaluated_items.extend(self.places(value)),
+                "additionalProperties" => node.additional.extend(self.entries(value)),
+                "unevaluatedProperties" => node.unevaluated_members.extend(self.entries(value)),
+                "propertyNames" => node.names.extend(self.entries(value)),
+                "items" if value.is_array() => node.prefix.extend(self.entries(value)),
+                "prefixItems" => node.prefix.extend(self.entries(value)),
+                "items" | "additionalItems" => node.items.extend(self.entries(value)),
+                "contains" => node.contains.extend(self.entries(value)),
+                "unevaluatedItems" => node.unevaluated_items.extend(self.entries(value)),
                 "uniqueItems" => node.unique_items |= value == &Value::Bool(true),
                 "enum" | "const" => node.own += Extent::of(value).steps(),
                 "required" | "dependentRequired" => node.object_own += Extent::of(value).steps(),

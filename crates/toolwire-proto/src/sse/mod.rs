@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub use self::decode::{SseDecoder, TooLong};
 pub use self::encode::{UnsafeField, encode_comment, encode_message};
-pub use self::reconnect::{GaveUp, Reconnects};
+pub use self::reconnect::{ReconnectLimitError, Reconnects};
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -33,15 +33,15 @@ pub struct Reconnects {
 /// The stream was opened too often without any news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct GaveUp;
+pub struct ReconnectLimitError;
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for ReconnectLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the stream was opened again too often without any news")
     }
 }
 
-impl std::error::Error for GaveUp {}
+impl std::error::Error for ReconnectLimitError {}
 
 impl Reconnects {
     /// Allows this many attempts in a row without news.
@@ -59,9 +59,9 @@ impl Reconnects {
     ///
     /// # Errors
     /// When there were too many attempts without news.
-    pub fn next(&mut self, wish: Option<Duration>) -> Result<Duration, GaveUp> {
+    pub fn next(&mut self, wish: Option<Duration>) -> Result<Duration, ReconnectLimitError> {
         if self.made >= self.limit {
-            return Err(GaveUp);
+            return Err(ReconnectLimitError);
         }
         let doubled = FIRST.saturating_mul(1 << self.made.min(10));
         self.made += 1;
@@ -93,7 +93,7 @@ mod tests {
             .map(|pause| pause.as_millis())
             .collect();
         assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
-        assert_eq!(reconnects.next(None), Err(GaveUp));
+        assert_eq!(reconnects.next(None), Err(ReconnectLimitError));
         reconnects.heard();
         assert!(reconnects.next(None).is_ok());
     }

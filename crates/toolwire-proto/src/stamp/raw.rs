@@ -27,7 +27,7 @@ pub fn stamp_raw(result: RawJson, target: &Target<'_>) -> RawJson {
 
 /// The members that matter here, unread.
 #[derive(Deserialize)]
-struct Members<'a> {
+struct StampMembers<'a> {
     #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
     result_type: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
@@ -41,7 +41,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// The object with what it lacks, or `None` when it lacks nothing.
 fn splice(text: &str, server_info: Option<&RawJson>) -> Option<String> {
-    let members: Members<'_> = serde_json::from_str(text).ok()?;
+    let members: StampMembers<'_> = serde_json::from_str(text).ok()?;
     let meta = members.meta.map(RawValue::get);
     let server_entry = server_info
         .filter(|_| meta.is_none_or(lacks_server_info))

@@ -4,7 +4,7 @@ use toolwire_types::json::checked_raw;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::envelope::{
-    Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
+    Envelope, MalformedMessage, NotificationEnvelope, RequestEnvelope, ResponseEnvelope,
 };
 
 use super::members::{IdMember, Members};
@@ -15,7 +15,7 @@ pub(super) fn classify<'a>(
     members: &Members<'a>,
     has_repeated_names: bool,
     limits: &Limits,
-) -> Result<Envelope<'a>, Unreadable> {
+) -> Result<Envelope<'a>, MalformedMessage> {
     if has_repeated_names {
         return refuse(members, limits, "a member name appears twice");
     }
@@ -33,13 +33,13 @@ fn refuse<'a>(
     members: &Members<'a>,
     limits: &Limits,
     message: &'static str,
-) -> Result<Envelope<'a>, Unreadable> {
+) -> Result<Envelope<'a>, MalformedMessage> {
     Err(invalid(message, members.id_to_echo(limits.id_bytes)))
 }
 
 /// Reads what calls no method. Never inlined, so that calls lie close together.
 #[inline(never)]
-fn response<'a>(members: &Members<'a>, limits: &Limits) -> Result<Envelope<'a>, Unreadable> {
+fn response<'a>(members: &Members<'a>, limits: &Limits) -> Result<Envelope<'a>, MalformedMessage> {
     let refuse = |message| refuse(members, limits, message);
     match (members.method, members.result, members.error) {
         (None, Some(result), None) => {
@@ -72,7 +72,7 @@ fn call<'a>(
     members: &Members<'a>,
     method: &'a str,
     limits: &Limits,
-) -> Result<Envelope<'a>, Unreadable> {
+) -> Result<Envelope<'a>, MalformedMessage> {
     let id = match members.id(limits.id_bytes) {
         IdMember::Valid(id) => Some(id),
         IdMember::Absent => None,
@@ -91,7 +91,7 @@ fn call<'a>(
         Some(_) if id.is_none() => None,
         Some(_) => {
             let error = ErrorObject::invalid_params("`params` must be an object");
-            return Err(Unreadable { error, id });
+            return Err(MalformedMessage { error, id });
         }
     };
     let Some(id) = id else {

@@ -20,7 +20,7 @@ mod text;
 use toolwire_types::json::checked_raw;
 use toolwire_types::{ErrorObject, RequestId};
 
-use crate::envelope::{Envelope, Unreadable};
+use crate::envelope::{Envelope, MalformedMessage};
 
 pub use self::head::id_in_head;
 pub use self::line_separators::escape_line_separators;
@@ -68,7 +68,7 @@ impl Default for Limits {
 /// When the bytes are no message. The id in the error is safe to echo: it is absent when the bytes look like a
 /// response, whose id belongs to the receiver. A client that wants to know which of its calls was answered badly asks
 /// [`salvage_id`].
-pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, Unreadable> {
+pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, MalformedMessage> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(format!("not UTF-8 from byte {}", error.valid_up_to())))?;
     let mut parsed = Parsed::default();
@@ -86,7 +86,7 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, Unread
 
 /// Repeated names inside an element are left for the element's own reading: they concern its id, not the batch.
 #[cold]
-fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, Unreadable> {
+fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, MalformedMessage> {
     if elements.is_empty() {
         return Err(invalid("an empty batch", None));
     }
@@ -95,16 +95,16 @@ fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, Unreadable> {
 }
 
 #[cold]
-fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> Unreadable {
-    Unreadable {
+fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> MalformedMessage {
+    MalformedMessage {
         error: ErrorObject::parse_error(message),
         id: None,
     }
 }
 
 #[cold]
-fn invalid(message: &'static str, id: Option<RequestId>) -> Unreadable {
-    Unreadable {
+fn invalid(message: &'static str, id: Option<RequestId>) -> MalformedMessage {
+    MalformedMessage {
         error: ErrorObject::invalid_request(message),
         id,
     }

@@ -44,13 +44,13 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -
     let mut pass = Pass {
         parsed,
         cursor: Cursor::new(text),
-        frames: Frames::new(),
+        frames: ContainerStack::new(),
         depth: 0,
         max_depth: limits.depth.min(MAX_DEPTH),
         max_elements: limits.batch_messages,
         names: OpenNames::new(),
         kept: 1,
-        parts: [Part::default(); KEPT],
+        parts: [ValuePart::default(); KEPT],
     };
     match pass.walk() {
         Ok(()) => Ok(()),
@@ -67,9 +67,9 @@ const KEPT: usize = 3;
 
 /// A container that is open, in one word: where the names of an object begin, and one more; or zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Frame(usize);
+struct Container(usize);
 
-impl Frame {
+impl Container {
     const ARRAY: Self = Self(0);
 
     fn object(names: usize) -> Self {
@@ -88,23 +88,23 @@ const NEAR: usize = 16;
 
 /// The containers that are open.
 #[derive(Debug)]
-struct Frames {
-    near: [Frame; NEAR],
+struct ContainerStack {
+    near: [Container; NEAR],
     /// Those that are deeper.
-    far: Vec<Frame>,
+    far: Vec<Container>,
 }
 
-impl Frames {
+impl ContainerStack {
     fn new() -> Self {
         Self {
-            near: [Frame::ARRAY; NEAR],
+            near: [Container::ARRAY; NEAR],
             far: Vec::new(),
         }
     }
 
     /// Opens one at this depth; those that were deeper are closed.
     #[inline]
-    fn open(&mut self, depth: usize, frame: Frame) {
+    fn open(&mut self, depth: usize, frame: Container) {
         match self.near.get_mut(depth) {
             Some(place) => *place = frame,
             None => self.open_far(depth, frame),
@@ -112,13 +112,13 @@ impl Frames {
     }
 
     #[cold]
-    fn open_far(&mut self, depth: usize, frame: Frame) {
+    fn open_far(&mut self, depth: usize, frame: Container) {
         self.far.truncate(depth - NEAR);
         self.far.push(frame);
     }
 
     #[inline]
-    fn at(&self, depth: usize) -> Frame {
+    fn at(&self, depth: usize) -> Container {
         match self.near.get(depth) {
             Some(frame) => *frame,
             None => self.far[depth - NEAR],
@@ -128,7 +128,7 @@ impl Frames {
 
 /// A value that will be cut out.
 #[derive(Debug, Clone, Copy, Default)]
-struct Part<'a> {
+struct ValuePart<'a> {
     /// Its name, if it is a member.
     name: StringToken<'a>,
     /// Where it begins.
@@ -150,7 +150,7 @@ impl From<Malformed> for Interruption {
 struct Pass<'p, 'a> {
     parsed: &'p mut Parsed<'a>,
     cursor: Cursor<'a>,
-    frames: Frames,
+    frames: ContainerStack,
     depth: usize,
     max_depth: usize,
     max_elements: usize,
@@ -158,7 +158,7 @@ struct Pass<'p, 'a> {
     /// Up to which depth the values of the innermost containers are cut out.
     kept: usize,
     /// The values under way, by depth.
-    parts: [Part<'a>; KEPT],
+    parts: [ValuePart<'a>; KEPT],
 }
 
 impl Pass<'_, '_> {
@@ -176,14 +176,14 @@ impl Pass<'_, '_> {
             match first {
                 Some(b'{') => {
                     let names = self.names.mark();
-                    self.open(Frame::object(names))?;
+                    self.open(Container::object(names))?;
                     if self.cursor.peek() != Some(b'}') {
                         member = Some(names);
                         continue 'value;
                     }
                 }
                 Some(b'[') => {
-                    self.open(Frame::ARRAY)?;
+                    self.open(Container::ARRAY)?;
                     if self.cursor.peek() != Some(b']') {
                         continue 'value;
                     }
@@ -221,21 +221,21 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn innermost(&self) -> Option<Frame> {
+    fn innermost(&self) -> Option<Container> {
         self.depth.checked_sub(1).map(|top| self.frames.at(top))
     }
 
-    fn open(&mut self, frame: Frame) -> Result<(), Interruption> {
+    fn open(&mut self, frame: Container) -> Result<(), Interruption> {
         if self.depth == self.max_depth {
             return Err(Interruption::Depth);
         }
         if self.depth == 0 {
             self.parsed.document = match frame {
-                Frame::ARRAY => Document::Array,
+                Container::ARRAY => Document::Array,
                 _ => Document::Object,
             };
         }
-        if self.is_kept() && frame != Frame::ARRAY && self.has_known_members() {
+        if self.is_kept() && frame != Container::ARRAY && self.has_known_members() {
             self.kept += 1;
         }
         self.frames.open(self.depth, frame);
@@ -291,7 +291,7 @@ impl Pass<'_, '_> {
 
     /// Cuts out the value that ends here.
     fn keep(&mut self) -> Result<(), Interruption> {
-        let Part { name, start } = self.parts[self.depth - 1];
+        let ValuePart { name, start } = self.parts[self.depth - 1];
         let value = self.cursor.since(start);
         let Parsed {
             document,

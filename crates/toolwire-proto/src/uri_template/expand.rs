@@ -3,15 +3,17 @@
 use super::characters::{AsciiSet, UNRESERVED, URI, escape_into, escaped_octet};
 use super::error::{TemplateError, TemplateErrorKind};
 use super::operator::OperatorRules;
-use super::{Expression, Modifier, Part, TemplateValue, Values, Variable};
+use super::{Expression, Modifier, TemplatePart, TemplateValue, Values, Variable};
 
 /// Writes all parts.
-pub(super) fn expand(parts: &[Part], values: &Values) -> Result<String, TemplateError> {
+pub(super) fn expand(parts: &[TemplatePart], values: &Values) -> Result<String, TemplateError> {
     let mut output = String::new();
     for part in parts {
         match part {
-            Part::Literal(literal) => output.push_str(&literal.text),
-            Part::Expression(expression) => expand_expression(&mut output, expression, values)?,
+            TemplatePart::Literal(literal) => output.push_str(&literal.text),
+            TemplatePart::Expression(expression) => {
+                expand_expression(&mut output, expression, values)?
+            }
         }
     }
     Ok(output)

@@ -8,23 +8,23 @@ use super::captures::Captures;
 use super::characters::{AsciiSet, Token, tokenize};
 use super::error::{TemplateError, TemplateErrorKind};
 use super::position_set::PositionSet;
-use super::{Expression, Literal, MAX_URI_BYTES, Part, Values, Variable, named, ordered};
+use super::{Expression, Literal, MAX_URI_BYTES, TemplatePart, Values, Variable, named, ordered};
 
 /// The values with which the parts make up the URI. `steps` counts the characters looked at, to show the bound in tests.
-pub(super) fn find(parts: &[Part], uri: &str, steps: &mut usize) -> Option<Values> {
+pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Option<Values> {
     if uri.len() > MAX_URI_BYTES || begins_otherwise(parts, uri) {
         return None;
     }
     *steps += uri.len();
     let tokens = tokenize(uri).ok()?;
     let (parts, tokens) = match parts.split_first() {
-        Some((Part::Literal(literal), rest)) => {
+        Some((TemplatePart::Literal(literal), rest)) => {
             (rest, tokens.strip_prefix(literal.tokens.as_slice())?)
         }
         _ => (parts, tokens.as_slice()),
     };
     let ways = ways_on(parts, tokens, steps);
-    let walk = Walk {
+    let walk = TemplateMatcher {
         tokens,
         captures: Captures::new(tokens),
         steps,
@@ -33,10 +33,10 @@ pub(super) fn find(parts: &[Part], uri: &str, steps: &mut usize) -> Option<Value
 }
 
 /// Tells whether matching needs no guess; see [`super::UriTemplate::check_matchable`].
-pub(super) fn check(parts: &[Part]) -> Result<(), TemplateError> {
+pub(super) fn check(parts: &[TemplatePart]) -> Result<(), TemplateError> {
     let mut neighbours: Vec<&Expression> = Vec::new();
     for part in parts {
-        let Part::Expression(expression) = part else {
+        let TemplatePart::Expression(expression) = part else {
             neighbours.clear();
             continue;
         };
@@ -77,8 +77,8 @@ fn check_expression(expression: &Expression, before: &[&Expression]) -> Result<(
 }
 
 /// A cheap first look: true when the URI surely does not begin with the literal text the template begins with.
-fn begins_otherwise(parts: &[Part], uri: &str) -> bool {
-    let Some(Part::Literal(literal)) = parts.first() else {
+fn begins_otherwise(parts: &[TemplatePart], uri: &str) -> bool {
+    let Some(TemplatePart::Literal(literal)) = parts.first() else {
         return false;
     };
     let mut pairs = literal.text.bytes().zip(uri.bytes());
@@ -90,25 +90,25 @@ fn begins_otherwise(parts: &[Part], uri: &str) -> bool {
 }
 
 /// Where a part may begin, with all parts after it matching to the end of the URI.
-pub(super) struct Way {
+pub(super) struct MatchPath {
     pub(super) entrances: PositionSet,
     /// Where an item of each variable may begin; expressions with named pairs have one set for all.
     pub(super) item_starts: Vec<PositionSet>,
 }
 
 /// The way on from each part, and from the end of the template.
-fn ways_on(parts: &[Part], tokens: &[Token], steps: &mut usize) -> Vec<Way> {
+fn ways_on(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> Vec<MatchPath> {
     let mut end = PositionSet::for_length(tokens.len());
     end.insert(tokens.len());
-    let mut ways = vec![Way {
+    let mut ways = vec![MatchPath {
         entrances: end,
         item_starts: Vec::new(),
     }];
     for part in parts.iter().rev() {
         let exits = &ways[ways.len() - 1].entrances;
         let way = match part {
-            Part::Literal(literal) => literal_way(literal, tokens, exits, steps),
-            Part::Expression(expression) => {
+            TemplatePart::Literal(literal) => literal_way(literal, tokens, exits, steps),
+            TemplatePart::Expression(expression) => {
                 let item_starts = if expression.operator.rules().named {
                     vec![named::item_starts(expression, tokens, exits, steps)]
                 } else {
@@ -123,7 +123,12 @@ fn ways_on(parts: &[Part], tokens: &[Token], steps: &mut usize) -> Vec<Way> {
     ways
 }
 
-fn literal_way(literal: &Literal, tokens: &[Token], exits: &PositionSet, steps: &mut usize) -> Way {
+fn literal_way(
+    literal: &Literal,
+    tokens: &[Token],
+    exits: &PositionSet,
+    steps: &mut usize,
+) -> MatchPath {
     let mut entrances = PositionSet::for_length(tokens.len());
     for (position, window) in tokens.windows(literal.tokens.len()).enumerate() {
         *steps += 1;
@@ -134,7 +139,7 @@ fn literal_way(literal: &Literal, tokens: &[Token], exits: &PositionSet, steps: 
             }
         }
     }
-    Way {
+    MatchPath {
         entrances,
         item_starts: Vec::new(),
     }
@@ -146,7 +151,7 @@ fn expression_way(
     tokens: &[Token],
     exits: &PositionSet,
     item_starts: Vec<PositionSet>,
-) -> Way {
+) -> MatchPath {
     let first_items = &item_starts[0];
     let entrances = match expression.operator.rules().lead {
         None => first_items.clone(),
@@ -160,7 +165,7 @@ fn expression_way(
             entrances
         }
     };
-    Way {
+    MatchPath {
         entrances,
         item_starts,
     }
@@ -178,14 +183,14 @@ pub(super) fn may_hold(expression: &Expression, plain: AsciiSet, token: Token) -
 }
 
 /// The second pass: goes through the URI once and takes the captures.
-pub(super) struct Walk<'template, 'uri> {
+pub(super) struct TemplateMatcher<'template, 'uri> {
     pub(super) tokens: &'uri [Token],
     pub(super) captures: Captures<'template, 'uri>,
     pub(super) steps: &'uri mut usize,
 }
 
-impl<'template> Walk<'template, '_> {
-    fn run(mut self, parts: &'template [Part], ways: &[Way]) -> Option<Values> {
+impl<'template> TemplateMatcher<'template, '_> {
+    fn run(mut self, parts: &'template [TemplatePart], ways: &[MatchPath]) -> Option<Values> {
         if !ways[0].entrances.contains(0) {
             return None;
         }
@@ -193,8 +198,8 @@ impl<'template> Walk<'template, '_> {
         for (part, pair) in parts.iter().zip(ways.windows(2)) {
             let (way, exits) = (&pair[0], &pair[1].entrances);
             position = match part {
-                Part::Literal(literal) => position + literal.tokens.len(),
-                Part::Expression(expression) => {
+                TemplatePart::Literal(literal) => position + literal.tokens.len(),
+                TemplatePart::Expression(expression) => {
                     self.expression(expression, position, way, exits)?
                 }
             };
@@ -207,7 +212,7 @@ impl<'template> Walk<'template, '_> {
         &mut self,
         expression: &'template Expression,
         position: usize,
-        way: &Way,
+        way: &MatchPath,
         exits: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();

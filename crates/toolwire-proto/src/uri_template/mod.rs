@@ -50,7 +50,7 @@ pub const MAX_URI_BYTES: usize = 8 * 1024;
 #[derive(Clone, PartialEq, Eq)]
 pub struct UriTemplate {
     source: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 impl UriTemplate {
@@ -132,8 +132,8 @@ impl UriTemplate {
             .parts
             .iter()
             .map(|part| match part {
-                Part::Literal(literal) => literal.tokens.len(),
-                Part::Expression(_) => 0,
+                TemplatePart::Literal(literal) => literal.tokens.len(),
+                TemplatePart::Expression(_) => 0,
             })
             .sum();
         let open_expressions = self
@@ -150,8 +150,8 @@ impl UriTemplate {
 
     fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Literal(_) => None,
-            Part::Expression(expression) => Some(expression),
+            TemplatePart::Literal(_) => None,
+            TemplatePart::Expression(expression) => Some(expression),
         })
     }
 }
@@ -188,7 +188,7 @@ pub struct Specificity {
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(Literal),
     Expression(Expression),
 }

@@ -4,7 +4,7 @@
 
 use super::captures::Pair;
 use super::characters::{AsciiSet, Token};
-use super::matching::{Walk, may_hold};
+use super::matching::{TemplateMatcher, may_hold};
 use super::position_set::PositionSet;
 use super::{Expression, Variable};
 
@@ -18,7 +18,7 @@ pub(super) fn item_starts(
     exits: &PositionSet,
     steps: &mut usize,
 ) -> PositionSet {
-    let onward = Onward {
+    let onward = NamedStep {
         tokens,
         separator: expression.operator.rules().separator,
         exits,
@@ -74,13 +74,13 @@ fn owner_of(expression: &Expression, name: &[Token]) -> Option<usize> {
 }
 
 /// What may follow a pair.
-struct Onward<'a> {
+struct NamedStep<'a> {
     tokens: &'a [Token],
     separator: char,
     exits: &'a PositionSet,
 }
 
-impl Onward<'_> {
+impl NamedStep<'_> {
     /// Whether a pair may end here.
     fn may_end(&self, position: usize, starts: &PositionSet) -> bool {
         self.exits.contains(position) || self.continues(position, starts)
@@ -99,7 +99,7 @@ impl Onward<'_> {
     }
 }
 
-impl<'template> Walk<'template, '_> {
+impl<'template> TemplateMatcher<'template, '_> {
     /// Takes the pairs of the expression, the first of which begins at `start`, and returns where it ends.
     pub(super) fn named(
         &mut self,
@@ -109,7 +109,7 @@ impl<'template> Walk<'template, '_> {
         exits: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();
-        let onward = Onward {
+        let onward = NamedStep {
             tokens: self.tokens,
             separator: rules.separator,
             exits,

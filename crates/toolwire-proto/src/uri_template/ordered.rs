@@ -3,7 +3,7 @@
 //! No item holds the separator, so an item ends at a separator before the next item or where the expression ends.
 
 use super::characters::Token;
-use super::matching::{Walk, may_hold};
+use super::matching::{TemplateMatcher, may_hold};
 use super::position_set::PositionSet;
 use super::{Expression, Variable};
 
@@ -16,7 +16,7 @@ pub(super) fn item_starts(
 ) -> Vec<PositionSet> {
     let mut item_starts: Vec<PositionSet> = Vec::with_capacity(expression.variables.len());
     for variable in expression.variables.iter().rev() {
-        let onward = Onward {
+        let onward = OrderedStep {
             tokens,
             separator: expression.operator.rules().separator,
             exits,
@@ -33,7 +33,7 @@ pub(super) fn item_starts(
 fn variable_starts(
     expression: &Expression,
     variable: &Variable,
-    onward: &Onward<'_>,
+    onward: &OrderedStep<'_>,
     steps: &mut usize,
 ) -> PositionSet {
     let length = onward.tokens.len();
@@ -59,7 +59,7 @@ fn variable_starts(
 }
 
 /// What may follow an item.
-struct Onward<'a> {
+struct OrderedStep<'a> {
     tokens: &'a [Token],
     separator: char,
     exits: &'a PositionSet,
@@ -67,7 +67,7 @@ struct Onward<'a> {
     next_starts: Option<&'a PositionSet>,
 }
 
-impl Onward<'_> {
+impl OrderedStep<'_> {
     /// Whether an item may end here; `same_starts` is where another item of the same variable may begin.
     fn may_end(&self, position: usize, same_starts: Option<&PositionSet>) -> bool {
         self.exits.contains(position)
@@ -82,7 +82,7 @@ impl Onward<'_> {
     }
 }
 
-impl<'template> Walk<'template, '_> {
+impl<'template> TemplateMatcher<'template, '_> {
     /// Takes the items of the expression, the first of which begins at `start`, and returns where it ends.
     pub(super) fn ordered(
         &mut self,
@@ -94,7 +94,7 @@ impl<'template> Walk<'template, '_> {
         let rules = expression.operator.rules();
         let mut items = Vec::new();
         for (index, variable) in expression.variables.iter().enumerate() {
-            let onward = Onward {
+            let onward = OrderedStep {
                 tokens: self.tokens,
                 separator: rules.separator,
                 exits,

@@ -4,12 +4,12 @@ use super::characters::{AsciiSet, URI, escape_into, escaped_octet, tokenize};
 use super::error::{TemplateError, TemplateErrorKind as Kind};
 use super::operator::Operator;
 use super::{
-    Expression, Literal, MAX_EXPRESSIONS, MAX_TEMPLATE_BYTES, MAX_VARIABLES, Modifier, Part,
-    Variable,
+    Expression, Literal, MAX_EXPRESSIONS, MAX_TEMPLATE_BYTES, MAX_VARIABLES, Modifier,
+    TemplatePart, Variable,
 };
 
 /// Splits a template into its parts.
-pub(super) fn parse(text: &str) -> Result<Vec<Part>, TemplateError> {
+pub(super) fn parse(text: &str) -> Result<Vec<TemplatePart>, TemplateError> {
     if text.len() > MAX_TEMPLATE_BYTES {
         return Err(TemplateError::new(MAX_TEMPLATE_BYTES, Kind::TooLong));
     }
@@ -21,7 +21,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, TemplateError> {
         let rest = &text[position..];
         let Some(opened) = rest.strip_prefix('{') else {
             let length = rest.find('{').unwrap_or(rest.len());
-            parts.push(Part::Literal(parse_literal(&rest[..length], position)?));
+            parts.push(TemplatePart::Literal(parse_literal(
+                &rest[..length],
+                position,
+            )?));
             position += length;
             continue;
         };
@@ -38,7 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, TemplateError> {
         if variables > MAX_VARIABLES {
             return refuse(Kind::TooManyVariables);
         }
-        parts.push(Part::Expression(expression));
+        parts.push(TemplatePart::Expression(expression));
         position += length + "{}".len();
     }
     narrow_captures(&mut parts);
@@ -148,10 +151,10 @@ fn prefix_length(digits: &str) -> Option<usize> {
 }
 
 /// Decides which characters each expression captures, given the expressions that follow it directly.
-fn narrow_captures(parts: &mut [Part]) {
+fn narrow_captures(parts: &mut [TemplatePart]) {
     let mut leads_ahead = AsciiSet::EMPTY;
     for part in parts.iter_mut().rev() {
-        let Part::Expression(expression) = part else {
+        let TemplatePart::Expression(expression) = part else {
             leads_ahead = AsciiSet::EMPTY;
             continue;
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire_proto::features::{Era, SupportedVersions, VersionFeatures};
-use toolwire_proto::negotiate::Verdict;
+use toolwire_proto::negotiate::DetectedEra;
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::{
@@ -79,7 +79,7 @@ impl ClientBuilder {
     /// Starts from what an earlier connection found out ([`Client::verdict`](crate::client::Client::verdict)): no
     /// question is asked of a modern server, and a legacy one is initialized at once. Should the server have changed,
     /// the first call finds out and asks anew.
-    pub fn with_detected_era(mut self, verdict: Verdict) -> Self {
+    pub fn with_detected_era(mut self, verdict: DetectedEra) -> Self {
         self.config.known = Some(verdict);
         self
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire_proto::features::SupportedVersions;
-use toolwire_proto::negotiate::Verdict;
-use toolwire_proto::requests::{DEFAULT_IN_FLIGHT, Patience};
+use toolwire_proto::negotiate::DetectedEra;
+use toolwire_proto::requests::{DEFAULT_IN_FLIGHT, RequestTimeouts};
 use toolwire_proto::rounds::DEFAULT_ROUNDS;
 #[cfg(feature = "schema-validation")]
 use toolwire_proto::schema_budget::SchemaLimits;
@@ -61,7 +61,7 @@ pub struct ClientLimits {
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        let patience = Patience::default();
+        let patience = RequestTimeouts::default();
         Self {
             message_bytes: 16 * 1024 * 1024,
             calls_in_flight: DEFAULT_IN_FLIGHT,
@@ -91,7 +91,7 @@ pub(crate) struct ClientConfig {
     /// Whether `clientInfo` goes with every modern request.
     pub(crate) sends_info: bool,
     pub(crate) versions: SupportedVersions,
-    pub(crate) known: Option<Verdict>,
+    pub(crate) known: Option<DetectedEra>,
     pub(crate) handlers: ClientHandlers,
     pub(crate) limits: ClientLimits,
     pub(crate) cache: CacheOptions,

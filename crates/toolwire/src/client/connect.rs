@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::mirrored_headers::routing_headers;
-use toolwire_proto::negotiate::{Channel, Probe, ProbeAction, ProbeEvent, ProbeFailure, Verdict};
+use toolwire_proto::negotiate::{
+    Channel, DetectedEra, Probe, ProbeAction, ProbeEvent, ProbeFailure,
+};
 use toolwire_proto::request_meta::{RequestMeta, capabilities_for};
 use toolwire_types::{
     DiscoverResult, ErrorObject, InitializeRequestParams, InitializeResult, Meta, ProtocolVersion,
@@ -56,7 +58,7 @@ impl Connecting<'_> {
     /// Connects and finds out what to speak; `known` is the verdict of an earlier connection.
     pub(crate) async fn establish(
         &self,
-        known: Option<Verdict>,
+        known: Option<DetectedEra>,
     ) -> Result<ActiveConnection, Error> {
         let mut opened = self.open().await?;
         let found = self.probe(&mut opened, known).await;
@@ -121,8 +123,8 @@ impl Connecting<'_> {
     async fn probe(
         &self,
         opened: &mut OpenTransport,
-        known: Option<Verdict>,
-    ) -> Result<(Verdict, Option<ServerDetails>), Error> {
+        known: Option<DetectedEra>,
+    ) -> Result<(DetectedEra, Option<ServerDetails>), Error> {
         let channel = self.dial.channel();
         let ours = self.config.versions.clone();
         let (mut probe, mut action) = match known {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use toolwire_proto::elicit_answer::{
-    InvalidAnswer, apply_defaults, check_answer, check_mode, check_url_answer, read_schema,
+    InvalidElicitResult, apply_defaults, check_elicit_result, check_mode, check_url_result,
+    read_schema,
 };
 use toolwire_proto::request_meta::capabilities_for;
 use toolwire_proto::sampling_rules::check_sampling;
@@ -137,7 +138,7 @@ impl ClientHandlers {
                     }
                     (ElicitRequestParams::Url(page), _, Some(handler)) => {
                         let answer = handler(page).await?;
-                        check_url_answer(&answer).map_err(|invalid| wrong_answer(&invalid))?;
+                        check_url_result(&answer).map_err(|invalid| wrong_answer(&invalid))?;
                         encode(answer)
                     }
                     _ => Err(not_offered("this kind of elicitation")),
@@ -172,11 +173,11 @@ async fn fill_in(
     let mut answer = handler(form).await?;
     apply_defaults(&schema, &mut answer);
     // The mistake is the handler's, so the server only hears that there is no answer.
-    check_answer(&schema, &answer).map_err(|invalid| wrong_answer(&invalid))?;
+    check_elicit_result(&schema, &answer).map_err(|invalid| wrong_answer(&invalid))?;
     Ok(answer)
 }
 
-fn wrong_answer(invalid: &InvalidAnswer) -> ErrorObject {
+fn wrong_answer(invalid: &InvalidElicitResult) -> ErrorObject {
     tracing::error!(%invalid, "the elicitation handler's answer does not fit the question");
     ErrorObject::internal(format!("the answer does not fit the question: {invalid}"))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire_proto::envelope::{Envelope, ResponseEnvelope, Unreadable};
+use toolwire_proto::envelope::{Envelope, MalformedMessage, ResponseEnvelope};
 use toolwire_proto::strict_json;
 
 use crate::client::inbox::IncomingMessages;
@@ -25,7 +25,7 @@ impl MessageRouter {
         &self,
         bytes: &[u8],
         answered: &mut dyn FnMut(ResponseEnvelope<'_>),
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), MalformedMessage> {
         trace_wire("received", bytes);
         match strict_json::read(bytes, &strict_json::Limits::default())? {
             Envelope::Batch(elements) => {

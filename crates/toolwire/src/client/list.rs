@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use toolwire_proto::pages::PageWalk;
+use toolwire_proto::pages::PageCursor;
 use toolwire_types::code;
 
 use crate::client::Client;
@@ -83,7 +83,7 @@ enum Stop {
 
 impl<P: Send + 'static, T> ListCall<P, T> {
     async fn walk(&self, options: &CallOptions) -> Result<Vec<T>, Stop> {
-        let mut walk = PageWalk::new(self.client.shared.config.limits.pages);
+        let mut walk = PageCursor::new(self.client.shared.config.limits.pages);
         let mut all = Vec::new();
         let mut cursor = None;
         loop {

@@ -273,7 +273,8 @@ impl SubscriptionTask {
     async fn legacy(self, fail: oneshot::Sender<Error>) {
         let client = &self.client;
         let capabilities = client.server().map(|facts| facts.capabilities.clone());
-        let honoured = subscriptions::honoured(&self.wish, &capabilities.unwrap_or_default());
+        let honoured =
+            subscriptions::accepted_filter(&self.wish, &capabilities.unwrap_or_default());
         // Not every server declares what it announces, so whatever is announced and asked for is told.
         let filter = match Filter::new(&self.wish) {
             Ok(filter) => filter,

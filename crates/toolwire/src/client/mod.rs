@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
-use toolwire_proto::negotiate::Verdict;
+use toolwire_proto::negotiate::DetectedEra;
 use toolwire_types::{LoggingLevel, ProtocolVersion};
 
 use crate::client::cache::Cache;
@@ -153,7 +153,7 @@ impl Client {
 
     /// What was found out about the server's era; keep it for [`ClientBuilder::with_verdict`].
     #[must_use]
-    pub fn detected_era(&self) -> Verdict {
+    pub fn detected_era(&self) -> DetectedEra {
         self.session().verdict
     }
 

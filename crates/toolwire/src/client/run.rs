@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::requests::Patience;
+use toolwire_proto::requests::RequestTimeouts;
 use toolwire_proto::result_kind::{ResultKind, classify};
 use toolwire_proto::rounds::{RoundCounter, retry_params};
 use toolwire_types::{
@@ -212,7 +212,7 @@ impl Client {
             mirrored,
         };
         let limits = &shared.config.limits;
-        let patience = Patience {
+        let patience = RequestTimeouts {
             idle: options.timeout.unwrap_or(limits.timeout),
             maximum: options.longest_timeout.unwrap_or(limits.longest_timeout),
         };
@@ -249,7 +249,7 @@ impl Client {
 
 /// Waits for an answer as long as there are signs of life, but no longer than the maximum.
 fn before_deadline(
-    patience: Patience,
+    patience: RequestTimeouts,
     alive: Option<&Notify>,
     waits_for_us: impl Fn() -> bool,
     mut exchange: Pin<&mut impl Future<Output = Result<ServerResponse, Error>>>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire_proto::negotiate::Verdict;
+use toolwire_proto::negotiate::DetectedEra;
 use toolwire_proto::request_meta::RequestMeta;
 use toolwire_types::{
     DiscoverResult, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, meta_key,
@@ -16,7 +16,7 @@ use crate::client::link::ClientTransport;
 pub(crate) struct ActiveConnection {
     pub(crate) link: Arc<dyn ClientTransport>,
     pub(crate) inbox: Arc<IncomingMessages>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: DetectedEra,
     pub(crate) meta: RequestMeta,
     pub(crate) server: Option<Arc<ServerDetails>>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use toolwire_proto::requests::{OutboundLedger, Patience};
+use toolwire_proto::requests::{OutboundLedger, RequestTimeouts};
 use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::error::Error;
@@ -80,7 +80,7 @@ impl ClientRequests {
                 return Err(Error::closed());
             }
             // Registered before it is sent, so that no answer can come too early.
-            let mut patience = Patience::default();
+            let mut patience = RequestTimeouts::default();
             (patience.idle, patience.maximum) = (self.timeout, self.timeout);
             waiting
                 .ledger

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde::Serialize;
 use toolwire_proto::features::SupportedVersions;
 use toolwire_proto::lifecycle::Lifecycle;
-use toolwire_proto::requests::{self, ExchangeKey, InboundLedger, MaySend, Overloaded};
+use toolwire_proto::requests::{self, ExchangeKey, InboundLedger, Overloaded, SendState};
 use toolwire_proto::uri_template::MAX_URI_BYTES;
 use toolwire_types::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel, ProtocolVersion, RequestId,
@@ -131,7 +131,7 @@ impl InFlight {
     fn enter(
         &mut self,
         id: &RequestId,
-        cancellable: requests::Cancellation,
+        cancellable: requests::CancelPolicy,
         cancellation: &Cancellation,
         size: MessageSize,
     ) -> ExchangeKey {
@@ -339,7 +339,7 @@ impl ConnectionState {
     pub(crate) fn begin(
         &self,
         id: &RequestId,
-        cancellable: requests::Cancellation,
+        cancellable: requests::CancelPolicy,
         cancellation: &Cancellation,
         size: MessageSize,
     ) -> Result<ExchangeKey, ErrorObject> {
@@ -354,7 +354,7 @@ impl ConnectionState {
     pub(crate) fn enter(
         &self,
         id: &RequestId,
-        cancellable: requests::Cancellation,
+        cancellable: requests::CancelPolicy,
         cancellation: &Cancellation,
         size: MessageSize,
     ) -> ExchangeKey {
@@ -379,7 +379,7 @@ impl ConnectionState {
         let (may_send, running) = in_flight.ledger.finish(key);
         in_flight.bytes -= running.map_or(0, |running| running.bytes);
         self.is_busy.store(in_flight.is_busy(), Ordering::Release);
-        may_send == MaySend::Waiting
+        may_send == SendState::Waiting
     }
 
     /// Raises every flag: the peer is gone.
@@ -419,7 +419,7 @@ mod tests {
     };
 
     fn enter(state: &ConnectionState) -> ExchangeKey {
-        let cancellable = requests::Cancellation::Allowed;
+        let cancellable = requests::CancelPolicy::Allowed;
         state.enter(&1.into(), cancellable, &Cancellation::new(), SMALL)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use toolwire_proto::journal::{EndlessRounds, Journal};
+use toolwire_proto::journal::{Journal, RoundLimitError};
 use toolwire_types::{InputRequests, InputResponses};
 
 use crate::engine::Principal;
@@ -97,7 +97,7 @@ impl RoundState {
     }
 
     /// Ends a run of the handler: what it wants to be asked, see [`Journal::suspend`].
-    pub(crate) fn suspend(&self) -> Result<Option<InputRequests>, EndlessRounds> {
+    pub(crate) fn suspend(&self) -> Result<Option<InputRequests>, RoundLimitError> {
         let mut journal = self.journal();
         match &mut *journal {
             Some(journal) => journal.suspend(),

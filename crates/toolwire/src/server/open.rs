@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 use toolwire_proto::admit::{Admitted, MethodRef};
-use toolwire_proto::logging::{self, LevelChoice};
+use toolwire_proto::logging::{self, LogLevelSetting};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
 use crate::engine::{
@@ -107,7 +107,7 @@ fn effective_log_level(
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
 ) -> Option<LoggingLevel> {
-    let choice = LevelChoice {
+    let choice = LogLevelSetting {
         requested: admitted.log_level,
         session: transport
             .connection_state()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
-use toolwire_proto::envelope::{Envelope, RequestEnvelope, Unreadable};
+use toolwire_proto::envelope::{Envelope, MalformedMessage, RequestEnvelope};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
@@ -21,7 +21,7 @@ use crate::transport::duplex::{HandlerFuture, MessageLoop, StartResult};
 pub(crate) async fn start(
     connection: &mut MessageLoop,
     messages: &[Box<RawValue>],
-) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, Unreadable> {
+) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, MalformedMessage> {
     let version = connection.state().version();
     if !version.is_some_and(VersionFeatures::allows_batch) {
         let refusal = match version {
@@ -29,7 +29,7 @@ pub(crate) async fn start(
             None => "a batch needs a handshake to a version with batches".to_owned(),
         };
         let error = ErrorObject::invalid_request(refusal);
-        return Err(Unreadable { error, id: None });
+        return Err(MalformedMessage { error, id: None });
     }
     let mut answers = Vec::new();
     let mut running = JoinSet::new();

@@ -19,11 +19,11 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction, Rejection};
+use toolwire_proto::admit::{self, AdmissionContext, Admitted, NotificationAction, Rejection};
 use toolwire_proto::envelope::{
-    Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope, Unreadable,
+    Envelope, MalformedMessage, NotificationEnvelope, RequestEnvelope, ResponseEnvelope,
 };
-use toolwire_proto::framing::UnreadableQuota;
+use toolwire_proto::framing::ParseErrorQuota;
 use toolwire_proto::requests;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseId};
@@ -58,7 +58,7 @@ pub(crate) struct MessageLoop {
     /// That of the messages which are read now.
     context: Arc<StdioContext>,
     limits: Limits,
-    quota: UnreadableQuota,
+    quota: ParseErrorQuota,
     origin: Instant,
     tasks: JoinSet<()>,
     /// The server as it was when the chunk that is read now came.
@@ -108,7 +108,7 @@ impl MessageLoop {
                 token,
                 permit: None,
             }),
-            quota: UnreadableQuota::new(),
+            quota: ParseErrorQuota::new(),
             origin: Instant::now(),
             tasks: JoinSet::new(),
             snapshot: None,
@@ -211,7 +211,7 @@ impl MessageLoop {
 
     /// Takes in whatever is no request.
     #[cold]
-    fn on_other(&mut self, read: Result<Envelope<'_>, Unreadable>) -> Option<HandlerFuture> {
+    fn on_other(&mut self, read: Result<Envelope<'_>, MalformedMessage>) -> Option<HandlerFuture> {
         match read {
             Ok(Envelope::Request(request)) => return self.on_request(&request),
             Ok(Envelope::Notification(notification)) => self.on_notification(&notification),
@@ -249,10 +249,10 @@ impl MessageLoop {
         self.with_facts(|facts| admit::admit(request, facts))
     }
 
-    fn with_facts<R>(&mut self, judge: impl FnOnce(&Facts<'_>) -> R) -> R {
+    fn with_facts<R>(&mut self, judge: impl FnOnce(&AdmissionContext<'_>) -> R) -> R {
         let current = || self.server.snapshot();
         let snapshot = self.snapshot.get_or_insert_with(current);
-        judge(&Facts {
+        judge(&AdmissionContext {
             supported: &snapshot.supported,
             lifecycle: self.context.state.lifecycle(),
             headers: None,
@@ -289,7 +289,7 @@ impl MessageLoop {
         self.starting = Some(StartingRequest {
             id: admitted.id.clone(),
             version: admitted.version,
-            cancellable: requests::Cancellation::of(admitted.method.name()),
+            cancellable: requests::CancelPolicy::of(admitted.method.name()),
             cancellation,
             size,
         });
@@ -376,7 +376,7 @@ impl MessageLoop {
     /// Answers bytes that were no message. A peer that floods us with them is ignored after a while, so that two
     /// programs that log into each other's input cannot keep each other busy.
     #[cold]
-    fn refuse_unreadable(&mut self, unreadable: Unreadable) {
+    fn refuse_unreadable(&mut self, unreadable: MalformedMessage) {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
             None if self.quota.take(self.origin.elapsed()) => {
@@ -411,8 +411,8 @@ impl Drop for MessageLoop {
     }
 }
 
-fn too_long(limit: usize) -> Unreadable {
-    Unreadable {
+fn too_long(limit: usize) -> MalformedMessage {
+    MalformedMessage {
         error: ErrorObject::invalid_request(format!("the message is longer than {limit} bytes")),
         id: None,
     }

@@ -57,7 +57,7 @@ impl ListenFilter {
         let text = admitted.params().map_or("{}", |params| params.get());
         let request: SubscriptionsListenRequestParams = serde_json::from_str(text)
             .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))?;
-        let accepted = subscriptions::honoured(&request.notifications, &capabilities);
+        let accepted = subscriptions::accepted_filter(&request.notifications, &capabilities);
         let filter = Filter::new(&accepted)?;
         Ok(Self { accepted, filter })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire_proto::admit::{self, Facts};
+use toolwire_proto::admit::{self, AdmissionContext};
 use toolwire_proto::envelope::{Envelope, RequestEnvelope};
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::{stamp, strict_json};
@@ -51,7 +51,7 @@ impl Server {
     async fn handle_request(&self, request: &RequestEnvelope<'_>) -> Vec<u8> {
         let refuse = |error| encode_error(ResponseId::Id(request.id.clone()), error);
         let snapshot = self.snapshot();
-        let facts = Facts {
+        let facts = AdmissionContext {
             supported: &snapshot.supported,
             lifecycle: Lifecycle::Fresh,
             headers: None,

@@ -53,8 +53,8 @@ fn show(action: &ProbeAction) -> String {
         ProbeAction::Respawn => "respawn".to_owned(),
         ProbeAction::TryHttpWithSse => "open sse".to_owned(),
         ProbeAction::Wait => "wait".to_owned(),
-        ProbeAction::Done(Verdict::Modern { version }) => format!("modern {version}"),
-        ProbeAction::Done(Verdict::Legacy { version, transport }) => {
+        ProbeAction::Done(DetectedEra::Modern { version }) => format!("modern {version}"),
+        ProbeAction::Done(DetectedEra::Legacy { version, transport }) => {
             format!("legacy {version} {transport:?}")
         }
         ProbeAction::Fail(failure) => format!("fail: {failure}"),
@@ -381,7 +381,7 @@ fn a_verdict_survives_storage_and_saves_round_trips() {
     assert_eq!(resumed(sse, ALL), "open sse");
     assert_eq!(resumed(modern, "2025-06-18"), "initialize 2025-06-18");
 
-    let verdict: Verdict = serde_json::from_str(sse).expect("a stored verdict");
+    let verdict: DetectedEra = serde_json::from_str(sse).expect("a stored verdict");
     assert_eq!(
         serde_json::to_string(&verdict).expect("a verdict is plain data"),
         sse
@@ -405,7 +405,7 @@ fn a_version_that_is_refused_and_named_is_offered_once_more() {
 
 #[test]
 fn a_legacy_server_that_is_none_any_more_is_probed_anew() {
-    let known = |transport| Verdict::Legacy {
+    let known = |transport| DetectedEra::Legacy {
         version: "2025-06-18".parse().expect("a released version"),
         transport,
     };

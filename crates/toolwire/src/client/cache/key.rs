@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolwire_proto::cache::{Outdated, concerns};
+use toolwire_proto::cache::{Invalidation, concerns};
 use toolwire_types::{ProtocolVersion, RawJson};
 
 /// Everything that makes two requests the same request. Its JSON is a good key for a store outside this process.
@@ -113,7 +113,7 @@ impl CacheFilter {
     }
 
     /// Only what a change outdates.
-    pub(crate) fn with_outdated(mut self, outdated: Outdated<'_>) -> Self {
+    pub(crate) fn with_outdated(mut self, outdated: Invalidation<'_>) -> Self {
         self.methods = outdated
             .methods
             .iter()

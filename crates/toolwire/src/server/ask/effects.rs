@@ -5,7 +5,7 @@ use std::future::Future;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toolwire_proto::journal::{Found, InvalidKey, Mark};
+use toolwire_proto::journal::{EntryDigest, InvalidKey, JournalLookup};
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::RoundState;
@@ -96,7 +96,7 @@ impl RequestContext {
         }
         let value = RawJson::from_serialize(&result?)
             .map_err(|error| Error::decode(format!("result to remember as {key:?}"), error))?;
-        round.in_journal(|journal| journal.remember(&key, Mark::EFFECT, value.clone()));
+        round.in_journal(|journal| journal.remember(&key, EntryDigest::EFFECT, value.clone()));
         drop(under_way);
         // The first run goes on with what all later ones get, so that all go the same way.
         read(value)
@@ -120,9 +120,9 @@ impl<'a> RunningEffect<'a> {
     /// Looks and begins in one step: two tasks of a handler may want the same at the same time.
     fn begin(round: &'a RoundState, key: &'a str) -> Result<EffectStart<'a>, InvalidKey> {
         round.in_journal(|journal| {
-            match journal.look_up(key, Mark::EFFECT, round.input_responses())? {
-                Found::Remembered(value) => Ok(EffectStart::Done(value)),
-                Found::Arrived(_) | Found::Nothing => {
+            match journal.look_up(key, EntryDigest::EFFECT, round.input_responses())? {
+                JournalLookup::Remembered(value) => Ok(EffectStart::Done(value)),
+                JournalLookup::Arrived(_) | JournalLookup::Nothing => {
                     journal.begin(key)?;
                     Ok(EffectStart::UnderWay(Self { round, key }))
                 }

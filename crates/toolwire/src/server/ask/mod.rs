@@ -11,7 +11,7 @@ mod effects;
 mod model_tools;
 mod questions;
 
-use toolwire_proto::journal::{Found, Mark};
+use toolwire_proto::journal::{EntryDigest, JournalLookup};
 use toolwire_proto::rounds;
 use toolwire_types::{
     CreateMessageRequestParams, CreateMessageResult, ErrorObject, InputRequest, InputRequests,
@@ -34,7 +34,7 @@ pub use crate::server::elicit::{ElicitChoice, FieldKind};
 #[derive(Debug)]
 struct PendingAsk {
     key: String,
-    mark: Mark,
+    mark: EntryDigest,
     request: InputRequest,
 }
 
@@ -43,7 +43,7 @@ impl PendingAsk {
         let request = question.request()?;
         Ok(Self {
             key: question.key().to_owned(),
-            mark: Mark::of(&request),
+            mark: EntryDigest::of(&request),
             request,
         })
     }
@@ -232,9 +232,9 @@ impl RequestContext {
             journal.look_up(&question.key, question.mark, round.input_responses())
         });
         match found.map_err(ErrorObject::from)? {
-            Found::Remembered(answer) => Ok(Some(answer)),
-            Found::Nothing => Ok(None),
-            Found::Arrived(answer) => {
+            JournalLookup::Remembered(answer) => Ok(Some(answer)),
+            JournalLookup::Nothing => Ok(None),
+            JournalLookup::Arrived(answer) => {
                 let answer = rounds::accept_answer(&question.request, answer)
                     .map_err(|unusable| unusable.into_error(&question.key))?;
                 self.keep(question, answer.clone());

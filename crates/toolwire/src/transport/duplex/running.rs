@@ -22,7 +22,7 @@ pub(crate) type HandlerFuture = BoxFuture<'static, Outcome>;
 pub(super) struct StartingRequest {
     pub(super) id: RequestId,
     pub(super) version: ProtocolVersion,
-    pub(super) cancellable: requests::Cancellation,
+    pub(super) cancellable: requests::CancelPolicy,
     pub(super) cancellation: Cancellation,
     pub(super) size: MessageSize,
 }

@@ -2,7 +2,7 @@
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
-use toolwire_proto::admit::Headers;
+use toolwire_proto::admit::RoutingHeaders;
 use toolwire_proto::param_headers::HeaderLookup;
 
 /// The fields that matter of one head.
@@ -17,7 +17,7 @@ pub(super) struct RequestHeaders<'h> {
     accept: HeaderLookup<'h>,
     pub(super) session_id: HeaderLookup<'h>,
     /// Those that repeat parts of the body.
-    pub(super) routing: Headers<'h>,
+    pub(super) routing: RoutingHeaders<'h>,
     /// How many fields there are.
     pub(super) fields: usize,
     /// How long their names and values are together.
@@ -34,7 +34,7 @@ impl<'h> RequestHeaders<'h> {
         content_encoding: HeaderLookup::Absent,
         accept: HeaderLookup::Absent,
         session_id: HeaderLookup::Absent,
-        routing: Headers {
+        routing: RoutingHeaders {
             protocol_version: HeaderLookup::Absent,
             method: HeaderLookup::Absent,
             name: HeaderLookup::Absent,

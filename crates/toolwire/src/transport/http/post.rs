@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use toolwire_proto::admit::{self, Admitted, Facts, NotificationAction};
-use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope, Unreadable};
+use toolwire_proto::admit::{self, AdmissionContext, Admitted, NotificationAction};
+use toolwire_proto::envelope::{MalformedMessage, NotificationEnvelope, ResponseEnvelope};
 use toolwire_proto::features::{Era, SupportedVersions};
 use toolwire_proto::http::client_network;
 use toolwire_proto::lifecycle::Lifecycle;
@@ -129,7 +129,7 @@ impl IncomingRequest<'_> {
     }
 
     #[cold]
-    pub(super) fn refuse_unreadable(&self, unreadable: Unreadable) -> HttpResponse {
+    pub(super) fn refuse_unreadable(&self, unreadable: MalformedMessage) -> HttpResponse {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
             None => stamp::unreadable_id(admit::header_version(&self.head.routing)),
@@ -171,7 +171,7 @@ impl IncomingRequest<'_> {
     pub(super) fn with_admission_context<R>(
         &self,
         standing: &SessionLookup,
-        judge: impl FnOnce(&Facts<'_>) -> R,
+        judge: impl FnOnce(&AdmissionContext<'_>) -> R,
     ) -> R {
         let options = &self.endpoint.options;
         let lifecycle = match standing {
@@ -179,7 +179,7 @@ impl IncomingRequest<'_> {
             SessionLookup::None | SessionLookup::Unknown => Lifecycle::Fresh,
         };
         let keeps_sessions = options.legacy == LegacyMode::Sessions;
-        judge(&Facts {
+        judge(&AdmissionContext {
             supported: &self.served_versions(),
             lifecycle,
             headers: Some(self.head.routing),

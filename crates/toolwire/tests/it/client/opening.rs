@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolwire::ProtocolVersion;
-use toolwire::proto::negotiate::{LegacyTransport, Verdict};
+use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::testing::{ReceivedMessage, ScriptedServer, assert_rpc_error, assert_text};
 
 use super::{LEGACY, MODERN, builder, calling, ended, expect_call, modern, text};
 
-const LEGACY_VERDICT: Verdict = Verdict::Legacy {
+const LEGACY_VERDICT: DetectedEra = DetectedEra::Legacy {
     version: LEGACY,
     transport: LegacyTransport::Direct,
 };
@@ -46,7 +46,10 @@ async fn what_a_modern_server_says_of_itself_is_kept() {
         .await;
     let client = connecting.await.expect("no panic").expect("connected");
     assert_eq!(client.version(), MODERN);
-    assert_eq!(client.detected_era(), Verdict::Modern { version: MODERN });
+    assert_eq!(
+        client.detected_era(),
+        DetectedEra::Modern { version: MODERN }
+    );
     let facts = client.server().expect("it said so");
     assert_eq!(
         facts.info.as_ref().map(|info| info.name.as_str()),
@@ -218,7 +221,7 @@ async fn a_verdict_spares_the_question() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wrong_verdict_is_corrected_by_the_first_call() {
-    let known = builder().with_detected_era(Verdict::Modern { version: MODERN });
+    let known = builder().with_detected_era(DetectedEra::Modern { version: MODERN });
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
     let call = calling(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
@@ -245,7 +248,7 @@ async fn a_wrong_verdict_is_corrected_by_the_first_call() {
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_replaced_connection_does_not_touch_the_new_one() {
     let known = builder()
-        .with_detected_era(Verdict::Modern { version: MODERN })
+        .with_detected_era(DetectedEra::Modern { version: MODERN })
         .on_elicitation(|_| std::future::pending());
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
     // Two calls: the second one keeps the old connection alive until it is over.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwire::ProtocolVersion;
-use toolwire::proto::negotiate::{LegacyTransport, Verdict};
+use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 
 use super::child::Part;
 use super::{Heard, builder, connect};
@@ -120,7 +120,7 @@ async fn a_server_that_names_only_a_legacy_version_is_initialized_with_it() {
 
 #[tokio::test]
 async fn a_verdict_from_an_earlier_connection_needs_no_question() {
-    let modern = Verdict::Modern {
+    let modern = DetectedEra::Modern {
         version: ProtocolVersion::LATEST,
     };
     let (client, _) = connect(Part::Modern).await;
@@ -137,7 +137,7 @@ async fn a_verdict_from_an_earlier_connection_needs_no_question() {
     client.close().await;
     assert_eq!(heard.received().await, ["tools/call"]);
 
-    let legacy = Verdict::Legacy {
+    let legacy = DetectedEra::Legacy {
         version: "2025-06-18".parse().unwrap(),
         transport: LegacyTransport::Direct,
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::proto::negotiate::{LegacyTransport, Verdict};
+use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::{ClientBuilder, ClientLimits, ProtocolVersion};
 
 use super::double::Double;
@@ -230,7 +230,7 @@ async fn what_refuses_initialize_may_speak_the_oldest_transport() {
     for status in [400, 404, 405] {
         let server = Double::new(oldest(status));
         let client = server.connect().await.unwrap();
-        let expected = Verdict::Legacy {
+        let expected = DetectedEra::Legacy {
             version: ProtocolVersion::V2024_11_05,
             transport: LegacyTransport::HttpWithSse,
         };
@@ -256,16 +256,16 @@ async fn the_first_refusal_is_reported_when_the_oldest_transport_is_not_there_ei
     assert_eq!(log(&server.record), expected);
 }
 
-fn knowing(verdict: Verdict) -> ClientBuilder {
+fn knowing(verdict: DetectedEra) -> ClientBuilder {
     ClientBuilder::new("test", "1").with_detected_era(verdict)
 }
 
-const MODERN: Verdict = Verdict::Modern {
+const MODERN: DetectedEra = DetectedEra::Modern {
     version: ProtocolVersion::LATEST,
 };
 
-fn legacy_verdict(transport: LegacyTransport) -> Verdict {
-    Verdict::Legacy {
+fn legacy_verdict(transport: LegacyTransport) -> DetectedEra {
+    DetectedEra::Legacy {
         version: NEWEST_LEGACY,
         transport,
     }

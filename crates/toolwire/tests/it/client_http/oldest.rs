@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use toolwire::proto::negotiate::{LegacyTransport, Verdict};
+use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::{ClientBuilder, ProtocolVersion};
 
 use super::double::Double;
@@ -11,7 +11,7 @@ use super::fake::{Fake, builder};
 use super::script::{Reply, event};
 use crate::peer::within;
 
-const VERDICT: Verdict = Verdict::Legacy {
+const VERDICT: DetectedEra = DetectedEra::Legacy {
     version: ProtocolVersion::V2024_11_05,
     transport: LegacyTransport::HttpWithSse,
 };

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use toolwire_proto::admit::{self, Admitted};
-use toolwire_proto::envelope::{Envelope, RequestEnvelope, Unreadable};
+use toolwire_proto::envelope::{Envelope, MalformedMessage, RequestEnvelope};
 use toolwire_proto::features::{Era, VersionFeatures};
 use toolwire_proto::requests::Overloaded;
 use toolwire_proto::scopes::ScopeSet;
@@ -119,7 +119,7 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Returns the scopes that the requests of the batch need, all together.
-    fn needed_scopes(&self, messages: &[Result<Envelope<'_>, Unreadable>]) -> ScopeSet {
+    fn needed_scopes(&self, messages: &[Result<Envelope<'_>, MalformedMessage>]) -> ScopeSet {
         let mut needed = ScopeSet::new();
         for message in messages {
             if let Ok(Envelope::Request(request)) = message
@@ -133,7 +133,7 @@ impl Batch<'_> {
 
     async fn start(
         &mut self,
-        message: Result<Envelope<'_>, Unreadable>,
+        message: Result<Envelope<'_>, MalformedMessage>,
     ) -> Result<(), HttpResponse> {
         match message {
             Ok(Envelope::Request(request)) => self.start_request(&request),
@@ -209,8 +209,8 @@ impl Batch<'_> {
     }
 }
 
-fn no_batches() -> Unreadable {
-    Unreadable {
+fn no_batches() -> MalformedMessage {
+    MalformedMessage {
         error: ErrorObject::invalid_request("the protocol version in force has no batches"),
         id: None,
     }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::StatusCode;
-use toolwire_proto::admit::{self, Facts};
+use toolwire_proto::admit::{self, AdmissionContext};
 use toolwire_proto::envelope::{Envelope, RequestEnvelope};
 use toolwire_proto::features::HTTP_WITH_SSE;
 use toolwire_proto::http::is_session_id;
@@ -236,7 +236,7 @@ fn check_scopes(
     let snapshot = &post.snapshot;
     let admitted = admit::admit(
         request,
-        &Facts {
+        &AdmissionContext {
             supported: &snapshot.supported,
             lifecycle: Lifecycle::Initialized {
                 version: HTTP_WITH_SSE,

@@ -176,7 +176,7 @@ pub(crate) fn start_in_session(
 ) -> Result<StartedRequest, ErrorObject> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
-    let cancellable = requests::Cancellation::of(admitted.method.name());
+    let cancellable = requests::CancelPolicy::of(admitted.method.name());
     let size = MessageSize {
         bytes: params_bytes(admitted),
         limit: BYTES_IN_FLIGHT,
