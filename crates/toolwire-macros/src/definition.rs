@@ -24,7 +24,7 @@ pub(crate) const TOOL: Definition = Definition {
     attribute: "tool",
     keys: tool::KEYS,
     subject: tool::SUBJECT,
-    served: "ServedTool",
+    served: "ToolHandler",
     serve: tool::serve,
 };
 
@@ -32,7 +32,7 @@ pub(crate) const PROMPT: Definition = Definition {
     attribute: "prompt",
     keys: prompt::KEYS,
     subject: prompt::SUBJECT,
-    served: "ServedPrompt",
+    served: "PromptHandler",
     serve: prompt::serve,
 };
 
@@ -40,7 +40,7 @@ pub(crate) const RESOURCE: Definition = Definition {
     attribute: "resource",
     keys: resource::KEYS,
     subject: resource::SUBJECT,
-    served: "ServedResource",
+    served: "ResourceHandler",
     serve: resource::serve,
 };
 
@@ -48,7 +48,7 @@ pub(crate) const RESOURCE_TEMPLATE: Definition = Definition {
     attribute: "resource_template",
     keys: resource_template::KEYS,
     subject: resource_template::SUBJECT,
-    served: "ServedResourceTemplate",
+    served: "ResourceTemplateHandler",
     serve: resource_template::serve,
 };
 

@@ -67,7 +67,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let presentation = take_presentation(&mut entries, &handler)?;
     let access = take_access(&mut entries, &private)?;
     let prompt = quote_spanned! {handler.output_span=>
-        #private::ServedPrompt::new(#name, { #share #closure })
+        #private::PromptHandler::new(#name, { #share #closure })
     };
     Ok(quote!(#prompt #presentation #access #(.with_argument(#declarations))* #(#completions)*))
 }

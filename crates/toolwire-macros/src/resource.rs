@@ -83,7 +83,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         .map(|size| quote!(.with_size(#size)));
     let share = handler.share();
     let resource = quote_spanned! {handler.output_span=>
-        #private::ServedResource::new(#uri, #name, #closure)
+        #private::ResourceHandler::new(#uri, #name, #closure)
     };
     Ok(quote! {
         {

@@ -95,7 +95,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         .take_text("mime_type")?
         .map(|mime_type| quote!(.with_mime_type(#mime_type)));
     let served = quote_spanned! {handler.output_span=>
-        #private::ServedResourceTemplate::new(#template, #name, { #share #closure })
+        #private::ResourceTemplateHandler::new(#template, #name, { #share #closure })
     };
     Ok(quote!(#served #presentation #mime_type #annotations #access #(#completions)*))
 }

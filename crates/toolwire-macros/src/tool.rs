@@ -88,7 +88,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let share = handler.share();
     // The span makes a return type without conversion an error at the return type.
     let tool = quote_spanned! {handler.output_span=>
-        #private::ServedTool::#constructor::<#struct_name, _, _, _>(#name, #closure)
+        #private::ToolHandler::#constructor::<#struct_name, _, _, _>(#name, #closure)
     };
     Ok(quote! {
         {

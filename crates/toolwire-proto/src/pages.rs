@@ -14,9 +14,9 @@ pub const DEFAULT_PAGES: usize = 1000;
 /// The way through one list: tells after each page which cursor to ask for next.
 ///
 /// ```
-/// use toolwire_proto::pages::PageWalk;
+/// use toolwire_proto::pages::PageCursor;
 ///
-/// let mut walk = PageWalk::default();
+/// let mut walk = PageCursor::default();
 /// assert_eq!(walk.next(Some("second")), Ok(Some("second".to_owned())));
 /// assert_eq!(walk.next(None), Ok(None));
 /// ```

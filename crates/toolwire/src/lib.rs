@@ -16,7 +16,7 @@
 //! ```
 //!
 //! * [`Server`] holds what is offered; [`tool`], [`prompt`], [`resource`], [`resource_template`] and [`macro@server`]
-//!   turn functions and methods into handlers, [`ServedTool`] and its siblings take closures.
+//!   turn functions and methods into handlers, [`ToolHandler`] and its siblings take closures.
 //! * [`RequestContext`] is what a handler sees of its request: progress, logging, cancellation, questions to the client.
 //! * One server value speaks every released protocol revision; which one is decided per request.
 //! * [`types`] are the wire types, [`proto`] the rules; [`transport`] moves the messages.

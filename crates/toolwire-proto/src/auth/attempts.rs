@@ -28,7 +28,7 @@ pub const MAX_NONCES: u8 = 2;
 /// How a server turned a request away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum AuthRejection {
     /// 401: no token, or not a good one. The scopes are those of the challenge.
     Unauthorized(Option<ScopeSet>),
     /// 403 `insufficient_scope`, with the scopes of the challenge.
@@ -37,7 +37,7 @@ pub enum Refusal {
     NonceWanted,
 }
 
-impl Refusal {
+impl AuthRejection {
     /// How an answer refuses a request, and the challenge that says so; `None` when no token would help.
     ///
     /// A 401 always asks for one, even without a challenge. A 403 does only when it names `insufficient_scope`; otherwise
@@ -88,7 +88,7 @@ pub enum NextStep {
     /// Repeat the request with the nonce.
     RepeatWithNonce,
     /// Tell the caller.
-    GiveUp(GaveUp),
+    GiveUp(AttemptsExhausted),
 }
 
 /// The attempts for one request.
@@ -125,22 +125,22 @@ impl Attempts {
     }
 
     /// What to do about a refusal.
-    pub fn next(&mut self, refusal: Refusal, has_refresh_token: bool) -> NextStep {
+    pub fn next(&mut self, refusal: AuthRejection, has_refresh_token: bool) -> NextStep {
         match refusal {
-            Refusal::NonceWanted if self.nonces < MAX_NONCES => {
+            AuthRejection::NonceWanted if self.nonces < MAX_NONCES => {
                 self.nonces += 1;
                 NextStep::RepeatWithNonce
             }
-            Refusal::NonceWanted => NextStep::GiveUp(GaveUp::Nonces),
-            Refusal::Unauthorized(scopes) => self.authorize(scopes, has_refresh_token),
-            Refusal::InsufficientScope(scopes) => self.step_up(scopes.unwrap_or_default()),
+            AuthRejection::NonceWanted => NextStep::GiveUp(AttemptsExhausted::Nonces),
+            AuthRejection::Unauthorized(scopes) => self.authorize(scopes, has_refresh_token),
+            AuthRejection::InsufficientScope(scopes) => self.step_up(scopes.unwrap_or_default()),
         }
     }
 
     fn authorize(&mut self, scopes: Option<ScopeSet>, has_refresh_token: bool) -> NextStep {
         if self.has_authorized || self.step_ups > 0 {
             // The token is minutes old at most; another one would fare no better.
-            return NextStep::GiveUp(GaveUp::Unauthorized);
+            return NextStep::GiveUp(AttemptsExhausted::Unauthorized);
         }
         if has_refresh_token && !self.has_refreshed {
             self.has_refreshed = true;
@@ -155,10 +155,10 @@ impl Attempts {
         let was_asked =
             (self.has_authorized || self.step_ups > 0) && self.asked.contains_all(&scopes);
         if scopes.is_empty() || was_asked {
-            return NextStep::GiveUp(GaveUp::NothingToAdd);
+            return NextStep::GiveUp(AttemptsExhausted::NothingToAdd);
         }
         if self.step_ups == self.max_step_ups {
-            return NextStep::GiveUp(GaveUp::StepUps);
+            return NextStep::GiveUp(AttemptsExhausted::StepUps);
         }
         self.step_ups += 1;
         self.asked = self.asked.union(&scopes);
@@ -175,7 +175,7 @@ impl Default for Attempts {
 /// Why no further attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum GaveUp {
+pub enum AttemptsExhausted {
     /// The server refuses a token that has just been given out.
     Unauthorized,
     /// The server wants more and more scopes.
@@ -186,7 +186,7 @@ pub enum GaveUp {
     Nonces,
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for AttemptsExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unauthorized => "the server refuses a token that has just been given out",
@@ -199,7 +199,7 @@ impl fmt::Display for GaveUp {
     }
 }
 
-impl std::error::Error for GaveUp {}
+impl std::error::Error for AttemptsExhausted {}
 
 #[cfg(test)]
 mod tests {
@@ -211,12 +211,12 @@ mod tests {
         ScopeSet::parse(text).unwrap()
     }
 
-    fn unauthorized() -> Refusal {
-        Refusal::Unauthorized(None)
+    fn unauthorized() -> AuthRejection {
+        AuthRejection::Unauthorized(None)
     }
 
-    fn insufficient(text: &str) -> Refusal {
-        Refusal::InsufficientScope(Some(scopes(text)))
+    fn insufficient(text: &str) -> AuthRejection {
+        AuthRejection::InsufficientScope(Some(scopes(text)))
     }
 
     #[test]
@@ -232,26 +232,29 @@ mod tests {
             .with_scopes(&scopes("y"));
         let wanted = |text: &str| Some(scopes(text));
         let cases = [
-            (401, vec![], Some((Refusal::Unauthorized(None), None))),
+            (401, vec![], Some((AuthRejection::Unauthorized(None), None))),
             (
                 401,
                 vec![&plain, &located],
-                Some((Refusal::Unauthorized(wanted("x")), Some(&located))),
+                Some((AuthRejection::Unauthorized(wanted("x")), Some(&located))),
             ),
             (
                 401,
                 vec![&expired],
-                Some((Refusal::Unauthorized(None), Some(&expired))),
+                Some((AuthRejection::Unauthorized(None), Some(&expired))),
             ),
             (
                 401,
                 vec![&plain, &nonce],
-                Some((Refusal::NonceWanted, Some(&nonce))),
+                Some((AuthRejection::NonceWanted, Some(&nonce))),
             ),
             (
                 403,
                 vec![&plain, &insufficient],
-                Some((Refusal::InsufficientScope(wanted("y")), Some(&insufficient))),
+                Some((
+                    AuthRejection::InsufficientScope(wanted("y")),
+                    Some(&insufficient),
+                )),
             ),
             (403, vec![&plain], None),
             (403, vec![], None),
@@ -261,7 +264,7 @@ mod tests {
         for (status, challenges, expected) in cases {
             let challenges: Vec<Challenge> = challenges.into_iter().cloned().collect();
             assert_eq!(
-                Refusal::read(status, &challenges),
+                AuthRejection::read(status, &challenges),
                 expected,
                 "{status} {challenges:?}"
             );
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(has_refresh_token: bool, script: &[(Refusal, NextStep)]) {
+    fn check(has_refresh_token: bool, script: &[(AuthRejection, NextStep)]) {
         let mut attempts = Attempts::new();
         for (refusal, expected) in script {
             let next = attempts.next(refusal.clone(), has_refresh_token);
@@ -284,14 +287,20 @@ mod tests {
             &[
                 (unauthorized(), NextStep::Refresh),
                 (unauthorized(), NextStep::Authorize),
-                (unauthorized(), NextStep::GiveUp(GaveUp::Unauthorized)),
+                (
+                    unauthorized(),
+                    NextStep::GiveUp(AttemptsExhausted::Unauthorized),
+                ),
             ],
         );
         check(
             false,
             &[
                 (unauthorized(), NextStep::Authorize),
-                (unauthorized(), NextStep::GiveUp(GaveUp::Unauthorized)),
+                (
+                    unauthorized(),
+                    NextStep::GiveUp(AttemptsExhausted::Unauthorized),
+                ),
             ],
         );
     }
@@ -304,19 +313,22 @@ mod tests {
                 (unauthorized(), NextStep::Authorize),
                 (insufficient("a"), NextStep::StepUp(scopes("a"))),
                 (insufficient("b"), NextStep::StepUp(scopes("b"))),
-                (insufficient("c"), NextStep::GiveUp(GaveUp::StepUps)),
+                (
+                    insufficient("c"),
+                    NextStep::GiveUp(AttemptsExhausted::StepUps),
+                ),
             ],
         );
         let mut none = Attempts::new().with_max_step_ups(0);
         assert_eq!(
             none.next(insufficient("a"), true),
-            NextStep::GiveUp(GaveUp::StepUps)
+            NextStep::GiveUp(AttemptsExhausted::StepUps)
         );
     }
 
     #[test]
     fn scopes_that_did_not_help_are_not_asked_for_again() {
-        let nothing_to_add = NextStep::GiveUp(GaveUp::NothingToAdd);
+        let nothing_to_add = NextStep::GiveUp(AttemptsExhausted::NothingToAdd);
         check(
             true,
             &[
@@ -328,13 +340,16 @@ mod tests {
             false,
             &[
                 (
-                    Refusal::Unauthorized(Some(scopes("admin"))),
+                    AuthRejection::Unauthorized(Some(scopes("admin"))),
                     NextStep::Authorize,
                 ),
                 (insufficient("admin"), nothing_to_add.clone()),
             ],
         );
-        check(true, &[(Refusal::InsufficientScope(None), nothing_to_add)]);
+        check(
+            true,
+            &[(AuthRejection::InsufficientScope(None), nothing_to_add)],
+        );
     }
 
     #[test]
@@ -343,7 +358,10 @@ mod tests {
             true,
             &[
                 (insufficient("a"), NextStep::StepUp(scopes("a"))),
-                (unauthorized(), NextStep::GiveUp(GaveUp::Unauthorized)),
+                (
+                    unauthorized(),
+                    NextStep::GiveUp(AttemptsExhausted::Unauthorized),
+                ),
             ],
         );
     }
@@ -353,10 +371,13 @@ mod tests {
         check(
             true,
             &[
-                (Refusal::NonceWanted, NextStep::RepeatWithNonce),
+                (AuthRejection::NonceWanted, NextStep::RepeatWithNonce),
                 (unauthorized(), NextStep::Refresh),
-                (Refusal::NonceWanted, NextStep::RepeatWithNonce),
-                (Refusal::NonceWanted, NextStep::GiveUp(GaveUp::Nonces)),
+                (AuthRejection::NonceWanted, NextStep::RepeatWithNonce),
+                (
+                    AuthRejection::NonceWanted,
+                    NextStep::GiveUp(AttemptsExhausted::Nonces),
+                ),
             ],
         );
     }
@@ -374,7 +395,7 @@ mod tests {
                 let refusal = match kind {
                     0 => unauthorized(),
                     1 => insufficient(&scope),
-                    _ => Refusal::NonceWanted,
+                    _ => AuthRejection::NonceWanted,
                 };
                 match attempts.next(refusal, has_refresh_token) {
                     NextStep::GiveUp(_) => break,

@@ -38,24 +38,31 @@ pub struct ExpectedResponse<'a> {
 /// let expected = ExpectedResponse { state: &state, issuer: "https://honest.as.example", announces_iss: true };
 /// let code = read("code=x1848ZT64p4IirMPT0R-X3141MFPTuBX&state=af0ifjsldkj&iss=https%3A%2F%2Fhonest.as.example", &expected)?;
 /// assert_eq!(code.expose(), "x1848ZT64p4IirMPT0R-X3141MFPTuBX");
-/// # Ok::<(), toolwire_proto::auth::authorization_response::ResponseRefused>(())
+/// # Ok::<(), toolwire_proto::auth::authorization_response::AuthorizationResponseError>(())
 /// ```
 ///
 /// # Errors
 /// When the query cannot be read or has a parameter twice, is not the answer to our request, or is a refusal. Keep what
-/// was remembered after [`ResponseRefused::is_foreign`] errors: the true answer may still come.
-pub fn read(query: &str, expected: &ExpectedResponse<'_>) -> Result<Secret, ResponseRefused> {
-    let parameters = Parameters::read(query)?;
+/// was remembered after [`AuthorizationResponseError::is_foreign`] errors: the true answer may still come.
+pub fn read(
+    query: &str,
+    expected: &ExpectedResponse<'_>,
+) -> Result<Secret, AuthorizationResponseError> {
+    let parameters = ResponseParameters::read(query)?;
 
     // `state` and `iss` say whether this is an answer to us; everything else counts only if it is.
-    let state = parameters.get("state").ok_or(ResponseRefused::NoState)?;
+    let state = parameters
+        .get("state")
+        .ok_or(AuthorizationResponseError::NoState)?;
     if Secret::new(state) != *expected.state {
-        return Err(ResponseRefused::OtherState);
+        return Err(AuthorizationResponseError::OtherState);
     }
     match parameters.get("iss") {
         // Character by character: nothing is normalised before the comparison.
-        Some(issuer) if issuer != expected.issuer => return Err(ResponseRefused::OtherIssuer),
-        None if expected.announces_iss => return Err(ResponseRefused::NoIssuer),
+        Some(issuer) if issuer != expected.issuer => {
+            return Err(AuthorizationResponseError::OtherIssuer);
+        }
+        None if expected.announces_iss => return Err(AuthorizationResponseError::NoIssuer),
         _ => {}
     }
 
@@ -64,37 +71,37 @@ pub fn read(query: &str, expected: &ExpectedResponse<'_>) -> Result<Secret, Resp
             let mut refusal = OAuthError::new(error);
             refusal.error_description = parameters.get("error_description").map(str::to_owned);
             refusal.error_uri = parameters.get("error_uri").map(str::to_owned);
-            Err(ResponseRefused::Refusal(Box::new(refusal)))
+            Err(AuthorizationResponseError::Refusal(Box::new(refusal)))
         }
         (None, Some(code)) if !code.is_empty() => Ok(Secret::new(code)),
-        (None, _) => Err(ResponseRefused::NoCode),
-        (Some(_), Some(_)) => Err(ResponseRefused::Malformed),
+        (None, _) => Err(AuthorizationResponseError::NoCode),
+        (Some(_), Some(_)) => Err(AuthorizationResponseError::Malformed),
     }
 }
 
 /// The `state` of a redirect, to find the request it belongs to; nothing when it has none or more than one.
 #[must_use]
 pub fn state_of(query: &str) -> Option<Secret> {
-    let parameters = Parameters::read(query).ok()?;
+    let parameters = ResponseParameters::read(query).ok()?;
     parameters.get("state").map(Secret::from)
 }
 
 /// Parameters of which each is there once (RFC 6749, section 3.1).
-struct Parameters(Vec<(String, String)>);
+struct ResponseParameters(Vec<(String, String)>);
 
-impl Parameters {
-    fn read(query: &str) -> Result<Self, ResponseRefused> {
+impl ResponseParameters {
+    fn read(query: &str) -> Result<Self, AuthorizationResponseError> {
         if query.len() > LONGEST_QUERY {
-            return Err(ResponseRefused::Malformed);
+            return Err(AuthorizationResponseError::Malformed);
         }
-        let pairs = form::decode(query).ok_or(ResponseRefused::Malformed)?;
+        let pairs = form::decode(query).ok_or(AuthorizationResponseError::Malformed)?;
         let mut names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         if names
             .windows(2)
             .any(|pair| matches!(pair, [one, other] if one == other))
         {
-            return Err(ResponseRefused::Doubled);
+            return Err(AuthorizationResponseError::Doubled);
         }
         Ok(Self(pairs))
     }
@@ -108,7 +115,7 @@ impl Parameters {
 /// Why a redirect brings no code.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum ResponseRefused {
+pub enum AuthorizationResponseError {
     /// It is too long, cannot be decoded, or is a success and a refusal at once.
     Malformed,
     /// It has a parameter twice.
@@ -127,7 +134,7 @@ pub enum ResponseRefused {
     Refusal(Box<OAuthError>),
 }
 
-impl ResponseRefused {
+impl AuthorizationResponseError {
     /// Whether this was no answer to our request at all, but somebody else's doing.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
@@ -135,7 +142,7 @@ impl ResponseRefused {
     }
 }
 
-impl fmt::Display for ResponseRefused {
+impl fmt::Display for AuthorizationResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "the redirect's query makes no sense",
@@ -154,7 +161,7 @@ impl fmt::Display for ResponseRefused {
     }
 }
 
-impl std::error::Error for ResponseRefused {}
+impl std::error::Error for AuthorizationResponseError {}
 
 #[cfg(test)]
 mod tests {
@@ -164,7 +171,7 @@ mod tests {
 
     const ISSUER: &str = "https://honest.as.example";
 
-    fn judged(query: &str, announces_iss: bool) -> Result<String, ResponseRefused> {
+    fn judged(query: &str, announces_iss: bool) -> Result<String, AuthorizationResponseError> {
         let state = Secret::new("s1");
         let expected = ExpectedResponse {
             state: &state,
@@ -175,7 +182,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(query: &str, expected: &ResponseRefused) {
+    fn refused(query: &str, expected: &AuthorizationResponseError) {
         for announces_iss in [true, false] {
             assert_eq!(
                 judged(query, announces_iss).as_ref(),
@@ -191,10 +198,13 @@ mod tests {
         let without = "code=c&state=s1";
         let other = "code=c&state=s1&iss=https%3A%2F%2Fevil.example";
         assert_eq!(judged(with, true).as_deref(), Ok("c"));
-        assert_eq!(judged(without, true), Err(ResponseRefused::NoIssuer));
+        assert_eq!(
+            judged(without, true),
+            Err(AuthorizationResponseError::NoIssuer)
+        );
         assert_eq!(judged(with, false).as_deref(), Ok("c"));
         assert_eq!(judged(without, false).as_deref(), Ok("c"));
-        refused(other, &ResponseRefused::OtherIssuer);
+        refused(other, &AuthorizationResponseError::OtherIssuer);
     }
 
     #[test]
@@ -209,29 +219,32 @@ mod tests {
             "",
         ] {
             let query = form::encode([("code", "c"), ("state", "s1"), ("iss", issuer)]);
-            refused(&query, &ResponseRefused::OtherIssuer);
+            refused(&query, &AuthorizationResponseError::OtherIssuer);
         }
     }
 
     #[test]
     fn a_state_is_there_and_the_one_that_was_sent() {
         let iss = "iss=https://honest.as.example";
-        refused(&format!("code=c&{iss}"), &ResponseRefused::NoState);
+        refused(
+            &format!("code=c&{iss}"),
+            &AuthorizationResponseError::NoState,
+        );
         refused(
             &format!("code=c&{iss}&state="),
-            &ResponseRefused::OtherState,
+            &AuthorizationResponseError::OtherState,
         );
         refused(
             &format!("code=c&{iss}&state=s2"),
-            &ResponseRefused::OtherState,
+            &AuthorizationResponseError::OtherState,
         );
         refused(
             &format!("code=c&{iss}&state=S1"),
-            &ResponseRefused::OtherState,
+            &AuthorizationResponseError::OtherState,
         );
         refused(
             &format!("code=c&{iss}&state=s1%20"),
-            &ResponseRefused::OtherState,
+            &AuthorizationResponseError::OtherState,
         );
     }
 
@@ -239,7 +252,7 @@ mod tests {
     fn errors_are_told_only_when_they_are_for_us() {
         let error = "error=access_denied&error_description=No%20way&error_uri=https://a";
         let answer = judged(&format!("{error}&state=s1&iss={ISSUER}"), true);
-        let Err(ResponseRefused::Refusal(told)) = answer else {
+        let Err(AuthorizationResponseError::Refusal(told)) = answer else {
             panic!("{answer:?}");
         };
         assert_eq!(told.error, "access_denied");
@@ -248,43 +261,55 @@ mod tests {
 
         refused(
             &format!("{error}&state=s2&iss={ISSUER}"),
-            &ResponseRefused::OtherState,
+            &AuthorizationResponseError::OtherState,
         );
         refused(
             &format!("{error}&state=s1&iss=https://evil.example"),
-            &ResponseRefused::OtherIssuer,
+            &AuthorizationResponseError::OtherIssuer,
         );
         assert_eq!(
             judged(&format!("{error}&state=s1"), true),
-            Err(ResponseRefused::NoIssuer)
+            Err(AuthorizationResponseError::NoIssuer)
         );
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
         let rest = format!("state=s1&iss={ISSUER}");
-        refused(&format!("code=c&code=c&{rest}"), &ResponseRefused::Doubled);
+        refused(
+            &format!("code=c&code=c&{rest}"),
+            &AuthorizationResponseError::Doubled,
+        );
         refused(
             &format!("code=c&{rest}&state=s1"),
-            &ResponseRefused::Doubled,
+            &AuthorizationResponseError::Doubled,
         );
         refused(
             &format!("code=c&{rest}&iss={ISSUER}"),
-            &ResponseRefused::Doubled,
+            &AuthorizationResponseError::Doubled,
         );
-        refused(&format!("code=c&{rest}&x=1&x=2"), &ResponseRefused::Doubled);
+        refused(
+            &format!("code=c&{rest}&x=1&x=2"),
+            &AuthorizationResponseError::Doubled,
+        );
         refused(
             &format!("code=c&{rest}&%73tate=s1"),
-            &ResponseRefused::Doubled,
+            &AuthorizationResponseError::Doubled,
         );
         refused(
             &format!("code=c&error=e&{rest}"),
-            &ResponseRefused::Malformed,
+            &AuthorizationResponseError::Malformed,
         );
-        refused(&format!("code=%zz&{rest}"), &ResponseRefused::Malformed);
-        refused(&format!("code=&{rest}"), &ResponseRefused::NoCode);
-        refused(&rest, &ResponseRefused::NoCode);
-        refused("", &ResponseRefused::NoState);
+        refused(
+            &format!("code=%zz&{rest}"),
+            &AuthorizationResponseError::Malformed,
+        );
+        refused(
+            &format!("code=&{rest}"),
+            &AuthorizationResponseError::NoCode,
+        );
+        refused(&rest, &AuthorizationResponseError::NoCode);
+        refused("", &AuthorizationResponseError::NoState);
     }
 
     #[test]
@@ -292,7 +317,10 @@ mod tests {
         let start = format!("state=s1&iss={ISSUER}&code=");
         let longest = format!("{start}{}", "c".repeat(LONGEST_QUERY - start.len()));
         assert!(judged(&longest, true).is_ok());
-        refused(&format!("{longest}c"), &ResponseRefused::Malformed);
+        refused(
+            &format!("{longest}c"),
+            &AuthorizationResponseError::Malformed,
+        );
     }
 
     #[test]

@@ -111,12 +111,12 @@ impl TokenRules {
     /// # Errors
     /// When the algorithm is not allowed, the token is of another type, or it has something critical that nobody here
     /// understands.
-    pub fn check_header(&self, header: &JwtHeader) -> Result<SigningAlgorithm, TokenRefused> {
+    pub fn check_header(&self, header: &JwtHeader) -> Result<SigningAlgorithm, AccessTokenError> {
         let algorithm = SigningAlgorithm::from_name(&header.alg)
             .filter(|algorithm| self.algorithms.contains(algorithm))
-            .ok_or(TokenRefused::Algorithm)?;
+            .ok_or(AccessTokenError::Algorithm)?;
         if header.crit.is_some() {
-            return Err(TokenRefused::Critical);
+            return Err(AccessTokenError::Critical);
         }
         let is_type = |typ: &str, expected: &str| {
             let short = match typ.split_at_checked("application/".len()) {
@@ -131,18 +131,24 @@ impl TokenRules {
             Some(typ) => !self.needs_access_token_type && is_type(typ, "JWT"),
             None => !self.needs_access_token_type,
         };
-        is_accepted.then_some(algorithm).ok_or(TokenRefused::Type)
+        is_accepted
+            .then_some(algorithm)
+            .ok_or(AccessTokenError::Type)
     }
 
     /// Judges the claims of a token with a good signature, at a time in seconds since the Unix epoch.
     ///
     /// # Errors
     /// When the token is of another issuer, for another resource, over, not yet good, or lacks one of these claims.
-    pub fn check_claims(&self, claims: &AccessTokenClaims, now: u64) -> Result<(), TokenRefused> {
-        let issuer = claims.iss.as_deref().ok_or(TokenRefused::Issuer)?;
+    pub fn check_claims(
+        &self,
+        claims: &AccessTokenClaims,
+        now: u64,
+    ) -> Result<(), AccessTokenError> {
+        let issuer = claims.iss.as_deref().ok_or(AccessTokenError::Issuer)?;
         self.check_issuer(issuer)?;
         self.check_audience(claims)?;
-        claims.exp.ok_or(TokenRefused::Expired)?;
+        claims.exp.ok_or(AccessTokenError::Expired)?;
         self.check_times(claims, now)
     }
 
@@ -157,9 +163,9 @@ impl TokenRules {
         &self,
         answer: &IntrospectionResponse,
         now: u64,
-    ) -> Result<(), TokenRefused> {
+    ) -> Result<(), AccessTokenError> {
         if !answer.active {
-            return Err(TokenRefused::NotActive);
+            return Err(AccessTokenError::NotActive);
         }
         if let Some(issuer) = answer.claims.iss.as_deref() {
             self.check_issuer(issuer)?;
@@ -174,31 +180,31 @@ impl TokenRules {
         Some(claims.exp?.saturating_add(self.leeway))
     }
 
-    fn check_issuer(&self, issuer: &str) -> Result<(), TokenRefused> {
+    fn check_issuer(&self, issuer: &str) -> Result<(), AccessTokenError> {
         let is_known = self.issuers.iter().any(|own| own == issuer);
-        is_known.then_some(()).ok_or(TokenRefused::Issuer)
+        is_known.then_some(()).ok_or(AccessTokenError::Issuer)
     }
 
-    fn check_audience(&self, claims: &AccessTokenClaims) -> Result<(), TokenRefused> {
+    fn check_audience(&self, claims: &AccessTokenClaims) -> Result<(), AccessTokenError> {
         let mut audiences = claims.aud.iter().flat_map(|audiences| audiences.iter());
         let is_for_us = audiences.any(|audience| {
             let mut resources = self.resources.iter();
             resources.any(|resource| resource.is_named_by(audience))
                 || self.audiences.iter().any(|own| own == audience)
         });
-        is_for_us.then_some(()).ok_or(TokenRefused::Audience)
+        is_for_us.then_some(()).ok_or(AccessTokenError::Audience)
     }
 
-    fn check_times(&self, claims: &AccessTokenClaims, now: u64) -> Result<(), TokenRefused> {
+    fn check_times(&self, claims: &AccessTokenClaims, now: u64) -> Result<(), AccessTokenError> {
         let latest = now.saturating_add(self.leeway);
         if self.end_of(claims).is_some_and(|end| now >= end) {
-            return Err(TokenRefused::Expired);
+            return Err(AccessTokenError::Expired);
         }
         if claims.nbf.is_some_and(|begin| begin > latest) {
-            return Err(TokenRefused::NotYet);
+            return Err(AccessTokenError::NotYet);
         }
         if claims.iat.is_some_and(|issued| issued > latest) {
-            return Err(TokenRefused::FromTheFuture);
+            return Err(AccessTokenError::FromTheFuture);
         }
         Ok(())
     }
@@ -225,7 +231,7 @@ pub fn client_of(claims: &AccessTokenClaims) -> Option<&str> {
 /// Why a token is not accepted. What a client is told is `invalid_token`; this is for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TokenRefused {
+pub enum AccessTokenError {
     /// It is signed with an algorithm that is not allowed.
     Algorithm,
     /// It is not an access token.
@@ -246,7 +252,7 @@ pub enum TokenRefused {
     NotActive,
 }
 
-impl fmt::Display for TokenRefused {
+impl fmt::Display for AccessTokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Algorithm => "the token is signed with an algorithm that is not allowed",
@@ -262,4 +268,4 @@ impl fmt::Display for TokenRefused {
     }
 }
 
-impl std::error::Error for TokenRefused {}
+impl std::error::Error for AccessTokenError {}

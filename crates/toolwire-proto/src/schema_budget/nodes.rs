@@ -90,7 +90,7 @@ impl<'s> Reader<'s, '_> {
     }
 
     /// The places of one schema, or of a list of them.
-    fn entries(&mut self, value: &'s Value) -> Vec<usize> {
+    fn schemas(&mut self, value: &'s Value) -> Vec<usize> {
         match value {
             Value::Array(list) => list.iter().map(|schema| self.place(schema)).collect(),
             Value::Object(_) | Value::Bool(_) => vec![self.place(value)],
@@ -113,7 +113,7 @@ impl<'s> Reader<'s, '_> {
         for (keyword, value) in keywords {
             match keyword.as_str() {
                 "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => {
-                    node.branches.extend(self.entries(value));
+                    node.branches.extend(self.schemas(value));
                 }
                 "dependentSchemas" | "dependencies" => {
                     node.object_own += Extent::of(value).steps();
@@ -133,14 +133,14 @@ impl<'s> Reader<'s, '_> {
                     }
                     node.pattern_properties.extend(self.named_places(value));
                 }
-                "additionalProperties" => node.additional.extend(self.entries(value)),
-                "unevaluatedProperties" => node.unevaluated_members.extend(self.entries(value)),
-                "propertyNames" => node.names.extend(self.entries(value)),
-                "items" if value.is_array() => node.prefix.extend(self.entries(value)),
-                "prefixItems" => node.prefix.extend(self.entries(value)),
-                "items" | "additionalItems" => node.items.extend(self.entries(value)),
-                "contains" => node.contains.extend(self.entries(value)),
-                "unevaluatedItems" => node.unevaluated_items.extend(self.entries(value)),
+                "additionalProperties" => node.additional.extend(self.schemas(value)),
+                "unevaluatedProperties" => node.unevaluated_members.extend(self.schemas(value)),
+                "propertyNames" => node.names.extend(self.schemas(value)),
+                "items" if value.is_array() => node.prefix.extend(self.schemas(value)),
+                "prefixItems" => node.prefix.extend(self.schemas(value)),
+                "items" | "additionalItems" => node.items.extend(self.schemas(value)),
+                "contains" => node.contains.extend(self.schemas(value)),
+                "unevaluatedItems" => node.unevaluated_items.extend(self.schemas(value)),
                 "uniqueItems" => node.unique_items |= value == &Value::Bool(true),
                 "enum" | "const" => node.own += Extent::of(value).steps(),
                 "required" | "dependentRequired" => node.object_own += Extent::of(value).steps(),

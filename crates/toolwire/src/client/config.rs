@@ -51,7 +51,7 @@ pub struct ClientLimits {
     /// How often a lost stream is opened again without anything new having arrived. 5.
     pub reconnects: u32,
     /// Limits of the output schemas of a server, and of one check against them. A schema or a check beyond them fails the
-    /// call, see [`ClientBuilder::validating_output`](crate::ClientBuilder::validating_output).
+    /// call, see [`ClientBuilder::with_output_validation`](crate::ClientBuilder::with_output_validation).
     #[cfg(feature = "schema-validation")]
     pub schemas: SchemaLimits,
     /// How long a call waits for the check of its result. Default: 5 s.

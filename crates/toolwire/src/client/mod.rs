@@ -151,7 +151,7 @@ impl Client {
         session.unwrap_or_else(PoisonError::into_inner).version()
     }
 
-    /// What was found out about the server's era; keep it for [`ClientBuilder::with_verdict`].
+    /// What was found out about the server's era; keep it for [`ClientBuilder::with_detected_era`].
     #[must_use]
     pub fn detected_era(&self) -> DetectedEra {
         self.session().verdict

@@ -136,7 +136,7 @@ impl OutputSchema {
 fn unusable(problem: &str) -> String {
     format!(
         "its output schema cannot be used, so its result is unchecked; correct the server, raise \
-         `ClientLimits::schemas`, or connect without `validating_output`: {problem}"
+         `ClientLimits::schemas`, or connect without `with_output_validation`: {problem}"
     )
 }
 
@@ -197,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_schema_that_cannot_be_used_is_an_error_with_a_remedy() {
         let shown = refusal(json!({"type": "temperature"}), &result(json!({}))).await;
-        assert!(shown.contains("validating_output"), "{shown}");
+        assert!(shown.contains("with_output_validation"), "{shown}");
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! A link over a stream of messages in both directions: a child's pipes, a server in the same process, HTTP+SSE.
 //!
-//! The transport owns the reading: it feeds every message to a [`PipeReader`] and says when the stream has ended. The
+//! The transport owns the reading: it feeds every message to a [`StreamReader`] and says when the stream has ended. The
 //! answer finds the exchange by its id; everybody who still waits when the stream ends hears why.
 
 use std::collections::HashMap;

@@ -30,7 +30,7 @@ macro_rules! list_method {
                 result.cache_scope = Some(scope);
                 snapshot.write(result, exchange.context.version())
             };
-            list(snapshot, exchange, List::$list, &cut, &write)
+            list(snapshot, exchange, ListKind::$list, &cut, &write)
         }
     };
 }

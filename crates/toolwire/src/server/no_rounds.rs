@@ -75,11 +75,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::transport::InProcess;
-    use crate::{RequestContext, ServedTool, Server};
+    use crate::{RequestContext, Server, ToolHandler};
 
     async fn call(more: Value) -> Value {
         let echo = |_: RequestContext, _: serde_json::Map<String, Value>| async { "done" };
-        let server = Server::new("minimal", "1").tool(ServedTool::typed("echo", echo));
+        let server = Server::new("minimal", "1").tool(ToolHandler::typed("echo", echo));
         let mut client = InProcess::connect(&server);
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -61,10 +61,10 @@ impl Server {
         self
     }
 
-    /// Leaves out of lists what the caller's access token does not grant ([`ServedTool::requires_scopes`] and its
+    /// Leaves out of lists what the caller's access token does not grant ([`ToolHandler::requires_scopes`] and its
     /// siblings). By default everybody sees everything, so that clients can ask for the scopes they lack.
     ///
-    /// [`ServedTool::requires_scopes`]: crate::ServedTool::requires_scopes
+    /// [`ToolHandler::requires_scopes`]: crate::ToolHandler::requires_scopes
     #[must_use]
     pub fn with_scope_filtered_lists(self) -> Self {
         self.change(|snapshot| snapshot.options.hide_unusable = true);

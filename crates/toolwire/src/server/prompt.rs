@@ -30,7 +30,7 @@ type Handler = dyn Fn(RequestContext, PromptArguments) -> BoxFuture<'static, Out
 /// Something that can be registered as a prompt; `#[prompt]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a prompt",
-    note = "put `#[prompt]` on the function, or build a `ServedPrompt` from a closure"
+    note = "put `#[prompt]` on the function, or build a `PromptHandler` from a closure"
 )]
 pub trait IntoPrompt {
     /// The prompt.
@@ -296,7 +296,7 @@ impl PromptHandler {
 
 impl fmt::Debug for PromptHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServedPrompt")
+        f.debug_struct("PromptHandler")
             .field("descriptor", &self.descriptor)
             .finish_non_exhaustive()
     }

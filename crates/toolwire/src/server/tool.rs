@@ -29,7 +29,7 @@ type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> 
 /// Something that can be registered as a tool; `#[tool]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
-    note = "put `#[tool]` on the function, or build a `ServedTool` from a closure"
+    note = "put `#[tool]` on the function, or build a `ToolHandler` from a closure"
 )]
 pub trait IntoTool {
     /// The tool.
@@ -52,12 +52,12 @@ impl<F: FnOnce() -> ToolHandler> IntoTool for F {
 ///
 /// ```
 /// use serde::Deserialize;
-/// use toolwire::{JsonSchema, RequestContext, ServedTool, Server};
+/// use toolwire::{JsonSchema, RequestContext, ToolHandler, Server};
 ///
 /// #[derive(Deserialize, JsonSchema)]
 /// struct Add { a: i64, b: i64 }
 ///
-/// let add = ServedTool::typed("add", |_: RequestContext, args: Add| async move { args.a + args.b })
+/// let add = ToolHandler::typed("add", |_: RequestContext, args: Add| async move { args.a + args.b })
 ///     .with_description("Adds two integers.");
 /// let server = Server::new("demo", "1.0.0").tool(add);
 /// ```
@@ -265,7 +265,7 @@ impl ToolHandler {
 
 impl fmt::Debug for ToolHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServedTool")
+        f.debug_struct("ToolHandler")
             .field("descriptor", &self.descriptor)
             .finish_non_exhaustive()
     }

@@ -24,7 +24,7 @@ pub async fn client(server: &Server) -> Client {
 /// use toolwire::{ProtocolVersion, Server, testing};
 ///
 /// let server = Server::new("demo", "1.0.0");
-/// let client = testing::client_speaking(&server, ProtocolVersion::V2025_03_26).await;
+/// let client = testing::client_with_version(&server, ProtocolVersion::V2025_03_26).await;
 /// client.ping().await.unwrap();
 /// # }
 /// ```

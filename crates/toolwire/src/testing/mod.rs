@@ -1,6 +1,6 @@
 //! Tests without ports and children: of servers, of clients, and of what the two say to each other.
 //!
-//! * [`client`] and [`client_speaking`] connect to any server in the same process, in one line.
+//! * [`client`] and [`client_with_version`] connect to any server in the same process, in one line.
 //! * [`assert_text`], [`assert_structured`], [`assert_tool_error`] and [`assert_rpc_error`] look at results and show all
 //!   of a result that is not as expected.
 //! * [`ScriptedServer`] plays the server for a real [`Client`](crate::client::Client), [`ScriptedClient`] the client for a real

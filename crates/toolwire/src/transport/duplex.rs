@@ -428,6 +428,6 @@ pub(crate) enum StartResult {
     Answered(Vec<u8>),
     /// A handler is to work on it.
     Ready(HandlerFuture),
-    /// The same, once there is [a place](Duplex::wait_for_place) for it.
+    /// The same, once there is [a place](Duplex::wait_for_permit) for it.
     Full(HandlerFuture),
 }

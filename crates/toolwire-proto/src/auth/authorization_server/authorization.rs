@@ -25,25 +25,27 @@ const CHALLENGE_LENGTH: usize = 43;
 /// Who asks, before anything about it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Sender<'a> {
+pub struct AuthorizationClient<'a> {
     /// The id of the client.
     pub client_id: &'a str,
     /// Where the user is to be sent back to; nobody has checked it yet.
     pub redirect_uri: &'a str,
 }
 
-impl<'a> Sender<'a> {
+impl<'a> AuthorizationClient<'a> {
     /// Reads who asks.
     ///
     /// # Errors
     /// When either is missing, doubled or too long. Show a page: there is nowhere to send the user.
-    pub fn read(parameters: &'a Parameters) -> Result<Self, SenderRefused> {
+    pub fn read(parameters: &'a Parameters) -> Result<Self, AuthorizationClientError> {
         let read = |name, longest| {
-            let value = parameters.single(name).map_err(SenderRefused::Parameters)?;
-            let value = value.ok_or(SenderRefused::Missing(name))?;
+            let value = parameters
+                .single(name)
+                .map_err(AuthorizationClientError::Parameters)?;
+            let value = value.ok_or(AuthorizationClientError::Missing(name))?;
             match value.len() <= longest {
                 true => Ok(value),
-                false => Err(SenderRefused::TooLong(name)),
+                false => Err(AuthorizationClientError::TooLong(name)),
             }
         };
         Ok(Self {
@@ -56,16 +58,19 @@ impl<'a> Sender<'a> {
     ///
     /// # Errors
     /// When the client has registered no such URI. Show a page.
-    pub fn check_redirect<'r>(&self, registered: &'r [String]) -> Result<&'r str, SenderRefused> {
+    pub fn check_redirect<'r>(
+        &self,
+        registered: &'r [String],
+    ) -> Result<&'r str, AuthorizationClientError> {
         redirect_uri::registered(self.redirect_uri, registered)
-            .ok_or(SenderRefused::RedirectNotRegistered)
+            .ok_or(AuthorizationClientError::RedirectNotRegistered)
     }
 }
 
 /// What a known client asks for, with a redirect URI that is its own.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Wanted {
+pub struct AuthorizationParams {
     /// What the token has to be bound to (PKCE).
     pub code_challenge: String,
     /// The scopes, as far as this server knows them.
@@ -78,7 +83,7 @@ pub struct Wanted {
     clippy::exhaustive_structs,
     reason = "a caller that forgets a new member would skip its check"
 )]
-pub struct Offer<'a> {
+pub struct ServerPolicy<'a> {
     /// The one resource that tokens are for.
     pub resource: &'a ResourceIndicator,
     /// All scopes; a request that names none gets `default_scopes`.
@@ -87,32 +92,40 @@ pub struct Offer<'a> {
     pub default_scopes: &'a ScopeSet,
 }
 
-impl Wanted {
+impl AuthorizationParams {
     /// Reads what is asked for.
     ///
     /// # Errors
     /// When it cannot be had. Send the user back with the error.
-    pub fn read(parameters: &Parameters, offer: &Offer<'_>) -> Result<Self, WantedRefused> {
+    pub fn read(
+        parameters: &Parameters,
+        offer: &ServerPolicy<'_>,
+    ) -> Result<Self, AuthorizationParamsError> {
         parameters
             .check_each_once()
-            .map_err(WantedRefused::Parameters)?;
-        let single = |name| parameters.single(name).map_err(WantedRefused::Parameters);
+            .map_err(AuthorizationParamsError::Parameters)?;
+        let single = |name| {
+            parameters
+                .single(name)
+                .map_err(AuthorizationParamsError::Parameters)
+        };
         if single("response_type")? != Some("code") {
-            return Err(WantedRefused::ResponseType);
+            return Err(AuthorizationParamsError::ResponseType);
         }
         if single("response_mode")?.is_some_and(|mode| mode != "query") {
-            return Err(WantedRefused::ResponseMode);
+            return Err(AuthorizationParamsError::ResponseMode);
         }
         if single("state")?.is_some_and(|state| !is_state(state)) {
-            return Err(WantedRefused::State);
+            return Err(AuthorizationParamsError::State);
         }
         // OAuth 2.1, section 7.5.1: a request without a method would mean `plain`.
         let challenge = single("code_challenge")?.filter(|text| is_challenge(text));
         let code_challenge = match (challenge, single("code_challenge_method")?) {
             (Some(challenge), Some(pkce::METHOD)) => challenge.to_owned(),
-            _ => return Err(WantedRefused::NoPkce),
+            _ => return Err(AuthorizationParamsError::NoPkce),
         };
-        check_resource(parameters, offer.resource).map_err(|_| WantedRefused::OtherResource)?;
+        check_resource(parameters, offer.resource)
+            .map_err(|_| AuthorizationParamsError::OtherResource)?;
         let scopes = match single("scope")? {
             None => offer.default_scopes.clone(),
             Some(text) => known_scopes(text, offer.scopes)?,
@@ -166,11 +179,11 @@ impl std::error::Error for OtherResource {}
 
 /// Scopes nobody knows are left out, and the token's answer says so (RFC 6749, section 3.3); if nothing is left, the
 /// client would get a token of no use.
-fn known_scopes(text: &str, offered: &ScopeSet) -> Result<ScopeSet, WantedRefused> {
-    let asked = ScopeSet::parse(text).map_err(|_| WantedRefused::Scope)?;
+fn known_scopes(text: &str, offered: &ScopeSet) -> Result<ScopeSet, AuthorizationParamsError> {
+    let asked = ScopeSet::parse(text).map_err(|_| AuthorizationParamsError::Scope)?;
     let known = asked.intersection(offered);
     match known.is_empty() && !asked.is_empty() && !offered.is_empty() {
-        true => Err(WantedRefused::Scope),
+        true => Err(AuthorizationParamsError::Scope),
         false => Ok(known),
     }
 }
@@ -185,7 +198,7 @@ fn is_challenge(text: &str) -> bool {
 /// Why a user is shown a page and sent nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SenderRefused {
+pub enum AuthorizationClientError {
     /// The parameters cannot be used.
     Parameters(ParametersRefused),
     /// This parameter is missing.
@@ -196,7 +209,7 @@ pub enum SenderRefused {
     RedirectNotRegistered,
 }
 
-impl fmt::Display for SenderRefused {
+impl fmt::Display for AuthorizationClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameters(refused) => write!(f, "{refused}"),
@@ -209,12 +222,12 @@ impl fmt::Display for SenderRefused {
     }
 }
 
-impl std::error::Error for SenderRefused {}
+impl std::error::Error for AuthorizationClientError {}
 
 /// Why a user is sent back with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum WantedRefused {
+pub enum AuthorizationParamsError {
     /// The parameters cannot be used.
     Parameters(ParametersRefused),
     /// Something else than a code is wanted.
@@ -231,7 +244,7 @@ pub enum WantedRefused {
     Scope,
 }
 
-impl WantedRefused {
+impl AuthorizationParamsError {
     /// The code of the error (RFC 6749, section 4.1.2.1; RFC 8707, section 2).
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -246,7 +259,7 @@ impl WantedRefused {
     }
 }
 
-impl fmt::Display for WantedRefused {
+impl fmt::Display for AuthorizationParamsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameters(refused) => write!(f, "{refused}"),
@@ -263,7 +276,7 @@ impl fmt::Display for WantedRefused {
     }
 }
 
-impl std::error::Error for WantedRefused {}
+impl std::error::Error for AuthorizationParamsError {}
 
 #[cfg(test)]
 mod tests;

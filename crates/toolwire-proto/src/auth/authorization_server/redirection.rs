@@ -10,7 +10,7 @@ use crate::auth::form;
     clippy::exhaustive_structs,
     reason = "a caller that forgets a new member would leave it out of the answer"
 )]
-pub struct WayBack<'a> {
+pub struct RedirectTarget<'a> {
     /// The redirect URI of the request, which was compared with those of the client.
     pub redirect_uri: &'a str,
     /// The `state` of the request.
@@ -19,7 +19,7 @@ pub struct WayBack<'a> {
     pub issuer: &'a str,
 }
 
-impl WayBack<'_> {
+impl RedirectTarget<'_> {
     /// The URL that brings a code.
     #[must_use]
     pub fn with_code(&self, code: &Secret) -> Secret {
@@ -64,8 +64,8 @@ mod tests {
 
     const ISSUER: &str = "https://mcp.example.com";
 
-    fn way<'a>(redirect_uri: &'a str, state: Option<&'a str>) -> WayBack<'a> {
-        WayBack {
+    fn way<'a>(redirect_uri: &'a str, state: Option<&'a str>) -> RedirectTarget<'a> {
+        RedirectTarget {
             redirect_uri,
             state,
             issuer: ISSUER,

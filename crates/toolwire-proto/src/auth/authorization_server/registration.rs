@@ -24,7 +24,7 @@ const GRANTS: [&str; 2] = ["authorization_code", "refresh_token"];
 /// What is kept of a registration: what is needed to serve the client, and nothing it only told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Accepted {
+pub struct AcceptedRegistration {
     /// Where users may be sent back to.
     pub redirect_uris: Vec<String>,
     /// The name, which anybody could have chosen.
@@ -33,39 +33,39 @@ pub struct Accepted {
     pub method: AuthMethod,
 }
 
-impl Accepted {
+impl AcceptedRegistration {
     /// Judges what a client says about itself.
     ///
     /// # Errors
     /// When it has no redirect URIs or some that nobody may be sent to, or cannot do what is done here.
-    pub fn judge(metadata: &ClientMetadata) -> Result<Self, RegistrationRefused> {
+    pub fn judge(metadata: &ClientMetadata) -> Result<Self, ClientRegistrationError> {
         let redirect_uris = metadata.redirect_uris.clone().unwrap_or_default();
         if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
-            return Err(RegistrationRefused::RedirectUriCount);
+            return Err(ClientRegistrationError::RedirectUriCount);
         }
         let together: usize = redirect_uris.iter().map(String::len).sum();
         if together > LONGEST_REDIRECT_URIS {
-            return Err(RegistrationRefused::RedirectUriTooLong);
+            return Err(ClientRegistrationError::RedirectUriTooLong);
         }
         for uri in &redirect_uris {
             if uri.len() > LONGEST_REDIRECT_URI {
-                return Err(RegistrationRefused::RedirectUriTooLong);
+                return Err(ClientRegistrationError::RedirectUriTooLong);
             }
-            redirect_uri::check(uri).map_err(RegistrationRefused::RedirectUri)?;
+            redirect_uri::check(uri).map_err(ClientRegistrationError::RedirectUri)?;
         }
         let name = metadata.client_name.clone();
         if name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
-            return Err(RegistrationRefused::Metadata("client_name"));
+            return Err(ClientRegistrationError::Metadata("client_name"));
         }
         let lacks = |list: &Option<Vec<String>>, needed: &str| {
             let list = list.as_deref();
             list.is_some_and(|list| !list.iter().any(|name| name == needed))
         };
         if lacks(&metadata.grant_types, "authorization_code") {
-            return Err(RegistrationRefused::Metadata("grant_types"));
+            return Err(ClientRegistrationError::Metadata("grant_types"));
         }
         if lacks(&metadata.response_types, "code") {
-            return Err(RegistrationRefused::Metadata("response_types"));
+            return Err(ClientRegistrationError::Metadata("response_types"));
         }
         // RFC 7591, section 2: who says nothing wants a password in the header.
         let method = metadata.token_endpoint_auth_method.as_deref();
@@ -80,7 +80,9 @@ impl Accepted {
                 name,
                 method,
             }),
-            _ => Err(RegistrationRefused::Metadata("token_endpoint_auth_method")),
+            _ => Err(ClientRegistrationError::Metadata(
+                "token_endpoint_auth_method",
+            )),
         }
     }
 
@@ -104,7 +106,7 @@ impl Accepted {
 /// Why a client is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RegistrationRefused {
+pub enum ClientRegistrationError {
     /// It has no redirect URIs, or too many.
     RedirectUriCount,
     /// A redirect URI is too long, or all of them together are.
@@ -115,7 +117,7 @@ pub enum RegistrationRefused {
     Metadata(&'static str),
 }
 
-impl RegistrationRefused {
+impl ClientRegistrationError {
     /// The code of the error (RFC 7591, section 3.2.2).
     #[must_use]
     pub const fn code(&self) -> &'static str {
@@ -128,7 +130,7 @@ impl RegistrationRefused {
     }
 }
 
-impl fmt::Display for RegistrationRefused {
+impl fmt::Display for ClientRegistrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RedirectUriCount => {
@@ -144,7 +146,7 @@ impl fmt::Display for RegistrationRefused {
     }
 }
 
-impl std::error::Error for RegistrationRefused {}
+impl std::error::Error for ClientRegistrationError {}
 
 #[cfg(test)]
 mod tests {
@@ -152,13 +154,13 @@ mod tests {
 
     use super::*;
 
-    fn judged(changes: Value) -> Result<Accepted, RegistrationRefused> {
+    fn judged(changes: Value) -> Result<AcceptedRegistration, ClientRegistrationError> {
         let mut metadata = json!({"redirect_uris": ["http://127.0.0.1/cb"], "client_name": "A"});
         let (Value::Object(members), Value::Object(changes)) = (&mut metadata, changes) else {
             panic!("objects");
         };
         members.extend(changes);
-        Accepted::judge(&serde_json::from_value(metadata).unwrap())
+        AcceptedRegistration::judge(&serde_json::from_value(metadata).unwrap())
     }
 
     #[test]

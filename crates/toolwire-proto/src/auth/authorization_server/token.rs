@@ -39,16 +39,19 @@ impl GrantRequest {
     /// # Errors
     /// When something is missing or doubled, the grant is none that exists here, or a token for another resource is
     /// wanted.
-    pub fn read(parameters: &Parameters, own: &ResourceIndicator) -> Result<Self, TokenRefused> {
+    pub fn read(
+        parameters: &Parameters,
+        own: &ResourceIndicator,
+    ) -> Result<Self, TokenRequestError> {
         parameters
             .check_each_once()
-            .map_err(|_| TokenRefused::InvalidRequest)?;
-        check_resource(parameters, own).map_err(|_| TokenRefused::InvalidTarget)?;
+            .map_err(|_| TokenRequestError::InvalidRequest)?;
+        check_resource(parameters, own).map_err(|_| TokenRequestError::InvalidTarget)?;
         let optional = |name| {
             let value = parameters.single(name);
-            value.map_err(|_| TokenRefused::InvalidRequest)
+            value.map_err(|_| TokenRequestError::InvalidRequest)
         };
-        let needed = |name| optional(name)?.ok_or(TokenRefused::InvalidRequest);
+        let needed = |name| optional(name)?.ok_or(TokenRequestError::InvalidRequest);
         match needed("grant_type")? {
             "authorization_code" => Ok(Self::AuthorizationCode {
                 code: needed("code")?.into(),
@@ -59,7 +62,7 @@ impl GrantRequest {
                 token: needed("refresh_token")?.into(),
                 scope: optional("scope")?.map(str::to_owned),
             }),
-            _ => Err(TokenRefused::UnsupportedGrantType),
+            _ => Err(TokenRequestError::UnsupportedGrantType),
         }
     }
 }
@@ -81,24 +84,24 @@ impl PresentedClient {
     ///
     /// # Errors
     /// When nobody can be told, or one request says it in two ways.
-    pub fn read(headers: &[&str], parameters: &Parameters) -> Result<Self, TokenRefused> {
+    pub fn read(headers: &[&str], parameters: &Parameters) -> Result<Self, TokenRequestError> {
         let optional = |name| {
             let value = parameters.single(name);
-            value.map_err(|_| TokenRefused::InvalidRequest)
+            value.map_err(|_| TokenRequestError::InvalidRequest)
         };
         let (id, secret) = (optional("client_id")?, optional("client_secret")?);
         match headers {
             [] => Ok(Self {
-                client_id: id.ok_or(TokenRefused::InvalidRequest)?.to_owned(),
+                client_id: id.ok_or(TokenRequestError::InvalidRequest)?.to_owned(),
                 secret: secret.map(Secret::from),
                 in_header: false,
             }),
             [header] => {
                 let (client_id, secret_in_header) =
-                    read_basic(header).ok_or(TokenRefused::InvalidClient)?;
+                    read_basic(header).ok_or(TokenRequestError::InvalidClient)?;
                 // OAuth 2.1, section 2.4: one method of authentication per request.
                 if secret.is_some() || id.is_some_and(|id| id != client_id) {
-                    return Err(TokenRefused::InvalidRequest);
+                    return Err(TokenRequestError::InvalidRequest);
                 }
                 Ok(Self {
                     client_id,
@@ -106,7 +109,7 @@ impl PresentedClient {
                     in_header: true,
                 })
             }
-            _ => Err(TokenRefused::InvalidRequest),
+            _ => Err(TokenRequestError::InvalidRequest),
         }
     }
 }
@@ -126,7 +129,7 @@ fn read_basic(header: &str) -> Option<(String, Secret)> {
 /// Why a client gets no token (RFC 6749, section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TokenRefused {
+pub enum TokenRequestError {
     /// Something is missing, doubled or malformed.
     InvalidRequest,
     /// The client is not known, or does not prove that it is the one.
@@ -141,7 +144,7 @@ pub enum TokenRefused {
     InvalidTarget,
 }
 
-impl TokenRefused {
+impl TokenRequestError {
     /// The code of the error.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -165,7 +168,7 @@ impl TokenRefused {
     }
 }
 
-impl fmt::Display for TokenRefused {
+impl fmt::Display for TokenRequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InvalidRequest => "a parameter is missing, doubled or malformed",
@@ -178,7 +181,7 @@ impl fmt::Display for TokenRefused {
     }
 }
 
-impl std::error::Error for TokenRefused {}
+impl std::error::Error for TokenRequestError {}
 
 #[cfg(test)]
 mod tests {
@@ -189,7 +192,7 @@ mod tests {
         Parameters::read(text).unwrap()
     }
 
-    fn read(text: &str) -> Result<GrantRequest, TokenRefused> {
+    fn read(text: &str) -> Result<GrantRequest, TokenRequestError> {
         let own = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
         GrantRequest::read(&parameters(text), &own)
     }
@@ -215,10 +218,10 @@ mod tests {
 
     #[test]
     fn incomplete_and_foreign_requests_are_refused() {
-        let check = |text: &str, expected: TokenRefused| {
+        let check = |text: &str, expected: TokenRequestError| {
             assert_eq!(read(text), Err(expected), "{text}");
         };
-        let invalid = TokenRefused::InvalidRequest;
+        let invalid = TokenRequestError::InvalidRequest;
         check("", invalid);
         check(
             "grant_type=authorization_code&code=c&redirect_uri=r",
@@ -239,11 +242,11 @@ mod tests {
         );
         for grant in ["password", "client_credentials", "implicit"] {
             let text = format!("grant_type={grant}");
-            check(&text, TokenRefused::UnsupportedGrantType);
+            check(&text, TokenRequestError::UnsupportedGrantType);
         }
         check(
             "grant_type=refresh_token&refresh_token=t&resource=https://other.example.com",
-            TokenRefused::InvalidTarget,
+            TokenRequestError::InvalidTarget,
         );
     }
 
@@ -267,7 +270,7 @@ mod tests {
         assert!(basic.in_header);
 
         let refused = |headers: &[&str], text: &str| read(headers, text).unwrap_err();
-        let invalid = TokenRefused::InvalidRequest;
+        let invalid = TokenRequestError::InvalidRequest;
         assert_eq!(refused(&[], ""), invalid);
         assert_eq!(refused(&[], "client_id=c&client_id=d"), invalid);
         assert_eq!(refused(&[header.expose()], "client_id=other"), invalid);
@@ -275,7 +278,7 @@ mod tests {
         assert_eq!(refused(&[header.expose(), "Basic YTpi"], ""), invalid);
         for header in ["Basic", "Basic %", "Basic YQ==", "Bearer abc", ""] {
             let refused = refused(&[header], "client_id=c");
-            assert_eq!(refused, TokenRefused::InvalidClient, "{header}");
+            assert_eq!(refused, TokenRequestError::InvalidClient, "{header}");
         }
     }
 }

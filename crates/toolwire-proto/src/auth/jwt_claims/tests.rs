@@ -21,7 +21,7 @@ fn claims(changes: Value) -> AccessTokenClaims {
 }
 
 #[track_caller]
-fn check(changes: Value, expected: Result<(), TokenRefused>) {
+fn check(changes: Value, expected: Result<(), AccessTokenError>) {
     let text = changes.to_string();
     assert_eq!(
         rules().check_claims(&claims(changes), NOW),
@@ -32,7 +32,7 @@ fn check(changes: Value, expected: Result<(), TokenRefused>) {
 
 #[test]
 fn a_token_is_for_this_resource() {
-    let refused = Err(TokenRefused::Audience);
+    let refused = Err(AccessTokenError::Audience);
     check(json!({}), Ok(()));
     check(
         json!({"aud": ["https://other.example", "https://MCP.example.com:443/mcp"]}),
@@ -54,7 +54,7 @@ fn a_token_is_for_this_resource() {
     assert_eq!(by_id.check_claims(&token("api://6f1a"), NOW), Ok(()));
     assert_eq!(
         by_id.check_claims(&token("API://6f1a"), NOW),
-        Err(TokenRefused::Audience)
+        Err(AccessTokenError::Audience)
     );
     assert_eq!(
         by_id.check_claims(&token("https://mcp.example.com/mcp"), NOW),
@@ -64,7 +64,7 @@ fn a_token_is_for_this_resource() {
 
 #[test]
 fn a_token_is_of_a_trusted_issuer() {
-    let refused = Err(TokenRefused::Issuer);
+    let refused = Err(AccessTokenError::Issuer);
     check(json!({"iss": "https://evil.example"}), refused);
     check(json!({"iss": "https://auth.example.com/"}), refused);
     check(json!({"iss": "https://AUTH.example.com"}), refused);
@@ -78,17 +78,20 @@ fn a_token_is_of_a_trusted_issuer() {
 fn times_count_with_the_leeway_and_not_beyond() {
     let leeway = DEFAULT_LEEWAY;
     check(json!({"exp": NOW - leeway + 1}), Ok(()));
-    check(json!({"exp": NOW - leeway}), Err(TokenRefused::Expired));
-    check(json!({"exp": 0}), Err(TokenRefused::Expired));
-    check(json!({"exp": null}), Err(TokenRefused::Expired));
+    check(json!({"exp": NOW - leeway}), Err(AccessTokenError::Expired));
+    check(json!({"exp": 0}), Err(AccessTokenError::Expired));
+    check(json!({"exp": null}), Err(AccessTokenError::Expired));
     check(json!({"exp": u64::MAX}), Ok(()));
     check(json!({"nbf": NOW + leeway}), Ok(()));
-    check(json!({"nbf": NOW + leeway + 1}), Err(TokenRefused::NotYet));
-    check(json!({"nbf": u64::MAX}), Err(TokenRefused::NotYet));
+    check(
+        json!({"nbf": NOW + leeway + 1}),
+        Err(AccessTokenError::NotYet),
+    );
+    check(json!({"nbf": u64::MAX}), Err(AccessTokenError::NotYet));
     check(json!({"iat": NOW + leeway}), Ok(()));
     check(
         json!({"iat": NOW + leeway + 1}),
-        Err(TokenRefused::FromTheFuture),
+        Err(AccessTokenError::FromTheFuture),
     );
     check(json!({"iat": 0}), Ok(()));
 }
@@ -97,12 +100,15 @@ fn times_count_with_the_leeway_and_not_beyond() {
 fn the_leeway_is_bounded() {
     let over = |seconds: u64| claims(json!({"exp": NOW - seconds}));
     let none = rules().with_leeway(0);
-    assert_eq!(none.check_claims(&over(0), NOW), Err(TokenRefused::Expired));
+    assert_eq!(
+        none.check_claims(&over(0), NOW),
+        Err(AccessTokenError::Expired)
+    );
     let most = rules().with_leeway(u64::MAX);
     assert_eq!(most.check_claims(&over(MAX_LEEWAY - 1), NOW), Ok(()));
     assert_eq!(
         most.check_claims(&over(MAX_LEEWAY), NOW),
-        Err(TokenRefused::Expired)
+        Err(AccessTokenError::Expired)
     );
 }
 
@@ -113,11 +119,15 @@ fn algorithms_come_from_the_rules_and_never_from_the_token() {
         assert_eq!(judged(&rules(), algorithm.as_str()), Ok(algorithm));
     }
     for alg in ["none", "None", "", "HS256", "HS512", "rs256", "RSA-OAEP"] {
-        assert_eq!(judged(&rules(), alg), Err(TokenRefused::Algorithm), "{alg}");
+        assert_eq!(
+            judged(&rules(), alg),
+            Err(AccessTokenError::Algorithm),
+            "{alg}"
+        );
     }
     let one = rules().with_algorithms([SigningAlgorithm::Es256]);
     assert_eq!(judged(&one, "ES256"), Ok(SigningAlgorithm::Es256));
-    assert_eq!(judged(&one, "RS256"), Err(TokenRefused::Algorithm));
+    assert_eq!(judged(&one, "RS256"), Err(AccessTokenError::Algorithm));
 }
 
 #[test]
@@ -150,9 +160,15 @@ fn types_are_those_of_access_tokens() {
 fn critical_members_and_keys_of_the_token_do_not_count() {
     let mut header = JwtHeader::new("ES256");
     header.crit = Some(vec!["exp".to_owned()]);
-    assert_eq!(rules().check_header(&header), Err(TokenRefused::Critical));
+    assert_eq!(
+        rules().check_header(&header),
+        Err(AccessTokenError::Critical)
+    );
     header.crit = Some(Vec::new());
-    assert_eq!(rules().check_header(&header), Err(TokenRefused::Critical));
+    assert_eq!(
+        rules().check_header(&header),
+        Err(AccessTokenError::Critical)
+    );
     // A key in the header is ignored: only keys of the issuer verify its tokens.
     let header = JwtHeader::new("ES256").with_jwk(Jwk::ec("P-256", "AA", "AA"));
     assert_eq!(rules().check_header(&header), Ok(SigningAlgorithm::Es256));
@@ -160,7 +176,7 @@ fn critical_members_and_keys_of_the_token_do_not_count() {
 
 #[test]
 fn introspection_says_that_a_token_is_good_and_for_whom() {
-    let check = |answer: Value, expected: Result<(), TokenRefused>| {
+    let check = |answer: Value, expected: Result<(), AccessTokenError>| {
         let text = answer.to_string();
         let answer: IntrospectionResponse = serde_json::from_value(answer).unwrap();
         assert_eq!(
@@ -177,24 +193,24 @@ fn introspection_says_that_a_token_is_good_and_for_whom() {
     );
     check(
         json!({"active": false, "aud": aud}),
-        Err(TokenRefused::NotActive),
+        Err(AccessTokenError::NotActive),
     );
-    check(json!({"active": true}), Err(TokenRefused::Audience));
+    check(json!({"active": true}), Err(AccessTokenError::Audience));
     check(
         json!({"active": true, "aud": "https://other.example"}),
-        Err(TokenRefused::Audience),
+        Err(AccessTokenError::Audience),
     );
     check(
         json!({"active": true, "aud": aud, "iss": "https://evil.example"}),
-        Err(TokenRefused::Issuer),
+        Err(AccessTokenError::Issuer),
     );
     check(
         json!({"active": true, "aud": aud, "exp": NOW - 600}),
-        Err(TokenRefused::Expired),
+        Err(AccessTokenError::Expired),
     );
     check(
         json!({"active": true, "aud": aud, "nbf": NOW + 600}),
-        Err(TokenRefused::NotYet),
+        Err(AccessTokenError::NotYet),
     );
 }
 

@@ -47,12 +47,12 @@ impl RegistrationOptions<'_> {
     pub fn choose(
         &self,
         metadata: &AuthorizationServerMetadata,
-    ) -> Result<Registration, CredentialsOfOther> {
+    ) -> Result<Registration, IssuerMismatch> {
         if let Some(issuer) = self.pre_registered_with {
             return if issuer == metadata.issuer {
                 Ok(Registration::PreRegistered)
             } else {
-                Err(CredentialsOfOther {
+                Err(IssuerMismatch {
                     issuer: issuer.to_owned(),
                 })
             };
@@ -71,12 +71,12 @@ impl RegistrationOptions<'_> {
 /// The credentials that were registered before belong to another authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct CredentialsOfOther {
+pub struct IssuerMismatch {
     /// The issuer they belong to.
     pub issuer: String,
 }
 
-impl fmt::Display for CredentialsOfOther {
+impl fmt::Display for IssuerMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -86,7 +86,7 @@ impl fmt::Display for CredentialsOfOther {
     }
 }
 
-impl std::error::Error for CredentialsOfOther {}
+impl std::error::Error for IssuerMismatch {}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{Request, Response, Uri};
-use toolwire_proto::auth::attempts::{Attempts, NextStep, Refusal};
+use toolwire_proto::auth::attempts::{Attempts, AuthRejection, NextStep};
 use toolwire_proto::auth::challenge::{self, Challenge};
 use toolwire_proto::auth::denied_upgrades::operation;
 use toolwire_types::ProtocolVersion;
@@ -65,12 +65,12 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             self.flow.proofs.learn(&self.origin, response.headers());
             let challenges = challenges_of(&response);
             let status = response.status().as_u16();
-            let Some((refusal, challenge)) = Refusal::read(status, &challenges) else {
+            let Some((refusal, challenge)) = AuthRejection::read(status, &challenges) else {
                 return Ok(response);
             };
             let scope = challenge.and_then(|challenge| challenge.scope.clone());
             let wanted = match &refusal {
-                Refusal::InsufficientScope(scopes) => scopes.clone(),
+                AuthRejection::InsufficientScope(scopes) => scopes.clone(),
                 _ => None,
             };
             let attempts_before = attempts.clone();

@@ -27,11 +27,11 @@ const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-aut
 ///
 /// ```no_run
 /// use toolwire::Client;
-/// use toolwire::auth::client::{LoopbackLogin, OAuth};
+/// use toolwire::auth::client::{LoopbackLogin, OAuthConfig};
 ///
 /// # async fn connect() -> Result<(), toolwire::Error> {
 /// let client = Client::builder("my-app", "1.0.0")
-///     .with_oauth(OAuth::login("My App", LoopbackLogin::new()))
+///     .with_oauth(OAuthConfig::login("My App", LoopbackLogin::new()))
 ///     .connect("https://example.com/mcp")
 ///     .await?;
 /// # Ok(())
@@ -270,7 +270,7 @@ impl OAuthConfig {
 }
 
 impl ClientBuilder {
-    /// Gets access tokens by itself when a server wants them; see [`OAuth`].
+    /// Gets access tokens by itself when a server wants them; see [`OAuthConfig`].
     pub fn with_oauth(mut self, oauth: OAuthConfig) -> Self {
         let extension = oauth.config.grant.extension();
         self.http.layer = Some(Arc::new(move |inner, endpoint, wait| {

@@ -5,7 +5,7 @@
 //! caller sees is the answer, or why there is none.
 //!
 //! ```text
-//!   AuthorizedHttp ── 401/403 ──▶ Flow ──▶ discovery ──▶ registration ──▶ Grants ──▶ TokenEndpoint
+//!   OAuthHttpClient ── 401/403 ──▶ Flow ──▶ discovery ──▶ registration ──▶ Grants ──▶ TokenEndpoint
 //!        ▲  token                  │ one at a time                        │ Login, AssertionSource
 //!        └─────────────────────────┴──▶ TokenStore                        ▼ the user, the platform
 //! ```

@@ -6,7 +6,7 @@ use http::header::{
 };
 use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
-use toolwire_proto::auth::authorization_server::token::TokenRefused;
+use toolwire_proto::auth::authorization_server::token::TokenRequestError;
 use toolwire_types::auth::OAuthError;
 
 pub(super) type ProxyResponse = Response<Bytes>;
@@ -36,10 +36,10 @@ pub(super) fn error(status: StatusCode, code: &str, description: &str) -> ProxyR
 }
 
 /// A refusal of the token endpoint. Who tried the header is told how it is meant to be used.
-pub(super) fn token_refused(refused: TokenRefused, in_header: bool) -> ProxyResponse {
+pub(super) fn token_refused(refused: TokenRequestError, in_header: bool) -> ProxyResponse {
     let status = StatusCode::from_u16(refused.status()).unwrap_or(StatusCode::BAD_REQUEST);
     let mut answer = error(status, refused.code(), &refused.to_string());
-    if refused == TokenRefused::InvalidClient && in_header {
+    if refused == TokenRequestError::InvalidClient && in_header {
         let basic = HeaderValue::from_static("Basic realm=\"token\"");
         answer.headers_mut().insert(WWW_AUTHENTICATE, basic);
     }

@@ -13,8 +13,10 @@ use http::{HeaderMap, Request, StatusCode};
 use serde::{Deserialize, Serialize};
 use toolwire_proto::auth::authorization_request::state_from_random;
 use toolwire_proto::auth::authorization_server::Parameters;
-use toolwire_proto::auth::authorization_server::authorization::{self, Sender, Wanted};
-use toolwire_proto::auth::authorization_server::redirection::WayBack;
+use toolwire_proto::auth::authorization_server::authorization::{
+    self, AuthorizationClient, AuthorizationParams,
+};
+use toolwire_proto::auth::authorization_server::redirection::RedirectTarget;
 use toolwire_proto::auth::metadata_rules::check_client_id_url;
 use toolwire_proto::auth::pkce::Verifier;
 use toolwire_proto::auth::redirect_uri::Destination;
@@ -64,7 +66,7 @@ async fn answer(
     };
     let query = request.uri().query().unwrap_or_default();
     let parameters = Parameters::read(query).map_err(|refused| refuse(&refused))?;
-    let sender = Sender::read(&parameters).map_err(|refused| refuse(&refused))?;
+    let sender = AuthorizationClient::read(&parameters).map_err(|refused| refuse(&refused))?;
     let source = core.sources.of(request);
     let found = core
         .clients
@@ -89,7 +91,7 @@ async fn answer(
         .as_ref()
         .is_some_and(|browser| browser.has_consented_to_client(&client.client_id, registered));
     let state = authorization::state(&parameters);
-    let wanted = Wanted::read(&parameters, &core.offer()).map_err(|refused| {
+    let wanted = AuthorizationParams::read(&parameters, &core.offer()).map_err(|refused| {
         if !is_trusted {
             return refuse(&refused);
         }
@@ -264,8 +266,8 @@ impl ProxyState {
         &'a self,
         redirect_uri: &'a str,
         state: Option<&'a str>,
-    ) -> WayBack<'a> {
-        WayBack {
+    ) -> RedirectTarget<'a> {
+        RedirectTarget {
             redirect_uri,
             state,
             issuer: &self.issuer,

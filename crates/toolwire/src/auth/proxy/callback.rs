@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use toolwire_proto::auth::authorization_response::{
-    ExpectedResponse, ResponseRefused, read, state_of,
+    AuthorizationResponseError, ExpectedResponse, read, state_of,
 };
 use toolwire_proto::auth::authorization_server::redirection::relayed_error;
 use toolwire_proto::auth::pkce::Verifier;
@@ -76,7 +76,7 @@ async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResp
         Err(refused) => {
             tracing::warn!(%refused, "the identity provider refuses a login");
             let code = match &refused {
-                ResponseRefused::Refusal(error) => relayed_error(&error.error),
+                AuthorizationResponseError::Refusal(error) => relayed_error(&error.error),
                 _ => "server_error",
             };
             refusal_url(core, &login.asked, code)

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolwire_proto::auth::authorization_server::registration::Accepted;
+use toolwire_proto::auth::authorization_server::registration::AcceptedRegistration;
 use toolwire_proto::auth::authorization_server::source::Source;
-use toolwire_proto::auth::authorization_server::token::{PresentedClient, TokenRefused};
+use toolwire_proto::auth::authorization_server::token::{PresentedClient, TokenRequestError};
 use toolwire_proto::auth::metadata_rules::{AuthMethod, check_client_id_url};
 use toolwire_types::auth::{ClientRegistration, Secret};
 
@@ -75,7 +75,7 @@ impl Clients {
     pub(super) async fn register(
         &self,
         vault: &SealedStore,
-        accepted: &Accepted,
+        accepted: &AcceptedRegistration,
         owner: Option<ProxyOwner>,
     ) -> Result<ClientRegistration, StoreError> {
         let client_id = encoded(random::<16>()?);
@@ -106,7 +106,7 @@ impl Clients {
         let PresentedClient {
             client_id, secret, ..
         } = presented;
-        let refused = NotAuthenticated::Refused(TokenRefused::InvalidClient);
+        let refused = NotAuthenticated::Refused(TokenRequestError::InvalidClient);
         // Clients with a document are public: what everybody can read holds no secret.
         if check_client_id_url(&client_id).is_ok() {
             return match secret {
@@ -153,7 +153,7 @@ impl Clients {
 /// Why a client is not who it says it is.
 #[derive(Debug)]
 pub(super) enum NotAuthenticated {
-    Refused(TokenRefused),
+    Refused(TokenRequestError),
     Unavailable(StoreError),
 }
 

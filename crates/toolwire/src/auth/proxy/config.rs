@@ -128,7 +128,7 @@ impl OAuthProxyConfig {
     /// Decides which users of the identity provider may come in: all of them, if not said. GitHub and Google have many.
     ///
     /// The filter is asked at each login and at each refresh. A user that it no longer admits loses access at the next
-    /// refresh, so after [`with_access_token_time`](Self::with_access_token_time) at the latest. At a refresh it gets what
+    /// refresh, so after [`with_access_token_ttl`](Self::with_access_token_ttl) at the latest. At a refresh it gets what
     /// the provider says then, where users are recognised by [`Upstream::with_user_info`]; by ID tokens, what the last one
     /// said: that of the login, or that of a renewal of the provider's tokens.
     #[must_use]

@@ -192,7 +192,7 @@ impl UpstreamClient {
     }
 
     /// Asks who the user of an access token is now. Returns `None` if the provider identifies users by ID tokens alone, and
-    /// [`LegError::Refused`] if the token is not good any more.
+    /// [`UpstreamError::Refused`] if the token is not good any more.
     pub(super) async fn current_user(
         &self,
         access_token: &Secret,
@@ -337,7 +337,7 @@ pub(super) fn check_upstream(upstream: &Upstream) -> Result<(), OAuthProxyConfig
 
 impl fmt::Debug for UpstreamClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpstreamLeg")
+        f.debug_struct("UpstreamClient")
             .field("upstream", &self.upstream)
             .field("callback", &self.callback)
             .finish_non_exhaustive()

@@ -49,7 +49,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use toolwire_proto::auth::authorization_server::LONGEST_PARAMETERS;
-use toolwire_proto::auth::authorization_server::authorization::Offer;
+use toolwire_proto::auth::authorization_server::authorization::ServerPolicy;
 use toolwire_proto::auth::redirect_uri::Destination;
 use toolwire_proto::auth::resource_indicator::ResourceIndicator;
 use toolwire_proto::scopes::ScopeSet;
@@ -105,8 +105,8 @@ struct ProxyState {
 }
 
 impl ProxyState {
-    fn offer(&self) -> Offer<'_> {
-        Offer {
+    fn offer(&self) -> ServerPolicy<'_> {
+        ServerPolicy {
             resource: &self.resource,
             scopes: &self.scopes,
             default_scopes: &self.default_scopes,

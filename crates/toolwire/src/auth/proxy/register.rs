@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
-use toolwire_proto::auth::authorization_server::registration::Accepted;
+use toolwire_proto::auth::authorization_server::registration::AcceptedRegistration;
 use toolwire_proto::auth::redirect_uri::Destination;
 use toolwire_proto::http::is_json;
 use toolwire_types::auth::ClientMetadata;
@@ -24,7 +24,7 @@ pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> Pro
         let reason = "send the metadata of the client as JSON";
         return invalid("invalid_client_metadata", reason);
     };
-    let accepted = match Accepted::judge(&metadata) {
+    let accepted = match AcceptedRegistration::judge(&metadata) {
         Ok(accepted) => accepted,
         Err(refused) => return invalid(refused.code(), &refused.to_string()),
     };

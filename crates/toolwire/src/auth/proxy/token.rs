@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, StatusCode};
 use toolwire_proto::auth::authorization_server::Parameters;
 use toolwire_proto::auth::authorization_server::token::{
-    GrantRequest, PresentedClient, TokenRefused,
+    GrantRequest, PresentedClient, TokenRequestError,
 };
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
@@ -22,12 +22,12 @@ use crate::store::StoreError;
 
 /// Why there is no token.
 enum NoToken {
-    Refused(TokenRefused),
+    Refused(TokenRequestError),
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl From<TokenRefused> for NoToken {
-    fn from(refused: TokenRefused) -> Self {
+impl From<TokenRequestError> for NoToken {
+    fn from(refused: TokenRequestError) -> Self {
         Self::Refused(refused)
     }
 }
@@ -50,7 +50,7 @@ impl From<NotAuthenticated> for NoToken {
 impl From<GrantError> for NoToken {
     fn from(stale: GrantError) -> Self {
         match stale {
-            GrantError::Gone => Self::Refused(TokenRefused::InvalidGrant),
+            GrantError::Gone => Self::Refused(TokenRequestError::InvalidGrant),
             GrantError::Unavailable(error) => Self::Unavailable(error),
         }
     }
@@ -89,12 +89,12 @@ async fn give(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<TokenR
                 verifier: &code_verifier,
             };
             let redeemed = core.grants.redeem(&core.vault, &redemption, now());
-            redeemed.await?.ok_or(TokenRefused::InvalidGrant)?
+            redeemed.await?.ok_or(TokenRequestError::InvalidGrant)?
         }
         GrantRequest::RefreshToken { token, scope } => {
             refresh(core, &client_id, &token, scope.as_deref()).await?
         }
-        _ => return Err(TokenRefused::UnsupportedGrantType.into()),
+        _ => return Err(TokenRequestError::UnsupportedGrantType.into()),
     };
     // What was used up cannot be used again, so a client gets its tokens whatever happens here.
     let used = core
@@ -111,10 +111,10 @@ async fn client(
     core: &ProxyState,
     request: &Request<Bytes>,
 ) -> Result<(String, Parameters), NoToken> {
-    let form = form_of(request).ok_or(TokenRefused::InvalidRequest)?;
+    let form = form_of(request).ok_or(TokenRequestError::InvalidRequest)?;
     let headers = request.headers().get_all(AUTHORIZATION).iter();
     let headers: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
-    let headers = headers.map_err(|_| TokenRefused::InvalidClient)?;
+    let headers = headers.map_err(|_| TokenRequestError::InvalidClient)?;
     let presented = PresentedClient::read(&headers, &form)?;
     let client_id = core.clients.authenticate(&core.vault, presented).await?;
     Ok((client_id, form))
@@ -127,7 +127,7 @@ async fn refresh(
     token: &Secret,
     scope: Option<&str>,
 ) -> Result<Issued, NoToken> {
-    let refused = NoToken::Refused(TokenRefused::InvalidGrant);
+    let refused = NoToken::Refused(TokenRequestError::InvalidGrant);
     let (grants, vault) = (&core.grants, &core.vault);
     let refreshable = grants.refreshable(vault, client_id, token, now());
     let Some((key, grant)) = refreshable.await? else {
@@ -141,15 +141,15 @@ async fn refresh(
 }
 
 /// A client may ask for less than was granted, never for more (RFC 6749, section 6).
-fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRefused> {
+fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRequestError> {
     let Some(asked) = asked else {
         return Ok(granted.to_owned());
     };
-    let read = |text| ScopeSet::parse(text).map_err(|_| TokenRefused::InvalidScope);
+    let read = |text| ScopeSet::parse(text).map_err(|_| TokenRequestError::InvalidScope);
     let (granted, asked) = (read(granted)?, read(asked)?);
     match granted.contains_all(&asked) {
         true => Ok(asked.to_string()),
-        false => Err(TokenRefused::InvalidScope),
+        false => Err(TokenRequestError::InvalidScope),
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn revoke(core: &ProxyState, request: &Request<Bytes>) -> Proxy
 async fn give_back(core: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
     let (client_id, form) = client(core, request).await?;
     let token = form.single("token").ok().flatten();
-    let token = Secret::from(token.ok_or(TokenRefused::InvalidRequest)?);
+    let token = Secret::from(token.ok_or(TokenRequestError::InvalidRequest)?);
     let giving_back = core
         .grants
         .give_back(&core.vault, &client_id, &token, now());

@@ -10,7 +10,7 @@ use toolwire_types::auth::{AccessTokenClaims, Secret};
 use crate::engine::BoxFuture;
 
 /// Verifies access tokens: [`JwtVerifier`](super::JwtVerifier), [`Introspection`](super::Introspection),
-/// [`FixedTokens`](super::FixedTokens), or one of your own.
+/// [`StaticTokens`](super::StaticTokens), or one of your own.
 ///
 /// It finds out what a token says. Whether that is good for this server (its issuer, whom it is for, its times, its
 /// scopes) is judged by the resource server afterwards, so no verifier can forget to. So the claims have to name the
@@ -18,7 +18,7 @@ use crate::engine::BoxFuture;
 /// are in `scope` or `scp`. Handlers see all of them in [`TokenInfo`](crate::TokenInfo), the token itself is not kept.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify access tokens",
-    note = "implement `TokenVerifier` for it, or use `JwtVerifier`, `Introspection` or `FixedTokens`"
+    note = "implement `TokenVerifier` for it, or use `JwtVerifier`, `Introspection` or `StaticTokens`"
 )]
 pub trait TokenVerifier: Send + Sync + fmt::Debug {
     /// Finds out what a token says.

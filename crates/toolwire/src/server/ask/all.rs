@@ -39,18 +39,18 @@ fn next(answers: &mut dyn Iterator<Item = RawJson>) -> Result<RawJson, Error> {
 }
 
 macro_rules! tuples {
-    ($(($($question:ident $index:tt),+))+) => {$(
+    ($(($($ask:ident $index:tt),+))+) => {$(
         #[expect(private_interfaces, reason = "nobody outside can name this trait")]
-        impl<$($question: Question),+> sealed::Several for ($($question,)+) {
-            fn asked(&self) -> Result<Vec<Asked>, Error> {
-                Ok(vec![$(Asked::new(&self.$index)?),+])
+        impl<$($ask: Ask),+> sealed::AskMany for ($($ask,)+) {
+            fn asked(&self) -> Result<Vec<PendingAsk>, Error> {
+                Ok(vec![$(PendingAsk::new(&self.$index)?),+])
             }
         }
 
-        impl<$($question: Question),+> Questions for ($($question,)+) {
-            type Answers = ($($question::Answer,)+);
+        impl<$($ask: Ask),+> AskAll for ($($ask,)+) {
+            type Outputs = ($($ask::Output,)+);
 
-            fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Answers, Error> {
+            fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error> {
                 Ok(($(self.$index.read(next(answers)?)?,)+))
             }
         }

@@ -84,10 +84,10 @@ impl RequestContext {
                 ))
             })
         };
-        let under_way = match RunningEffect::begin(round, &key)
+        let running = match RunningEffect::begin(round, &key)
             .map_err(|invalid| Error::from(ErrorObject::from(invalid)))?
         {
-            EffectStart::UnderWay(under_way) => under_way,
+            EffectStart::Running(running) => running,
             EffectStart::Done(value) => return read(value),
         };
         let (result, asks) = watched(work).await;
@@ -97,7 +97,7 @@ impl RequestContext {
         let value = RawJson::from_serialize(&result?)
             .map_err(|error| Error::decode(format!("result to remember as {key:?}"), error))?;
         round.in_journal(|journal| journal.remember(&key, EntryDigest::EFFECT, value.clone()));
-        drop(under_way);
+        drop(running);
         // The first run goes on with what all later ones get, so that all go the same way.
         read(value)
     }
@@ -105,7 +105,7 @@ impl RequestContext {
 
 /// What became of the wish to do something.
 enum EffectStart<'a> {
-    UnderWay(RunningEffect<'a>),
+    Running(RunningEffect<'a>),
     /// It is done, with this result.
     Done(RawJson),
 }
@@ -124,7 +124,7 @@ impl<'a> RunningEffect<'a> {
                 JournalLookup::Remembered(value) => Ok(EffectStart::Done(value)),
                 JournalLookup::Arrived(_) | JournalLookup::Nothing => {
                     journal.begin(key)?;
-                    Ok(EffectStart::UnderWay(Self { round, key }))
+                    Ok(EffectStart::Running(Self { round, key }))
                 }
             }
         })

@@ -103,7 +103,7 @@ impl RequestContext {
     /// Sends the user to a URL, in every revision that has this (2025-11-25 and later).
     ///
     /// An accepted answer means that the user agreed to go there, not that what happens there is done: find that out
-    /// yourself, and return [`not_yet`](Self::not_yet) while it is not.
+    /// yourself, and return [`retry_later`](Self::retry_later) while it is not.
     ///
     /// # Errors
     /// As [`ask`](Self::ask), except that the user's choice is a value; and for a URL that is not absolute `http` or

@@ -27,7 +27,7 @@ pub(crate) use subscribing::subscribe;
 /// Something that can be registered as a resource; `#[resource]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resource",
-    note = "put `#[resource(uri = \"…\")]` on the function, or build a `ServedResource` from a closure"
+    note = "put `#[resource(uri = \"…\")]` on the function, or build a `ResourceHandler` from a closure"
 )]
 pub trait IntoResource {
     /// The resource.
@@ -49,7 +49,7 @@ impl<F: FnOnce() -> ResourceHandler> IntoResource for F {
 /// Something that can be registered as a resource template; `#[resource_template]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resource template",
-    note = "put `#[resource_template(uri = \"…\")]` on the function, or build a `ServedResourceTemplate` from a closure"
+    note = "put `#[resource_template(uri = \"…\")]` on the function, or build a `ResourceTemplateHandler` from a closure"
 )]
 pub trait IntoResourceTemplate {
     /// The template.
@@ -226,7 +226,7 @@ impl ResourceTemplateHandler {
 
 impl fmt::Debug for ResourceHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServedResource")
+        f.debug_struct("ResourceHandler")
             .field("descriptor", &self.descriptor)
             .finish_non_exhaustive()
     }
@@ -234,7 +234,7 @@ impl fmt::Debug for ResourceHandler {
 
 impl fmt::Debug for ResourceTemplateHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServedResourceTemplate")
+        f.debug_struct("ResourceTemplateHandler")
             .field("descriptor", &self.descriptor)
             .finish_non_exhaustive()
     }

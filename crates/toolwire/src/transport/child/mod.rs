@@ -41,7 +41,7 @@ impl Client {
     ///
     /// A server that dies takes the connection with it: calls fail with an error that [says how it
     /// ended](Error::server_exit). Spawn it again with a clone of the command, and with
-    /// [`with_verdict`](ClientBuilder::with_verdict) to spare the question what it speaks.
+    /// [`with_detected_era`](ClientBuilder::with_detected_era) to spare the question what it speaks.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), toolwire::Error> {

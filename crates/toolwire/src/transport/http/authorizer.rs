@@ -69,7 +69,7 @@ pub struct PublicRoute {
     /// How many bytes the body of a request may have; a longer one gets 413.
     pub body_bytes: usize,
     /// Whether web pages of allowed origins may read the answer. What is meant for people they may not.
-    pub for_pages: bool,
+    pub with_cors: bool,
 }
 
 impl PublicRoute {
@@ -79,7 +79,7 @@ impl PublicRoute {
         Self {
             method: "GET",
             body_bytes: 0,
-            for_pages: false,
+            with_cors: false,
         }
     }
 
@@ -89,14 +89,14 @@ impl PublicRoute {
         Self {
             method: "POST",
             body_bytes,
-            for_pages: false,
+            with_cors: false,
         }
     }
 
     /// The same, and web pages of allowed origins may read the answer.
     #[must_use]
     pub const fn with_cors(mut self) -> Self {
-        self.for_pages = true;
+        self.with_cors = true;
         self
     }
 }

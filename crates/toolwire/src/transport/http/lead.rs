@@ -84,12 +84,16 @@ impl HttpEndpoint {
             return Ok(Route::Other(place));
         }
         Ok(self
-            .route(parts, head)
+            .endpoint_route(parts, head)
             .unwrap_or_else(|refusal| Route::Other(OtherRoute::Nowhere(refusal))))
     }
 
-    /// Finds out what is wanted.
-    fn route(&self, parts: &Parts, head: &RequestHeaders<'_>) -> Result<Route, HttpResponse> {
+    /// Returns the route of a request to one of the endpoints.
+    fn endpoint_route(
+        &self,
+        parts: &Parts,
+        head: &RequestHeaders<'_>,
+    ) -> Result<Route, HttpResponse> {
         let options = &self.options;
         let path = EndpointPath::of(parts.uri.path(), options).ok_or_else(|| {
             answer::reject(StatusCode::NOT_FOUND, "there is nothing at this path")

@@ -32,7 +32,7 @@ where
 {
     let served = answer_within_bounds(endpoint, route, parts, peer, body).await;
     let mut answer = served.unwrap_or_else(|refusal| refusal);
-    if route.for_pages {
+    if route.with_cors {
         cors::expose(head.origin, &mut answer);
     }
     answer
@@ -51,7 +51,7 @@ where
 {
     if parts.method.as_str() != route.method {
         let preflight = route
-            .for_pages
+            .with_cors
             .then(|| cors::preflight(parts, route.method));
         return Err(preflight
             .flatten()

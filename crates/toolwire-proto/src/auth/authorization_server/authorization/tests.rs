@@ -9,16 +9,16 @@ fn parameters(text: &str) -> Parameters {
     Parameters::read(text).unwrap()
 }
 
-fn wanted(text: &str) -> Result<Wanted, WantedRefused> {
+fn wanted(text: &str) -> Result<AuthorizationParams, AuthorizationParamsError> {
     let resource = ResourceIndicator::parse(RESOURCE).unwrap();
     let scopes = ScopeSet::parse("read write").unwrap();
     let default_scopes = ScopeSet::parse("read").unwrap();
-    let offer = Offer {
+    let offer = ServerPolicy {
         resource: &resource,
         scopes: &scopes,
         default_scopes: &default_scopes,
     };
-    Wanted::read(&parameters(text), &offer)
+    AuthorizationParams::read(&parameters(text), &offer)
 }
 
 fn with(rest: &str) -> String {
@@ -27,16 +27,26 @@ fn with(rest: &str) -> String {
 
 #[test]
 fn nobody_is_sent_anywhere_before_client_and_redirect_are_known() {
-    let check = |text: &str, expected: SenderRefused| {
-        assert_eq!(Sender::read(&parameters(text)), Err(expected), "{text}");
+    let check = |text: &str, expected: AuthorizationClientError| {
+        assert_eq!(
+            AuthorizationClient::read(&parameters(text)),
+            Err(expected),
+            "{text}"
+        );
     };
-    check("redirect_uri=r", SenderRefused::Missing("client_id"));
-    check("client_id=c", SenderRefused::Missing("redirect_uri"));
+    check(
+        "redirect_uri=r",
+        AuthorizationClientError::Missing("client_id"),
+    );
+    check(
+        "client_id=c",
+        AuthorizationClientError::Missing("redirect_uri"),
+    );
     check(
         "client_id=c&redirect_uri=",
-        SenderRefused::Missing("redirect_uri"),
+        AuthorizationClientError::Missing("redirect_uri"),
     );
-    let doubled = |name| SenderRefused::Parameters(ParametersRefused::Doubled(name));
+    let doubled = |name| AuthorizationClientError::Parameters(ParametersRefused::Doubled(name));
     check("client_id=c&client_id=d", doubled("client_id"));
     check(
         "client_id=c&redirect_uri=r&redirect_uri=s",
@@ -52,12 +62,18 @@ fn ids_and_uris_have_a_longest() {
             "c".repeat(id),
             "r".repeat(uri)
         );
-        Sender::read(&parameters(&text)).map(|_| ())
+        AuthorizationClient::read(&parameters(&text)).map(|_| ())
     };
     assert_eq!(read(LONGEST_CLIENT_ID, LONGEST_REDIRECT_URI), Ok(()));
     let (id, uri) = (LONGEST_CLIENT_ID + 1, LONGEST_REDIRECT_URI + 1);
-    assert_eq!(read(id, 1), Err(SenderRefused::TooLong("client_id")));
-    assert_eq!(read(1, uri), Err(SenderRefused::TooLong("redirect_uri")));
+    assert_eq!(
+        read(id, 1),
+        Err(AuthorizationClientError::TooLong("client_id"))
+    );
+    assert_eq!(
+        read(1, uri),
+        Err(AuthorizationClientError::TooLong("redirect_uri"))
+    );
 }
 
 #[test]
@@ -66,7 +82,7 @@ fn a_redirect_is_one_that_was_registered() {
     let check = |uri: &str, expected: Option<&str>| {
         let text = format!("client_id=c&redirect_uri={uri}");
         let parameters = parameters(&text);
-        let sender = Sender::read(&parameters).unwrap();
+        let sender = AuthorizationClient::read(&parameters).unwrap();
         assert_eq!(sender.check_redirect(&registered).ok(), expected, "{uri}");
     };
     check("https://a/cb", Some("https://a/cb"));
@@ -90,12 +106,12 @@ fn a_whole_request_is_read() {
 #[test]
 fn what_cannot_be_had_is_refused_with_its_code() {
     #[track_caller]
-    fn check(text: &str, expected: WantedRefused, code: &str) {
+    fn check(text: &str, expected: AuthorizationParamsError, code: &str) {
         let refused = wanted(text).unwrap_err();
         assert_eq!(refused, expected, "{text}");
         assert_eq!(refused.code(), code);
     }
-    use WantedRefused::{NoPkce, OtherResource, ResponseMode, ResponseType, Scope};
+    use AuthorizationParamsError::{NoPkce, OtherResource, ResponseMode, ResponseType, Scope};
     let pkce = format!("code_challenge={CHALLENGE}&code_challenge_method=S256");
     check(&pkce, ResponseType, "unsupported_response_type");
     check(
@@ -138,12 +154,12 @@ fn what_cannot_be_had_is_refused_with_its_code() {
 fn a_server_without_scopes_ignores_them() {
     let resource = ResourceIndicator::parse(RESOURCE).unwrap();
     let none = ScopeSet::new();
-    let offer = Offer {
+    let offer = ServerPolicy {
         resource: &resource,
         scopes: &none,
         default_scopes: &none,
     };
-    let read = Wanted::read(&parameters(&with("&scope=a+b")), &offer).unwrap();
+    let read = AuthorizationParams::read(&parameters(&with("&scope=a+b")), &offer).unwrap();
     assert!(read.scopes.is_empty());
 }
 
@@ -152,12 +168,16 @@ fn states_are_given_back_up_to_their_longest() {
     let of = |length: usize| with(&format!("&state={}", "s".repeat(length)));
     assert!(wanted(&of(LONGEST_STATE)).is_ok());
     let longer = of(LONGEST_STATE + 1);
-    assert_eq!(wanted(&longer), Err(WantedRefused::State));
+    assert_eq!(wanted(&longer), Err(AuthorizationParamsError::State));
     assert_eq!(state(&parameters(&longer)), None);
     assert_eq!(state(&parameters("state=a%20~")), Some("a ~"));
     for foreign in ["a%0D%0Ab", "%00", "%C3%BC", "%7F"] {
         let text = with(&format!("&state={foreign}"));
-        assert_eq!(wanted(&text), Err(WantedRefused::State), "{foreign}");
+        assert_eq!(
+            wanted(&text),
+            Err(AuthorizationParamsError::State),
+            "{foreign}"
+        );
         assert_eq!(state(&parameters(&text)), None);
     }
     assert_eq!(state(&parameters("state=a&state=b")), None);

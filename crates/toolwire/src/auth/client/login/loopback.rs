@@ -36,8 +36,8 @@ type Ask = dyn Fn(Option<&'static str>) -> BoxFuture<'static, Option<String>> + 
 
 /// Opens the user's browser and waits for it to come back to a port of this machine.
 ///
-/// The user is shown the URL, too; see [`with_url_shown_by`](Self::with_url_shown_by). Where the browser is on another
-/// machine, let the user bring back where it ended: [`with_pasted_by`](Self::with_pasted_by).
+/// The user is shown the URL, too; see [`with_url_display`](Self::with_url_display). Where the browser is on another
+/// machine, let the user bring back where it ended: [`with_paste_prompt`](Self::with_paste_prompt).
 #[derive(Clone)]
 pub struct LoopbackLogin {
     port: u16,

@@ -28,7 +28,7 @@ async fn register(
     owner: Option<ProxyOwner>,
 ) -> Result<String, StoreError> {
     let metadata = ClientMetadata::new().with_redirect_uris(["https://a/cb"]);
-    let accepted = Accepted::judge(&metadata).unwrap();
+    let accepted = AcceptedRegistration::judge(&metadata).unwrap();
     let registered = clients.register(vault, &accepted, owner).await?;
     Ok(registered.client_id)
 }

@@ -93,7 +93,7 @@ async fn a_hostile_schema_costs_its_caller_an_error_and_nobody_else_anything() {
             "evil: ",
             limit,
             "ClientLimits::schemas",
-            "validating_output",
+            "with_output_validation",
         ] {
             assert!(shown.contains(part), "{shown}");
         }

@@ -277,7 +277,7 @@ fn http1(limits: &HttpLimits) -> http1::Builder {
         .saturating_add(REQUEST_LINE);
     let mut http1 = http1::Builder::new();
     http1
-        // `HeadDeadline` does that, without a new timer for each request.
+        // `ReadTimeout` does that, without a new timer for each request.
         .header_read_timeout(None)
         .max_buf_size(head.max(BUFFER))
         .keep_alive(true)

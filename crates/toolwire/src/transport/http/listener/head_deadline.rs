@@ -4,7 +4,7 @@
 //! between requests another clock runs. A head that begins before the request ahead of it is answered has the same time
 //! from the moment of that answer. hyper's own timer cannot tell the two apart, and is made anew for each request;
 //! here one timer serves a connection all its life. On HTTP/2 only the preface is timed: whoever has recognised it says so
-//! ([`HeadDeadline::leave_to_http2`]). What follows are frames, and hyper looks after those.
+//! ([`ReadTimeout::leave_to_http2`]). What follows are frames, and hyper looks after those.
 
 use std::io;
 use std::pin::Pin;
