@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::names;
-use super::secret::Secret;
+use crate::auth::names;
+use crate::auth::secret::Secret;
 use crate::result::Extra;
 
 /// The metadata of a client (RFC 7591, section 2).

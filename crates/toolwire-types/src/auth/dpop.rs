@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::names;
+use crate::auth::names;
 use crate::result::Extra;
 
 /// The claims of a proof, which is signed anew for every request (RFC 9449, section 4.2).

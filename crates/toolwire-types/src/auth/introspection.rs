@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::jwt::AccessTokenClaims;
+use crate::auth::jwt::AccessTokenClaims;
 
 /// The answer to a question about a token (RFC 7662, section 2.2).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::names;
+use crate::auth::names;
 use crate::result::Extra;
 
 /// A public key. Members of private and symmetric keys land in `extra`, and do not print.

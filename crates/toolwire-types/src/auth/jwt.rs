@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::jwk::Jwk;
-use super::one_or_many::OneOrMany;
-use super::{names, seconds};
+use crate::auth::jwk::Jwk;
+use crate::auth::one_or_many::OneOrMany;
+use crate::auth::{names, seconds};
 use crate::result::Extra;
 
 /// The protected header of a signed token (RFC 7515, section 4.1).

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::secret::Secret;
-use super::{names, seconds};
+use crate::auth::secret::Secret;
+use crate::auth::{names, seconds};
 use crate::result::Extra;
 
 /// A token that was given out (RFC 6749, section 5.1).

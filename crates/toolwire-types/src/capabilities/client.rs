@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::TasksCapability;
+use crate::capabilities::TasksCapability;
 use crate::object::object;
 use crate::raw::RawJson;
 use crate::result::Extra;

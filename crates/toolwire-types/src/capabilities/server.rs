@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::TasksCapability;
+use crate::capabilities::TasksCapability;
 use crate::raw::RawJson;
 use crate::result::Extra;
 

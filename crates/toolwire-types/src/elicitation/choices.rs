@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::StringKind;
+use crate::elicitation::fields::StringKind;
 use crate::result::Extra;
 
 /// A word with a name.

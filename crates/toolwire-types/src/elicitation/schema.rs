@@ -6,11 +6,11 @@ use indexmap::IndexMap;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::choices::{
+use crate::elicitation::choices::{
     LegacyTitledEnumSchema, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
-use super::fields::{BooleanSchema, NumberSchema, StringSchema};
+use crate::elicitation::fields::{BooleanSchema, NumberSchema, StringSchema};
 use crate::raw::RawJson;
 use crate::result::Extra;
 

@@ -4,7 +4,7 @@ use serde::Serializer;
 use serde::ser::{Error as _, Impossible, Serialize};
 use serde_json::{Error, Result};
 
-use super::writer;
+use crate::json::writer;
 
 /// The name under which `serde_json` hands a raw value to a serializer: a struct with one field, both called so. It is
 /// private to it; a test watches that it stays the same.

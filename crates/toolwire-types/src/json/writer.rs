@@ -6,8 +6,8 @@ use serde::ser::{
 };
 use serde_json::{Error, Result};
 
-use super::plain_run::plain_run;
-use super::text_only::{RAW_VALUE, TextOnly};
+use crate::json::plain_run::plain_run;
+use crate::json::text_only::{RAW_VALUE, TextOnly};
 
 /// Writes one value.
 pub(super) struct Writer<'o> {

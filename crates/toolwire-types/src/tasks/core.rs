@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::TaskStatus;
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::{Extra, lenient_optional_integer};
+use crate::tasks::TaskStatus;
 
 /// The wish to run a request as a task: the `task` member of its parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

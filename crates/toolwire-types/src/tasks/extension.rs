@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::TaskStatus;
 use crate::input::{InputRequests, InputResponses};
 use crate::jsonrpc::ErrorObject;
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::{EmptyResult, Extra, ResultType, lenient_optional_integer};
+use crate::tasks::TaskStatus;
 
 /// The id under which both sides declare the extension.
 pub const EXTENSION_ID: &str = "io.modelcontextprotocol/tasks";
