@@ -155,9 +155,10 @@ impl Keys {
         self.check_items(&mut checks);
         self.check_default(&mut checks);
         let asserts = checks.asserts;
-        match asserts.is_empty() {
-            true => TokenStream::new(),
-            false => quote!(const _: () = { #(#asserts)* };),
+        if asserts.is_empty() {
+            TokenStream::new()
+        } else {
+            quote!(const _: () = { #(#asserts)* };)
         }
     }
 
