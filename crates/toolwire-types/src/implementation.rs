@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::number;
 use crate::object::object;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The name and version of a client or a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,32 +61,11 @@ impl Implementation {
         }
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Adds one icon.
-    #[must_use]
-    pub fn with_icon(mut self, icon: Icon) -> Self {
-        self.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Sets the address of its website.
-    #[must_use]
-    pub fn with_website_url(mut self, url: impl Into<String>) -> Self {
-        self.website_url = Some(url.into());
-        self
+    setters! {
+        with_title(title: into String);
+        with_description(description: into String);
+        with_icon(icons: push Icon);
+        with_website_url(website_url: into String);
     }
 }
 
@@ -134,24 +114,15 @@ impl Icon {
         }
     }
 
-    /// Sets the MIME type.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
+    setters! {
+        with_mime_type(mime_type: into String);
+        with_theme(theme: some IconTheme);
     }
 
     /// Adds a size such as `"48x48"` or `"any"`.
     #[must_use]
     pub fn with_size(mut self, size: impl Into<String>) -> Self {
         self.sizes.get_or_insert_default().push(size.into());
-        self
-    }
-
-    /// Sets the background it was drawn for.
-    #[must_use]
-    pub fn with_theme(mut self, theme: IconTheme) -> Self {
-        self.theme = Some(theme);
         self
     }
 }
@@ -221,18 +192,11 @@ impl Annotations {
         self
     }
 
-    /// Sets how much it matters, from 0 to 1.
-    #[must_use]
-    pub fn with_priority(mut self, priority: f64) -> Self {
-        self.priority = Some(priority);
-        self
-    }
-
-    /// Sets when it last changed, as an ISO 8601 date and time.
-    #[must_use]
-    pub fn with_last_modified(mut self, time: impl Into<String>) -> Self {
-        self.last_modified = Some(time.into());
-        self
+    setters! {
+        /// Sets the priority, from 0 (optional) to 1 (required).
+        with_priority(priority: some f64);
+        /// Sets the time of the last change, as an ISO 8601 date and time.
+        with_last_modified(last_modified: into String);
     }
 }
 

@@ -46,6 +46,7 @@ mod roots;
 #[cfg(test)]
 mod round_trip;
 mod sampling;
+mod setters;
 mod subscriptions;
 pub mod tasks;
 mod tools;

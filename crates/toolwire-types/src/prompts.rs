@@ -11,6 +11,7 @@ use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::response;
 use crate::result::{CacheScope, Extra, ResultType, lenient_optional_integer};
+use crate::setters::setters;
 
 /// A prompt a server offers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,39 +55,12 @@ impl Prompt {
         }
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Adds one argument.
-    #[must_use]
-    pub fn with_argument(mut self, argument: PromptArgument) -> Self {
-        self.arguments.get_or_insert_default().push(argument);
-        self
-    }
-
-    /// Adds one icon.
-    #[must_use]
-    pub fn with_icon(mut self, icon: Icon) -> Self {
-        self.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_title(title: into String);
+        with_description(description: into String);
+        with_argument(arguments: push PromptArgument);
+        with_icon(icons: push Icon);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -133,18 +107,9 @@ impl PromptArgument {
         }
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets what to fill in.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
+    setters! {
+        with_title(title: into String);
+        with_description(description: into String);
     }
 }
 
@@ -189,11 +154,8 @@ impl ListPromptsResult {
         }
     }
 
-    /// Says where the next page starts.
-    #[must_use]
-    pub fn with_next_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.next_cursor = Some(cursor.into());
-        self
+    setters! {
+        with_next_cursor(next_cursor: into String);
     }
 }
 
@@ -239,11 +201,8 @@ impl GetPromptRequestParams {
         self
     }
 
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_meta(meta: some Meta);
     }
 }
 
@@ -278,18 +237,9 @@ impl GetPromptResult {
         }
     }
 
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_description(description: into String);
+        with_meta(meta: some Meta);
     }
 }
 

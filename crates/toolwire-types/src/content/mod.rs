@@ -14,6 +14,7 @@ use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::resources::{Resource, ResourceContents};
 use crate::result::{Extra, lenient_optional_integer};
+use crate::setters::setters;
 
 /// One block of content.
 #[derive(Debug, Clone, PartialEq)]
@@ -234,18 +235,9 @@ impl TextContent {
         }
     }
 
-    /// Sets the hints for the client.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_annotations(annotations: some Annotations);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -291,18 +283,9 @@ impl ImageContent {
         }
     }
 
-    /// Sets the hints for the client.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_annotations(annotations: some Annotations);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -348,18 +331,9 @@ impl AudioContent {
         }
     }
 
-    /// Sets the hints for the client.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_annotations(annotations: some Annotations);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -476,18 +450,9 @@ impl EmbeddedResource {
         }
     }
 
-    /// Sets the hints for the client.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_annotations(annotations: some Annotations);
+        with_meta(meta: some Meta);
     }
 }
 

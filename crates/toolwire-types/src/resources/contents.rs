@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The contents of a resource, or of one part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -101,18 +102,9 @@ impl TextResourceContents {
         }
     }
 
-    /// Sets what kind of text it is.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_mime_type(mime_type: into String);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -149,18 +141,9 @@ impl BlobResourceContents {
         }
     }
 
-    /// Sets what the bytes are.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_mime_type(mime_type: into String);
+        with_meta(meta: some Meta);
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::implementation::{Annotations, Icon, Icons};
 use crate::meta::Meta;
 use crate::result::{Extra, lenient_optional_integer};
+use crate::setters::setters;
 
 /// Something that can be read at a known address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,53 +64,15 @@ impl Resource {
         }
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Sets what its bytes are.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Sets how many bytes it has.
-    #[must_use]
-    pub fn with_size(mut self, bytes: u64) -> Self {
-        self.size = Some(bytes);
-        self
-    }
-
-    /// Adds one icon.
-    #[must_use]
-    pub fn with_icon(mut self, icon: Icon) -> Self {
-        self.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Sets the hints for the client.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_title(title: into String);
+        with_description(description: into String);
+        with_mime_type(mime_type: into String);
+        /// Sets the size in bytes, before any encoding.
+        with_size(size: some u64);
+        with_icon(icons: push Icon);
+        with_annotations(annotations: some Annotations);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -162,45 +125,12 @@ impl ResourceTemplate {
         }
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Sets what the bytes are.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Adds one icon.
-    #[must_use]
-    pub fn with_icon(mut self, icon: Icon) -> Self {
-        self.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Sets the hints for the client.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_title(title: into String);
+        with_description(description: into String);
+        with_mime_type(mime_type: into String);
+        with_icon(icons: push Icon);
+        with_annotations(annotations: some Annotations);
+        with_meta(meta: some Meta);
     }
 }

@@ -16,6 +16,7 @@ use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::response;
 use crate::result::{CacheScope, Extra, ResultType, lenient_optional_integer};
+use crate::setters::setters;
 
 /// The result of `resources/list`: one page of resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -58,11 +59,8 @@ impl ListResourcesResult {
         }
     }
 
-    /// Says where the next page starts.
-    #[must_use]
-    pub fn with_next_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.next_cursor = Some(cursor.into());
-        self
+    setters! {
+        with_next_cursor(next_cursor: into String);
     }
 }
 
@@ -107,11 +105,8 @@ impl ListResourceTemplatesResult {
         }
     }
 
-    /// Says where the next page starts.
-    #[must_use]
-    pub fn with_next_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.next_cursor = Some(cursor.into());
-        self
+    setters! {
+        with_next_cursor(next_cursor: into String);
     }
 }
 
@@ -145,11 +140,8 @@ impl ReadResourceRequestParams {
         }
     }
 
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_meta(meta: some Meta);
     }
 }
 
@@ -197,11 +189,8 @@ impl ReadResourceResult {
         Self::new(vec![ResourceContents::text(uri, text)])
     }
 
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_meta(meta: some Meta);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::implementation::{Icon, Icons};
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// A tool: something a model can ask the server to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,53 +70,14 @@ impl Tool {
         }
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description for the model.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Sets the schema of its structured content.
-    #[must_use]
-    pub fn with_output_schema(mut self, schema: impl Into<RawJson>) -> Self {
-        self.output_schema = Some(schema.into());
-        self
-    }
-
-    /// Sets the hints about its behaviour.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Sets how it may be run (2025-11-25 only).
-    #[must_use]
-    pub fn with_execution(mut self, execution: ToolExecution) -> Self {
-        self.execution = Some(execution);
-        self
-    }
-
-    /// Adds one icon.
-    #[must_use]
-    pub fn with_icon(mut self, icon: Icon) -> Self {
-        self.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_title(title: into String);
+        with_description(description: into String);
+        with_output_schema(output_schema: into RawJson);
+        with_annotations(annotations: some ToolAnnotations);
+        with_execution(execution: some ToolExecution);
+        with_icon(icons: push Icon);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -151,39 +113,12 @@ impl ToolAnnotations {
         Self::default()
     }
 
-    /// Sets a name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Says whether it changes nothing.
-    #[must_use]
-    pub fn with_read_only(mut self, hint: bool) -> Self {
-        self.read_only_hint = Some(hint);
-        self
-    }
-
-    /// Says whether it may delete or overwrite.
-    #[must_use]
-    pub fn with_destructive(mut self, hint: bool) -> Self {
-        self.destructive_hint = Some(hint);
-        self
-    }
-
-    /// Says whether calling it twice does no more than calling it once.
-    #[must_use]
-    pub fn with_idempotent(mut self, hint: bool) -> Self {
-        self.idempotent_hint = Some(hint);
-        self
-    }
-
-    /// Says whether it reaches out to things the server does not own.
-    #[must_use]
-    pub fn with_open_world(mut self, hint: bool) -> Self {
-        self.open_world_hint = Some(hint);
-        self
+    setters! {
+        with_title(title: into String);
+        with_read_only(read_only_hint: some bool);
+        with_destructive(destructive_hint: some bool);
+        with_idempotent(idempotent_hint: some bool);
+        with_open_world(open_world_hint: some bool);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::response;
 use crate::result::{CacheScope, Extra, ResultType, lenient_optional_integer};
+use crate::setters::setters;
 use crate::tasks::{core, extension};
 
 /// The result of `tools/list`: one page of tools.
@@ -59,11 +60,8 @@ impl ListToolsResult {
         }
     }
 
-    /// Says where the next page starts.
-    #[must_use]
-    pub fn with_next_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.next_cursor = Some(cursor.into());
-        self
+    setters! {
+        with_next_cursor(next_cursor: into String);
     }
 }
 
@@ -105,18 +103,9 @@ impl CallToolRequestParams {
         }
     }
 
-    /// Sets the arguments.
-    #[must_use]
-    pub fn with_arguments(mut self, arguments: impl Into<RawJson>) -> Self {
-        self.arguments = Some(arguments.into());
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_arguments(arguments: into RawJson);
+        with_meta(meta: some Meta);
     }
 }
 
@@ -227,18 +216,9 @@ impl CallToolResult {
         self
     }
 
-    /// Sets the result as data.
-    #[must_use]
-    pub fn with_structured_content(mut self, value: impl Into<RawJson>) -> Self {
-        self.structured_content = Some(value.into());
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_structured_content(structured_content: into RawJson);
+        with_meta(meta: some Meta);
     }
 }
 
