@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::auth::names;
 use crate::auth::secret::Secret;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The metadata of a client (RFC 7591, section 2).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -79,11 +80,12 @@ impl ClientMetadata {
         Self::default()
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.client_name = Some(name.into());
-        self
+    setters! {
+        with_name(client_name: into String);
+        with_token_endpoint_auth_method(token_endpoint_auth_method: into String);
+        with_application_type(application_type: some ApplicationType);
+        /// Sets the scopes that the client may request, separated by spaces.
+        with_scope(scope: into String);
     }
 
     /// Sets where users may be sent back to.
@@ -110,27 +112,6 @@ impl ClientMetadata {
         types: impl IntoIterator<Item = S>,
     ) -> Self {
         self.response_types = Some(types.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Sets how it authenticates at the token endpoint.
-    #[must_use]
-    pub fn with_token_endpoint_auth_method(mut self, method: impl Into<String>) -> Self {
-        self.token_endpoint_auth_method = Some(method.into());
-        self
-    }
-
-    /// Sets where it runs.
-    #[must_use]
-    pub fn with_application_type(mut self, application_type: ApplicationType) -> Self {
-        self.application_type = Some(application_type);
-        self
-    }
-
-    /// Sets the scopes it may ask for, separated by spaces.
-    #[must_use]
-    pub fn with_scope(mut self, scope: impl Into<String>) -> Self {
-        self.scope = Some(scope.into());
         self
     }
 }
@@ -190,11 +171,8 @@ impl ClientRegistration {
         }
     }
 
-    /// Sets the password.
-    #[must_use]
-    pub fn with_client_secret(mut self, secret: impl Into<Secret>) -> Self {
-        self.client_secret = Some(secret.into());
-        self
+    setters! {
+        with_client_secret(client_secret: into Secret);
     }
 
     /// Sets the metadata.

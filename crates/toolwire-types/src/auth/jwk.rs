@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::auth::names;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// A public key. Members of private and symmetric keys land in `extra`, and do not print.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -94,18 +95,9 @@ impl Jwk {
         }
     }
 
-    /// Sets the id.
-    #[must_use]
-    pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
-        self.kid = Some(kid.into());
-        self
-    }
-
-    /// Sets the only algorithm it may be used with.
-    #[must_use]
-    pub fn with_alg(mut self, alg: impl Into<String>) -> Self {
-        self.alg = Some(alg.into());
-        self
+    setters! {
+        with_kid(kid: into String);
+        with_alg(alg: into String);
     }
 }
 

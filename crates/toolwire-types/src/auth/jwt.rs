@@ -8,6 +8,7 @@ use crate::auth::jwk::Jwk;
 use crate::auth::one_or_many::OneOrMany;
 use crate::auth::{names, seconds};
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The protected header of a signed token (RFC 7515, section 4.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,25 +47,10 @@ impl JwtHeader {
         }
     }
 
-    /// Sets what kind of token it is.
-    #[must_use]
-    pub fn with_typ(mut self, typ: impl Into<String>) -> Self {
-        self.typ = Some(typ.into());
-        self
-    }
-
-    /// Sets which key it is signed with.
-    #[must_use]
-    pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
-        self.kid = Some(kid.into());
-        self
-    }
-
-    /// Puts a public key into the header.
-    #[must_use]
-    pub fn with_jwk(mut self, jwk: Jwk) -> Self {
-        self.jwk = Some(jwk);
-        self
+    setters! {
+        with_typ(typ: into String);
+        with_kid(kid: into String);
+        with_jwk(jwk: some Jwk);
     }
 }
 

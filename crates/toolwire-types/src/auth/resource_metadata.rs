@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The metadata of a protected resource: of an MCP server, for its clients (RFC 9728, section 2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,18 +78,9 @@ impl ProtectedResourceMetadata {
         self
     }
 
-    /// Sets the name for people.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.resource_name = Some(name.into());
-        self
-    }
-
-    /// Sets where developers read about the resource.
-    #[must_use]
-    pub fn with_documentation(mut self, url: impl Into<String>) -> Self {
-        self.resource_documentation = Some(url.into());
-        self
+    setters! {
+        with_name(resource_name: into String);
+        with_documentation(resource_documentation: into String);
     }
 
     /// Adds a member that this type does not know.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The metadata of an authorization server (RFC 8414, section 2), with the members of later specifications that MCP uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,25 +94,10 @@ impl AuthorizationServerMetadata {
         }
     }
 
-    /// Sets where users authorize.
-    #[must_use]
-    pub fn with_authorization_endpoint(mut self, url: impl Into<String>) -> Self {
-        self.authorization_endpoint = Some(url.into());
-        self
-    }
-
-    /// Sets where tokens are given out.
-    #[must_use]
-    pub fn with_token_endpoint(mut self, url: impl Into<String>) -> Self {
-        self.token_endpoint = Some(url.into());
-        self
-    }
-
-    /// Sets where clients register.
-    #[must_use]
-    pub fn with_registration_endpoint(mut self, url: impl Into<String>) -> Self {
-        self.registration_endpoint = Some(url.into());
-        self
+    setters! {
+        with_authorization_endpoint(authorization_endpoint: into String);
+        with_token_endpoint(token_endpoint: into String);
+        with_registration_endpoint(registration_endpoint: into String);
     }
 
     /// Sets the methods of PKCE.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::auth::secret::Secret;
 use crate::auth::{names, seconds};
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// A token that was given out (RFC 6749, section 5.1).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -56,25 +57,11 @@ impl TokenResponse {
         }
     }
 
-    /// Sets for how many seconds it is good.
-    #[must_use]
-    pub fn with_expires_in(mut self, seconds: u64) -> Self {
-        self.expires_in = Some(seconds);
-        self
-    }
-
-    /// Sets the token to get the next one with.
-    #[must_use]
-    pub fn with_refresh_token(mut self, token: impl Into<Secret>) -> Self {
-        self.refresh_token = Some(token.into());
-        self
-    }
-
-    /// Sets what was granted.
-    #[must_use]
-    pub fn with_scope(mut self, scope: impl Into<String>) -> Self {
-        self.scope = Some(scope.into());
-        self
+    setters! {
+        /// Sets the lifetime of the access token in seconds.
+        with_expires_in(expires_in: some u64);
+        with_refresh_token(refresh_token: into Secret);
+        with_scope(scope: into String);
     }
 }
 
@@ -122,11 +109,8 @@ impl OAuthError {
         }
     }
 
-    /// Explains the error to developers.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.error_description = Some(description.into());
-        self
+    setters! {
+        with_description(error_description: into String);
     }
 }
 
