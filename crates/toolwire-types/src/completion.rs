@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 use crate::result::{Extra, ResultType, lenient_optional_integer};
+use crate::setters::setters;
 
 /// The parameters of `completion/complete`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,11 +49,8 @@ impl CompleteRequestParams {
         self
     }
 
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_meta(meta: some Meta);
     }
 }
 
@@ -210,18 +208,9 @@ impl Completion {
         }
     }
 
-    /// Says how many there are in all.
-    #[must_use]
-    pub fn with_total(mut self, total: u64) -> Self {
-        self.total = Some(total);
-        self
-    }
-
-    /// Says whether there are more than were sent.
-    #[must_use]
-    pub fn with_has_more(mut self, has_more: bool) -> Self {
-        self.has_more = Some(has_more);
-        self
+    setters! {
+        with_total(total: some u64);
+        with_has_more(has_more: some bool);
     }
 }
 

@@ -12,6 +12,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::raw::RawJson;
+use crate::setters::setters;
 
 /// The id of a request: a number or a string, never null.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -327,11 +328,8 @@ impl ErrorObject {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// Adds structured detail.
-    #[must_use]
-    pub fn with_data(mut self, data: impl Into<RawJson>) -> Self {
-        self.data = Some(data.into());
-        self
+    setters! {
+        with_data(data: into RawJson);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::implementation::Implementation;
 use crate::meta::Meta;
 use crate::object::object;
 use crate::result::{CacheScope, Extra, ResultType, lenient_optional_integer};
+use crate::setters::setters;
 
 /// The parameters of `initialize` (up to 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -92,11 +93,8 @@ impl InitializeResult {
         }
     }
 
-    /// Adds a hint to the model.
-    #[must_use]
-    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
+    setters! {
+        with_instructions(instructions: into String);
     }
 }
 
@@ -155,11 +153,9 @@ impl DiscoverResult {
         }
     }
 
-    /// Adds a hint to the model.
-    #[must_use]
-    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
+    setters! {
+        with_instructions(instructions: into String);
+        with_meta(meta: some Meta);
     }
 
     /// Says how long, in milliseconds, and by whom the result may be cached.
@@ -167,13 +163,6 @@ impl DiscoverResult {
     pub fn with_cache(mut self, ttl_ms: u64, scope: CacheScope) -> Self {
         self.ttl_ms = Some(ttl_ms);
         self.cache_scope = Some(scope);
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
         self
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::raw::RawJson;
+use crate::setters::setters;
 
 /// The keys of `_meta` to which the specification gives a meaning.
 pub mod meta_key {
@@ -135,11 +136,8 @@ impl RequestParams {
         Self::default()
     }
 
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_meta(meta: some Meta);
     }
 }
 
@@ -159,11 +157,8 @@ impl NotificationParams {
         Self::default()
     }
 
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_meta(meta: some Meta);
     }
 }
 

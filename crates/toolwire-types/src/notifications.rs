@@ -10,6 +10,7 @@ use crate::meta::Meta;
 use crate::number;
 use crate::object::object;
 use crate::raw::RawJson;
+use crate::setters::setters;
 
 /// The parameters of `notifications/cancelled`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,11 +39,8 @@ impl CancelledNotificationParams {
         }
     }
 
-    /// Says why.
-    #[must_use]
-    pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
-        self.reason = Some(reason.into());
-        self
+    setters! {
+        with_reason(reason: into String);
     }
 }
 
@@ -84,18 +82,9 @@ impl ProgressNotificationParams {
         }
     }
 
-    /// Says how far it has to go.
-    #[must_use]
-    pub fn with_total(mut self, total: f64) -> Self {
-        self.total = Some(total);
-        self
-    }
-
-    /// Says what is happening.
-    #[must_use]
-    pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.message = Some(message.into());
-        self
+    setters! {
+        with_total(total: some f64);
+        with_message(message: into String);
     }
 }
 
@@ -182,11 +171,8 @@ impl LoggingMessageNotificationParams {
         }
     }
 
-    /// Says which part of the server speaks.
-    #[must_use]
-    pub fn with_logger(mut self, logger: impl Into<String>) -> Self {
-        self.logger = Some(logger.into());
-        self
+    setters! {
+        with_logger(logger: into String);
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::meta::Meta;
 use crate::object::object;
+use crate::setters::setters;
 
 /// The parameters of every list request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -30,18 +31,9 @@ impl PaginatedRequestParams {
         Self::default()
     }
 
-    /// Asks for the page at a cursor.
-    #[must_use]
-    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.cursor = Some(cursor.into());
-        self
-    }
-
-    /// Sets the metadata.
-    #[must_use]
-    pub fn with_meta(mut self, meta: Meta) -> Self {
-        self.meta = Some(meta);
-        self
+    setters! {
+        with_cursor(cursor: into String);
+        with_meta(meta: some Meta);
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// A place the server may work in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,11 +37,8 @@ impl Root {
         }
     }
 
-    /// Gives it a name for people.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
+    setters! {
+        with_name(name: into String);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::jsonrpc::RequestId;
 use crate::meta::{Meta, meta_key};
 use crate::object::object;
 use crate::result::{Extra, ResultType};
+use crate::setters::setters;
 
 /// A choice of notifications: what a client asks for, or what a server agrees to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -49,25 +50,13 @@ impl SubscriptionFilter {
         Self::default()
     }
 
-    /// Adds changes of the list of tools.
-    #[must_use]
-    pub fn with_tools_list_changed(mut self) -> Self {
-        self.tools_list_changed = Some(true);
-        self
-    }
-
-    /// Adds changes of the list of prompts.
-    #[must_use]
-    pub fn with_prompts_list_changed(mut self) -> Self {
-        self.prompts_list_changed = Some(true);
-        self
-    }
-
-    /// Adds changes of the list of resources.
-    #[must_use]
-    pub fn with_resources_list_changed(mut self) -> Self {
-        self.resources_list_changed = Some(true);
-        self
+    setters! {
+        /// Selects changes of the tool list.
+        with_tools_list_changed(tools_list_changed = true);
+        /// Selects changes of the prompt list.
+        with_prompts_list_changed(prompts_list_changed = true);
+        /// Selects changes of the resource list.
+        with_resources_list_changed(resources_list_changed = true);
     }
 
     /// Adds changes of one resource.

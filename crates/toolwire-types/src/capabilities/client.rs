@@ -7,6 +7,7 @@ use crate::capabilities::TasksCapability;
 use crate::object::object;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The capabilities of a client.
 ///
@@ -63,32 +64,11 @@ impl ClientCapabilities {
         Self::default()
     }
 
-    /// Declares roots.
-    #[must_use]
-    pub fn with_roots(mut self, roots: RootsCapability) -> Self {
-        self.roots = Some(roots);
-        self
-    }
-
-    /// Declares sampling.
-    #[must_use]
-    pub fn with_sampling(mut self, sampling: SamplingCapability) -> Self {
-        self.sampling = Some(sampling);
-        self
-    }
-
-    /// Declares elicitation.
-    #[must_use]
-    pub fn with_elicitation(mut self, elicitation: ElicitationCapability) -> Self {
-        self.elicitation = Some(elicitation);
-        self
-    }
-
-    /// Declares tasks (2025-11-25 only).
-    #[must_use]
-    pub fn with_tasks(mut self, tasks: TasksCapability) -> Self {
-        self.tasks = Some(tasks);
-        self
+    setters! {
+        with_roots(roots: some RootsCapability);
+        with_sampling(sampling: some SamplingCapability);
+        with_elicitation(elicitation: some ElicitationCapability);
+        with_tasks(tasks: some TasksCapability);
     }
 
     /// Declares an extension with its settings object.
@@ -132,11 +112,9 @@ impl RootsCapability {
         Self::default()
     }
 
-    /// Promises notice of changes (up to 2025-11-25).
-    #[must_use]
-    pub fn with_list_changed(mut self) -> Self {
-        self.list_changed = Some(true);
-        self
+    setters! {
+        /// Declares that the client sends a notification when the roots change (up to 2025-11-25).
+        with_list_changed(list_changed = true);
     }
 }
 
@@ -168,18 +146,11 @@ impl SamplingCapability {
         Self::default()
     }
 
-    /// Declares that `includeContext` is honoured.
-    #[must_use]
-    pub fn with_context(mut self) -> Self {
-        self.context = Some(Extra::new());
-        self
-    }
-
-    /// Declares that `tools` and `toolChoice` are honoured.
-    #[must_use]
-    pub fn with_tools(mut self) -> Self {
-        self.tools = Some(Extra::new());
-        self
+    setters! {
+        /// Declares support for `includeContext`.
+        with_context(context = Extra::new());
+        /// Declares support for `tools` and `toolChoice`.
+        with_tools(tools = Extra::new());
     }
 }
 
@@ -214,18 +185,11 @@ impl ElicitationCapability {
         Self::default()
     }
 
-    /// Declares forms.
-    #[must_use]
-    pub fn with_form(mut self) -> Self {
-        self.form = Some(Extra::new());
-        self
-    }
-
-    /// Declares addresses. Without [`with_form`](Self::with_form) this means no forms.
-    #[must_use]
-    pub fn with_url(mut self) -> Self {
-        self.url = Some(Extra::new());
-        self
+    setters! {
+        /// Declares form mode.
+        with_form(form = Extra::new());
+        /// Declares URL mode. Without [`with_form`](Self::with_form), forms are then not supported.
+        with_url(url = Extra::new());
     }
 
     /// True when the client shows forms.

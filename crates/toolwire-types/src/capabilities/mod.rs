@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::object::object;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 
 pub use client::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability};
 pub use server::{PromptsCapability, ResourcesCapability, ServerCapabilities, ToolsCapability};
@@ -49,18 +50,11 @@ impl TasksCapability {
         Self::default()
     }
 
-    /// Declares `tasks/list`.
-    #[must_use]
-    pub fn with_list(mut self) -> Self {
-        self.list = Some(Extra::new());
-        self
-    }
-
-    /// Declares `tasks/cancel`.
-    #[must_use]
-    pub fn with_cancel(mut self) -> Self {
-        self.cancel = Some(Extra::new());
-        self
+    setters! {
+        /// Declares support for `tasks/list`.
+        with_list(list = Extra::new());
+        /// Declares support for `tasks/cancel`.
+        with_cancel(cancel = Extra::new());
     }
 
     /// Declares that a method, such as `tools/call`, may be run as a task.

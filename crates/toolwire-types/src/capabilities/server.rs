@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::capabilities::TasksCapability;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The capabilities of a server.
 ///
@@ -59,46 +60,15 @@ impl ServerCapabilities {
         Self::default()
     }
 
-    /// Declares tools.
-    #[must_use]
-    pub fn with_tools(mut self, tools: ToolsCapability) -> Self {
-        self.tools = Some(tools);
-        self
-    }
-
-    /// Declares resources.
-    #[must_use]
-    pub fn with_resources(mut self, resources: ResourcesCapability) -> Self {
-        self.resources = Some(resources);
-        self
-    }
-
-    /// Declares prompts.
-    #[must_use]
-    pub fn with_prompts(mut self, prompts: PromptsCapability) -> Self {
-        self.prompts = Some(prompts);
-        self
-    }
-
-    /// Declares completion of arguments.
-    #[must_use]
-    pub fn with_completions(mut self) -> Self {
-        self.completions = Some(Extra::new());
-        self
-    }
-
-    /// Declares log messages.
-    #[must_use]
-    pub fn with_logging(mut self) -> Self {
-        self.logging = Some(Extra::new());
-        self
-    }
-
-    /// Declares tasks (2025-11-25 only).
-    #[must_use]
-    pub fn with_tasks(mut self, tasks: TasksCapability) -> Self {
-        self.tasks = Some(tasks);
-        self
+    setters! {
+        with_tools(tools: some ToolsCapability);
+        with_resources(resources: some ResourcesCapability);
+        with_prompts(prompts: some PromptsCapability);
+        /// Declares support for argument completion.
+        with_completions(completions = Extra::new());
+        /// Declares that the server sends log messages.
+        with_logging(logging = Extra::new());
+        with_tasks(tasks: some TasksCapability);
     }
 
     /// Declares an extension with its settings object.
@@ -137,11 +107,9 @@ impl ToolsCapability {
         Self::default()
     }
 
-    /// Promises notice of changes.
-    #[must_use]
-    pub fn with_list_changed(mut self) -> Self {
-        self.list_changed = Some(true);
-        self
+    setters! {
+        /// Declares that the server sends a notification when the list changes.
+        with_list_changed(list_changed = true);
     }
 }
 
@@ -165,11 +133,9 @@ impl PromptsCapability {
         Self::default()
     }
 
-    /// Promises notice of changes.
-    #[must_use]
-    pub fn with_list_changed(mut self) -> Self {
-        self.list_changed = Some(true);
-        self
+    setters! {
+        /// Declares that the server sends a notification when the list changes.
+        with_list_changed(list_changed = true);
     }
 }
 
@@ -197,18 +163,11 @@ impl ResourcesCapability {
         Self::default()
     }
 
-    /// Promises notice when a watched resource changes.
-    #[must_use]
-    pub fn with_subscribe(mut self) -> Self {
-        self.subscribe = Some(true);
-        self
-    }
-
-    /// Promises notice when the list changes.
-    #[must_use]
-    pub fn with_list_changed(mut self) -> Self {
-        self.list_changed = Some(true);
-        self
+    setters! {
+        /// Declares that clients can subscribe to resources.
+        with_subscribe(subscribe = true);
+        /// Declares that the server sends a notification when the list changes.
+        with_list_changed(list_changed = true);
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::elicitation::fields::StringKind;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// A word with a name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,11 +74,8 @@ impl UntitledSingleSelectEnumSchema {
         }
     }
 
-    /// Sets what is chosen at first.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
+    setters! {
+        with_default(default: into String);
     }
 }
 
@@ -118,11 +116,8 @@ impl TitledSingleSelectEnumSchema {
         }
     }
 
-    /// Sets what is chosen at first.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
+    setters! {
+        with_default(default: into String);
     }
 }
 
@@ -171,11 +166,8 @@ impl LegacyTitledEnumSchema {
         }
     }
 
-    /// Sets what is chosen at first.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
+    setters! {
+        with_default(default: into String);
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::number;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// A field for text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -75,18 +76,9 @@ impl StringSchema {
         self
     }
 
-    /// Sets what the text must look like.
-    #[must_use]
-    pub fn with_format(mut self, format: StringFormat) -> Self {
-        self.format = Some(format);
-        self
-    }
-
-    /// Sets what stands there at first.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
+    setters! {
+        with_format(format: some StringFormat);
+        with_default(default: into String);
     }
 }
 
@@ -174,11 +166,8 @@ impl NumberSchema {
         self
     }
 
-    /// Sets what stands there at first.
-    #[must_use]
-    pub fn with_default(mut self, default: f64) -> Self {
-        self.default = Some(default);
-        self
+    setters! {
+        with_default(default: some f64);
     }
 }
 
@@ -216,10 +205,7 @@ impl BooleanSchema {
         Self::default()
     }
 
-    /// Sets what is chosen at first.
-    #[must_use]
-    pub fn with_default(mut self, default: bool) -> Self {
-        self.default = Some(default);
-        self
+    setters! {
+        with_default(default: some bool);
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 use crate::tasks::core::TaskMetadata;
 
 pub use choices::{
@@ -171,11 +172,8 @@ impl ElicitRequestURLParams {
         }
     }
 
-    /// Sets the id by which its end is announced (2025-11-25 only).
-    #[must_use]
-    pub fn with_elicitation_id(mut self, id: impl Into<String>) -> Self {
-        self.elicitation_id = Some(id.into());
-        self
+    setters! {
+        with_elicitation_id(elicitation_id: into String);
     }
 }
 

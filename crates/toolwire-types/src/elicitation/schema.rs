@@ -13,6 +13,7 @@ use crate::elicitation::choices::{
 use crate::elicitation::fields::{BooleanSchema, NumberSchema, StringSchema};
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 
 /// The fields of a form, in the order they are shown.
 ///
@@ -189,18 +190,11 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
 macro_rules! labelled {
     ($($schema:ident => $variant:ident,)*) => {$(
         impl $schema {
-            /// Sets the label.
-            #[must_use]
-            pub fn with_title(mut self, title: impl Into<String>) -> Self {
-                self.title = Some(title.into());
-                self
-            }
-
-            /// Sets the explanation.
-            #[must_use]
-            pub fn with_description(mut self, description: impl Into<String>) -> Self {
-                self.description = Some(description.into());
-                self
+            setters! {
+                /// Sets the label of the field.
+                with_title(title: into String);
+                /// Sets the explanation of the field.
+                with_description(description: into String);
             }
         }
 

@@ -16,6 +16,7 @@ use crate::raw::RawJson;
 use crate::result::{Extra, ResultType};
 use crate::roots::ListRootsResult;
 use crate::sampling::{CreateMessageRequestParams, CreateMessageResult};
+use crate::setters::setters;
 
 const ELICITATION: &str = "elicitation/create";
 const SAMPLING: &str = "sampling/createMessage";
@@ -66,11 +67,8 @@ impl InputRequiredResult {
         self
     }
 
-    /// Sets what comes back with the answers.
-    #[must_use]
-    pub fn with_request_state(mut self, state: impl Into<String>) -> Self {
-        self.request_state = Some(state.into());
-        self
+    setters! {
+        with_request_state(request_state: into String);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::implementation::Role;
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::Extra;
+use crate::setters::setters;
 use crate::tools::present;
 
 /// One message of a conversation with a model.
@@ -301,18 +302,9 @@ impl ToolResultContent {
         }
     }
 
-    /// Adds the result as data.
-    #[must_use]
-    pub fn with_structured_content(mut self, data: impl Into<RawJson>) -> Self {
-        self.structured_content = Some(data.into());
-        self
-    }
-
-    /// Says whether the tool failed.
-    #[must_use]
-    pub fn with_is_error(mut self, is_error: bool) -> Self {
-        self.is_error = Some(is_error);
-        self
+    setters! {
+        with_structured_content(structured_content: into RawJson);
+        with_is_error(is_error: some bool);
     }
 }
 

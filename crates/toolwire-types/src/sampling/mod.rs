@@ -15,6 +15,7 @@ use crate::meta::Meta;
 use crate::number;
 use crate::raw::RawJson;
 use crate::result::{Extra, lenient_integer};
+use crate::setters::setters;
 use crate::tasks::core::TaskMetadata;
 use crate::tools::Tool;
 
@@ -94,25 +95,15 @@ impl CreateMessageRequestParams {
         }
     }
 
-    /// Says what kind of model would be good.
-    #[must_use]
-    pub fn with_model_preferences(mut self, preferences: ModelPreferences) -> Self {
-        self.model_preferences = Some(preferences);
-        self
-    }
-
-    /// Sets the system prompt.
-    #[must_use]
-    pub fn with_system_prompt(mut self, prompt: impl Into<String>) -> Self {
-        self.system_prompt = Some(prompt.into());
-        self
-    }
-
-    /// Sets how freely the model chooses its words.
-    #[must_use]
-    pub fn with_temperature(mut self, temperature: f64) -> Self {
-        self.temperature = Some(temperature);
-        self
+    setters! {
+        with_model_preferences(model_preferences: some ModelPreferences);
+        with_system_prompt(system_prompt: into String);
+        with_temperature(temperature: some f64);
+        /// Sets the context of MCP servers to include in the prompt.
+        ///
+        /// Values other than `none` are deprecated, and clients may ignore them.
+        with_include_context(include_context: some IncludeContext);
+        with_metadata(metadata: into RawJson);
     }
 
     /// Sets the words that end the answer.
@@ -122,20 +113,6 @@ impl CreateMessageRequestParams {
         words: impl IntoIterator<Item = S>,
     ) -> Self {
         self.stop_sequences = Some(words.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Asks for context of MCP servers in the prompt. Anything but `none` is deprecated, and clients may ignore it.
-    #[must_use]
-    pub fn with_include_context(mut self, context: IncludeContext) -> Self {
-        self.include_context = Some(context);
-        self
-    }
-
-    /// Adds an object for the model's provider.
-    #[must_use]
-    pub fn with_metadata(mut self, metadata: impl Into<RawJson>) -> Self {
-        self.metadata = Some(metadata.into());
         self
     }
 
@@ -318,11 +295,8 @@ impl CreateMessageResult {
         }
     }
 
-    /// Says why the model stopped.
-    #[must_use]
-    pub fn with_stop_reason(mut self, reason: StopReason) -> Self {
-        self.stop_reason = Some(reason);
-        self
+    setters! {
+        with_stop_reason(stop_reason: some StopReason);
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::{Extra, lenient_optional_integer};
+use crate::setters::setters;
 use crate::tasks::TaskStatus;
 
 /// The wish to run a request as a task: the `task` member of its parameters.
@@ -32,11 +33,9 @@ impl TaskMetadata {
         Self::default()
     }
 
-    /// Asks for the task to be kept this long, in milliseconds.
-    #[must_use]
-    pub fn with_ttl(mut self, ttl: u64) -> Self {
-        self.ttl = Some(ttl);
-        self
+    setters! {
+        /// Sets the retention in milliseconds, counted from the creation of the task.
+        with_ttl(ttl: some u64);
     }
 }
 
@@ -116,18 +115,11 @@ impl Task {
         }
     }
 
-    /// Says how long it is kept, in milliseconds.
-    #[must_use]
-    pub fn with_ttl(mut self, ttl: u64) -> Self {
-        self.ttl = Some(ttl);
-        self
-    }
-
-    /// Says how long to wait between two `tasks/get`, in milliseconds.
-    #[must_use]
-    pub fn with_poll_interval(mut self, poll_interval: u64) -> Self {
-        self.poll_interval = Some(poll_interval);
-        self
+    setters! {
+        /// Sets the retention in milliseconds, counted from the creation of the task.
+        with_ttl(ttl: some u64);
+        /// Sets the time between two `tasks/get` requests, in milliseconds.
+        with_poll_interval(poll_interval: some u64);
     }
 }
 
@@ -220,11 +212,8 @@ impl ListTasksResult {
         }
     }
 
-    /// Says where to go on.
-    #[must_use]
-    pub fn with_next_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.next_cursor = Some(cursor.into());
-        self
+    setters! {
+        with_next_cursor(next_cursor: into String);
     }
 }
 

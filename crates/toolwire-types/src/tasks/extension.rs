@@ -10,6 +10,7 @@ use crate::jsonrpc::ErrorObject;
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::{EmptyResult, Extra, ResultType, lenient_optional_integer};
+use crate::setters::setters;
 use crate::tasks::TaskStatus;
 
 /// The id under which both sides declare the extension.
@@ -63,25 +64,12 @@ impl Task {
         }
     }
 
-    /// Says how long it is kept, in milliseconds.
-    #[must_use]
-    pub fn with_ttl_ms(mut self, ttl_ms: u64) -> Self {
-        self.ttl_ms = Some(ttl_ms);
-        self
-    }
-
-    /// Says how long to wait between two `tasks/get`, in milliseconds.
-    #[must_use]
-    pub fn with_poll_interval_ms(mut self, poll_interval_ms: u64) -> Self {
-        self.poll_interval_ms = Some(poll_interval_ms);
-        self
-    }
-
-    /// Says more about where it stands.
-    #[must_use]
-    pub fn with_status_message(mut self, message: impl Into<String>) -> Self {
-        self.status_message = Some(message.into());
-        self
+    setters! {
+        /// Sets the retention in milliseconds, counted from the creation of the task.
+        with_ttl_ms(ttl_ms: some u64);
+        /// Sets the time between two `tasks/get` requests, in milliseconds.
+        with_poll_interval_ms(poll_interval_ms: some u64);
+        with_status_message(status_message: into String);
     }
 }
 
