@@ -1,4 +1,4 @@
-//! What a client says about itself when it registers (RFC 7591), or in a document at the URL that is its id.
+//! The metadata of a client: in a registration (RFC 7591), or in a document at the URL that is the client id.
 
 use std::fmt;
 
@@ -14,67 +14,68 @@ use crate::setters::setters;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientMetadata {
-    /// Where users may be sent back to.
+    /// The redirect URIs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_uris: Option<Vec<String>>,
-    /// How it authenticates at the token endpoint; `client_secret_basic` when it is absent.
+    /// The authentication method at the token endpoint. Absent means `client_secret_basic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_method: Option<String>,
-    /// The algorithm its assertions are signed with.
+    /// The signature algorithm of client assertions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_signing_alg: Option<String>,
-    /// The grants it uses; `authorization_code` when it is absent.
+    /// The grant types of the client. Absent means `authorization_code`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_types: Option<Vec<String>>,
-    /// The response types it uses; `code` when it is absent.
+    /// The response types of the client. Absent means `code`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_types: Option<Vec<String>>,
-    /// Where it runs, which decides about its redirect URIs (OpenID Connect Dynamic Client Registration 1.0).
+    /// The application type, which determines the permitted redirect URIs (OpenID Connect Dynamic Client Registration
+    /// 1.0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application_type: Option<ApplicationType>,
-    /// Its name, for people.
+    /// The name, shown to users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// Its home page.
+    /// The URL of the home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_uri: Option<String>,
-    /// Its logo.
+    /// The URL of the logo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logo_uri: Option<String>,
-    /// The scopes it may ask for, separated by spaces.
+    /// The scopes that the client may request, separated by spaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Whom to write to about it.
+    /// The contacts, usually email addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contacts: Option<Vec<String>>,
-    /// Its terms of service.
+    /// The URL of the terms of service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tos_uri: Option<String>,
-    /// Its privacy policy.
+    /// The URL of the privacy policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_uri: Option<String>,
-    /// Where its keys are.
+    /// The URL of the client's key set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// Its keys.
+    /// The client's key set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks: Option<Value>,
-    /// The id of the software, the same for all its installations.
+    /// The id of the software, the same for all installations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software_id: Option<String>,
     /// The version of the software.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software_version: Option<String>,
-    /// Whether it always asks for tokens that are bound to a key (RFC 9449).
+    /// Whether the client always requests DPoP-bound tokens (RFC 9449).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_bound_access_tokens: Option<bool>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ClientMetadata {
-    /// The metadata of a client that has said nothing yet.
+    /// Creates empty metadata.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -88,7 +89,7 @@ impl ClientMetadata {
         with_scope(scope: into String);
     }
 
-    /// Sets where users may be sent back to.
+    /// Sets the redirect URIs.
     #[must_use]
     pub fn with_redirect_uris<S: Into<String>>(
         mut self,
@@ -98,14 +99,14 @@ impl ClientMetadata {
         self
     }
 
-    /// Sets the grants it uses.
+    /// Sets the grant types of the client.
     #[must_use]
     pub fn with_grant_types<S: Into<String>>(mut self, types: impl IntoIterator<Item = S>) -> Self {
         self.grant_types = Some(types.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the response types it uses.
+    /// Sets the response types of the client.
     #[must_use]
     pub fn with_response_types<S: Into<String>>(
         mut self,
@@ -116,48 +117,48 @@ impl ClientMetadata {
     }
 }
 
-/// Where a client runs.
+/// The application type of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ApplicationType {
-    /// On the user's machine.
+    /// An application on the user's machine.
     Native,
-    /// On a server, used with a browser.
+    /// An application on a web server, used with a browser.
     Web,
-    /// Somewhere else, by some later specification.
+    /// A type that this crate does not define.
     #[serde(untagged)]
     Other(String),
 }
 
-/// The answer to a registration: the client's id, and its metadata as the server took it (RFC 7591, section 3.2.1).
+/// The response to a registration: the client id and the registered metadata (RFC 7591, section 3.2.1).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientRegistration {
-    /// The id.
+    /// The client id.
     pub client_id: String,
-    /// The password, if the client is to have one.
+    /// The client secret. Absent for public clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<Secret>,
-    /// When the id was given out, in seconds since the Unix epoch.
+    /// The time when the id was issued, in seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id_issued_at: Option<u64>,
-    /// When the password ends; 0 means never.
+    /// The time when the secret expires, in seconds since the Unix epoch. 0 means never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_expires_at: Option<u64>,
-    /// The token to change the registration with (RFC 7592).
+    /// The access token for changes of the registration (RFC 7592).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_access_token: Option<Secret>,
-    /// Where the registration can be changed.
+    /// The URL for changes of the registration (RFC 7592).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_client_uri: Option<String>,
-    /// The metadata as the server took it, which need not be as it was sent.
+    /// The registered metadata. It may differ from the requested metadata.
     #[serde(flatten)]
     pub metadata: ClientMetadata,
 }
 
 impl ClientRegistration {
-    /// A client that is known by an id and has no password.
+    /// Creates a registration with an id and without a secret.
     #[must_use]
     pub fn new(client_id: impl Into<String>) -> Self {
         Self {
@@ -195,19 +196,19 @@ impl fmt::Debug for ClientRegistration {
     }
 }
 
-/// The document at the URL that is a client's id (draft-ietf-oauth-client-id-metadata-document).
+/// The document at the URL that is the client id (draft-ietf-oauth-client-id-metadata-document).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientIdMetadataDocument {
     /// The URL of this document.
     pub client_id: String,
-    /// What it says about the client.
+    /// The metadata of the client.
     #[serde(flatten)]
     pub metadata: ClientMetadata,
 }
 
 impl ClientIdMetadataDocument {
-    /// The document at a URL.
+    /// Creates the document for a URL.
     #[must_use]
     pub fn new(url: impl Into<String>, metadata: ClientMetadata) -> Self {
         Self {
@@ -225,7 +226,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn registrations_survive_with_the_members_of_others() {
+    fn registrations_round_trip_with_unknown_members() {
         let registration: ClientRegistration = check(json!({
             "client_id": "s6BhdRkqt3", "client_secret": "cf136dc3c1fc93f31185e5885805d",
             "client_id_issued_at": 2_893_256_800_u64, "client_secret_expires_at": 0,
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn registrations_do_not_print_their_secrets() {
+    fn debug_output_of_registrations_omits_secrets() {
         let text = r#"{"client_id": "a", "client_secret": "hidden", "registration_access_token": "hidden",
             "api_key": "hidden"}"#;
         let registration: ClientRegistration = serde_json::from_str(text).unwrap();
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_and_types_of_applications_survive() {
+    fn documents_and_application_types_round_trip() {
         check::<ClientIdMetadataDocument>(json!({
             "client_id": "https://app.example.com/oauth/client-metadata.json", "client_name": "Example MCP Client",
             "redirect_uris": ["http://127.0.0.1:3000/callback"], "token_endpoint_auth_method": "none", "x": [1],
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_are_absent_members() {
+    fn null_members_are_absent() {
         let text =
             r#"{"client_id": "a", "client_secret": null, "redirect_uris": null, "scope": null}"#;
         let registration: ClientRegistration = serde_json::from_str(text).unwrap();
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_values_serialize_to_wire_format() {
         let metadata = ClientMetadata::new()
             .with_name("A")
             .with_redirect_uris(["http://127.0.0.1/cb"])

@@ -1,4 +1,4 @@
-//! Proofs of possession (RFC 9449).
+//! DPoP proofs (RFC 9449).
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 use crate::auth::names;
 use crate::result::Extra;
 
-/// The claims of a proof, which is signed anew for every request (RFC 9449, section 4.2).
+/// The claims of a DPoP proof, which a client signs for each request (RFC 9449, section 4.2).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DpopProofClaims {
-    /// An id that is used once.
+    /// The unique id of the proof.
     pub jti: String,
-    /// The method of the request.
+    /// The HTTP method of the request.
     pub htm: String,
     /// The URL of the request, without query and fragment.
     pub htu: String,
-    /// When it was made, in seconds since the Unix epoch.
+    /// The creation time, in seconds since the Unix epoch.
     pub iat: u64,
-    /// The hash of the access token that the request presents.
+    /// The hash of the access token in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ath: Option<String>,
-    /// The nonce that the server gave out.
+    /// The nonce that the server provided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl DpopProofClaims {
-    /// The claims of a proof for one request.
+    /// Creates the claims of a proof for one request.
     #[must_use]
     pub fn new(
         jti: impl Into<String>,
@@ -71,7 +71,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn claims_survive() {
+    fn claims_round_trip() {
         check::<DpopProofClaims>(json!({
             "jti": "e1j3V_bKic8-LAEB", "htm": "GET", "htu": "https://resource.example.org/protectedresource",
             "iat": 1_562_262_618, "ath": "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo", "nonce": "n", "x": 1,
@@ -79,18 +79,18 @@ mod tests {
     }
 
     #[test]
-    fn every_claim_that_is_required_is_there_once() {
-        let whole = json!({"jti": "a", "htm": "POST", "htu": "https://a", "iat": 1});
-        check::<DpopProofClaims>(whole.clone());
+    fn missing_and_duplicate_claims_are_rejected() {
+        let complete = json!({"jti": "a", "htm": "POST", "htu": "https://a", "iat": 1});
+        check::<DpopProofClaims>(complete.clone());
         for name in ["jti", "htm", "htu", "iat"] {
-            let mut without = whole.clone();
+            let mut without = complete.clone();
             without.as_object_mut().unwrap().remove(name);
             assert!(
                 serde_json::from_value::<DpopProofClaims>(without).is_err(),
                 "{name}"
             );
         }
-        let twice = r#"{"jti": "a", "jti": "b", "htm": "POST", "htu": "https://a", "iat": 1}"#;
-        assert!(serde_json::from_str::<DpopProofClaims>(twice).is_err());
+        let duplicate = r#"{"jti": "a", "jti": "b", "htm": "POST", "htu": "https://a", "iat": 1}"#;
+        assert!(serde_json::from_str::<DpopProofClaims>(duplicate).is_err());
     }
 }

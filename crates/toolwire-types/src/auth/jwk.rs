@@ -1,4 +1,4 @@
-//! Keys in JSON (RFC 7517).
+//! JSON Web Keys (RFC 7517).
 
 use std::fmt;
 
@@ -9,46 +9,48 @@ use crate::auth::names;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// A public key. Members of private and symmetric keys land in `extra`, and do not print.
+/// A public key.
+///
+/// Members of private and symmetric keys are stored in `extra`, whose values are not in the `Debug` output.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Jwk {
-    /// The kind of key: `EC`, `OKP` or `RSA`.
+    /// The key type: `EC`, `OKP` or `RSA`.
     pub kty: String,
-    /// Its id.
+    /// The key id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kid: Option<String>,
-    /// What it may be used for: `sig` or `enc`.
+    /// The permitted use: `sig` or `enc`.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub use_: Option<String>,
-    /// The same, in more detail.
+    /// The permitted operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_ops: Option<Vec<String>>,
-    /// The only algorithm it may be used with.
+    /// The only algorithm that the key may be used with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alg: Option<String>,
-    /// The curve of `EC` and `OKP`.
+    /// The curve of an `EC` or `OKP` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crv: Option<String>,
-    /// The point, or its first coordinate.
+    /// The public point of an `OKP` key, or the x coordinate of an `EC` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// The second coordinate of `EC`.
+    /// The y coordinate of an `EC` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<String>,
-    /// The modulus of `RSA`.
+    /// The modulus of an `RSA` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<String>,
-    /// The exponent of `RSA`.
+    /// The exponent of an `RSA` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub e: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Jwk {
-    fn of_kind(kty: &str) -> Self {
+    fn of_type(kty: &str) -> Self {
         Self {
             kty: kty.to_owned(),
             kid: None,
@@ -64,34 +66,34 @@ impl Jwk {
         }
     }
 
-    /// A key on an elliptic curve; the coordinates are base64url.
+    /// Creates an elliptic curve key. The coordinates are base64url.
     #[must_use]
     pub fn ec(crv: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Self {
         Self {
             crv: Some(crv.into()),
             x: Some(x.into()),
             y: Some(y.into()),
-            ..Self::of_kind("EC")
+            ..Self::of_type("EC")
         }
     }
 
-    /// An Edwards key; the point is base64url.
+    /// Creates an Edwards curve key. The point is base64url.
     #[must_use]
     pub fn okp(crv: impl Into<String>, x: impl Into<String>) -> Self {
         Self {
             crv: Some(crv.into()),
             x: Some(x.into()),
-            ..Self::of_kind("OKP")
+            ..Self::of_type("OKP")
         }
     }
 
-    /// An RSA key; modulus and exponent are base64url.
+    /// Creates an RSA key. Modulus and exponent are base64url.
     #[must_use]
     pub fn rsa(n: impl Into<String>, e: impl Into<String>) -> Self {
         Self {
             n: Some(n.into()),
             e: Some(e.into()),
-            ..Self::of_kind("RSA")
+            ..Self::of_type("RSA")
         }
     }
 
@@ -114,16 +116,16 @@ impl fmt::Debug for Jwk {
     }
 }
 
-/// The keys of a server. Entries that cannot be read are skipped (RFC 7517, section 5).
+/// The key set of a server. Entries that cannot be parsed are skipped (RFC 7517, section 5).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct JwkSet {
     /// The keys.
-    #[serde(deserialize_with = "readable")]
+    #[serde(deserialize_with = "parseable_keys")]
     pub keys: Vec<Jwk>,
 }
 
-fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Jwk>, D::Error> {
+fn parseable_keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Jwk>, D::Error> {
     let entries = Vec::<Value>::deserialize(deserializer)?;
     let keys = entries
         .into_iter()
@@ -139,7 +141,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn keys_survive() {
+    fn keys_round_trip() {
         let key: Jwk = check(json!({
             "kty": "EC", "kid": "1", "use": "sig", "alg": "ES256", "crv": "P-256", "x": "a", "y": "b", "key_ops": ["verify"],
         }));
@@ -152,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn private_members_do_not_print() {
+    fn debug_output_omits_private_members() {
         let key: Jwk =
             serde_json::from_str(r#"{"kty": "oct", "k": "hidden", "d": "hidden"}"#).unwrap();
         assert!(!format!("{key:?}").contains("hidden"));
     }
 
     #[test]
-    fn unreadable_keys_cost_only_themselves() {
+    fn keys_that_cannot_be_parsed_are_skipped() {
         let text = r#"{"keys": [{"kty": 1}, {"kid": "no kind"}, 5, {"kty": "RSA", "n": "a", "e": "b"}], "next": 1}"#;
         let set: JwkSet = serde_json::from_str(text).unwrap();
         assert_eq!(set.keys, [Jwk::rsa("a", "b")]);

@@ -14,27 +14,27 @@ use crate::setters::setters;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct JwtHeader {
-    /// The algorithm it claims to be signed with.
+    /// The signature algorithm that the token claims.
     pub alg: String,
-    /// What kind of token it is.
+    /// The token type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typ: Option<String>,
-    /// Which key it is signed with.
+    /// The id of the signing key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kid: Option<String>,
-    /// Members that a reader has to understand.
+    /// The header members that a recipient must understand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crit: Option<Vec<String>>,
-    /// A public key; proofs of possession have one.
+    /// A public key, as in DPoP proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwk: Option<Jwk>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl JwtHeader {
-    /// The header of a token that is signed with an algorithm.
+    /// Creates a header with a signature algorithm.
     #[must_use]
     pub fn new(alg: impl Into<String>) -> Self {
         Self {
@@ -54,56 +54,56 @@ impl JwtHeader {
     }
 }
 
-/// What an access token says. Times are seconds since the Unix epoch.
+/// The claims of an access token. Times are in seconds since the Unix epoch.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AccessTokenClaims {
-    /// Who gave it out.
+    /// The issuer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iss: Option<String>,
-    /// Whom it speaks for.
+    /// The subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub: Option<String>,
-    /// Which resources it is for.
+    /// The audience: the resources that the token is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aud: Option<OneOrMany>,
-    /// When it ends.
+    /// The expiration time.
     #[serde(
         default,
         deserialize_with = "seconds::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub exp: Option<u64>,
-    /// When it begins.
+    /// The time before which the token is not valid.
     #[serde(
         default,
         deserialize_with = "seconds::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub nbf: Option<u64>,
-    /// When it was given out.
+    /// The time of issue.
     #[serde(
         default,
         deserialize_with = "seconds::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub iat: Option<u64>,
-    /// Its id.
+    /// The token id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jti: Option<String>,
-    /// The client it was given to.
+    /// The client that the token was issued to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The same, as OpenID providers say it.
+    /// The authorized party: the client id in tokens of OpenID providers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub azp: Option<String>,
-    /// What it grants.
+    /// The granted scopes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<OneOrMany>,
-    /// The same, as some servers say it.
+    /// The granted scopes in tokens of some servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scp: Option<OneOrMany>,
-    /// The key it is bound to.
+    /// The key that the token is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cnf: Option<Confirmation>,
     /// All other claims.
@@ -112,7 +112,7 @@ pub struct AccessTokenClaims {
 }
 
 impl fmt::Debug for AccessTokenClaims {
-    /// Claims may hold personal data, so only the names of those nobody knows print.
+    /// Omits the values of unknown claims, because they may be personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccessTokenClaims")
             .field("iss", &self.iss)
@@ -130,16 +130,16 @@ impl fmt::Debug for AccessTokenClaims {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Confirmation {
-    /// The thumbprint of the key of its proofs (RFC 9449, section 6.1).
+    /// The thumbprint of the DPoP key (RFC 9449, section 6.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jkt: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Confirmation {
-    /// Binds to the key with a thumbprint.
+    /// Creates a binding to the key with a thumbprint.
     #[must_use]
     pub fn to_key(thumbprint: impl Into<String>) -> Self {
         Self {
@@ -157,7 +157,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn headers_and_claims_survive() {
+    fn headers_and_claims_round_trip() {
         check::<JwtHeader>(json!({
             "alg": "ES256", "typ": "at+jwt", "kid": "1", "crit": ["b64"], "b64": true, "jwk": {"kty": "OKP", "x": "a"},
         }));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_of_other_types_are_refused() {
+    fn claims_of_wrong_types_are_rejected() {
         for text in [
             r#"{"aud": 1}"#,
             r#"{"exp": "soon"}"#,

@@ -1,7 +1,7 @@
-//! Documents and answers of OAuth 2.1, as authorization of MCP uses them.
+//! The documents and responses of OAuth 2.1 that MCP authorization uses.
 //!
-//! Members that a type does not know stay in its `extra` map. Secrets are of the type [`Secret`], which does not print;
-//! what judges these documents is in `toolwire-proto`.
+//! Unknown members are stored in the `extra` map of a type. Secrets have the type [`Secret`], whose `Debug` output is
+//! redacted. `toolwire-proto` validates the documents.
 
 mod client;
 mod dpop;
@@ -28,7 +28,7 @@ pub use token::{OAuthError, TokenResponse};
 
 use crate::result::Extra;
 
-/// The names of members nobody knows; their values may be secret or personal, and do not print.
+/// Returns the names of unknown members, for `Debug` output. Their values may be secret or personal.
 fn names(extra: &Extra) -> Vec<&String> {
     extra.keys().collect()
 }

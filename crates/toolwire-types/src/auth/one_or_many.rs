@@ -1,23 +1,23 @@
-//! A text or a list of texts, which is how JSON Web Tokens name audiences and scopes.
+//! A string or a list of strings, the form of audiences and scopes in JSON Web Tokens.
 
 use serde::{Deserialize, Serialize};
 
-/// One text, or a list of them; written back as it was read.
+/// A string or a list of strings. Both forms round-trip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "there is no third way to write it (RFC 7519, section 4.1.3)"
+    reason = "RFC 7519, section 4.1.3, defines only these two forms"
 )]
 pub enum OneOrMany {
-    /// A text.
+    /// A single string.
     One(String),
-    /// A list.
+    /// A list of strings.
     Many(Vec<String>),
 }
 
 impl OneOrMany {
-    /// The texts.
+    /// Iterates over the strings.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         match self {
             Self::One(text) => std::slice::from_ref(text),
@@ -48,7 +48,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn texts_and_lists_survive_and_nothing_else_is_read() {
+    fn strings_and_lists_round_trip_and_other_values_are_rejected() {
         assert_eq!(
             check::<OneOrMany>(json!("a")).iter().collect::<Vec<_>>(),
             ["a"]

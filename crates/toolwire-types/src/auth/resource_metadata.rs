@@ -1,4 +1,4 @@
-//! What a protected resource says about itself (RFC 9728).
+//! The metadata of a protected resource (RFC 9728).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,49 +6,49 @@ use serde_json::Value;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// The metadata of a protected resource: of an MCP server, for its clients (RFC 9728, section 2).
+/// The metadata of a protected resource, such as an MCP server (RFC 9728, section 2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProtectedResourceMetadata {
     /// The identifier of the resource, a URL.
     pub resource: String,
-    /// The issuers that give out tokens for it.
+    /// The issuers of tokens for the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_servers: Option<Vec<String>>,
-    /// The scopes that basic use needs.
+    /// The scopes that basic use requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes_supported: Option<Vec<String>>,
-    /// How tokens are presented: `header`, and in MCP nothing else.
+    /// The supported ways to send a bearer token. MCP uses only `header`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bearer_methods_supported: Option<Vec<String>>,
-    /// Where the keys are that the resource signs its answers with.
+    /// The URL of the keys with which the resource signs its responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// The name of the resource, for people.
+    /// The name of the resource, shown to users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
-    /// Where developers read about it.
+    /// The URL of the documentation for developers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_documentation: Option<String>,
-    /// Where its policy is.
+    /// The URL of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_policy_uri: Option<String>,
-    /// Where its terms of service are.
+    /// The URL of the terms of service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_tos_uri: Option<String>,
-    /// The algorithms that proofs of possession may be signed with.
+    /// The permitted signature algorithms of DPoP proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Whether tokens have to be bound to a key.
+    /// Whether the resource requires DPoP-bound tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_bound_access_tokens_required: Option<bool>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ProtectedResourceMetadata {
-    /// The metadata of a resource and the issuers of its tokens.
+    /// Creates the metadata of a resource and the issuers of its tokens.
     #[must_use]
     pub fn new<S: Into<String>>(
         resource: impl Into<String>,
@@ -71,7 +71,7 @@ impl ProtectedResourceMetadata {
         }
     }
 
-    /// Sets the scopes that basic use needs.
+    /// Sets the scopes that basic use requires.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes_supported = Some(scopes.into_iter().map(Into::into).collect());
@@ -83,7 +83,7 @@ impl ProtectedResourceMetadata {
         with_documentation(resource_documentation: into String);
     }
 
-    /// Adds a member that this type does not know.
+    /// Adds a member that this type does not define.
     #[must_use]
     pub fn with_extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
@@ -99,7 +99,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn the_example_of_the_rfc_survives() {
+    fn example_of_the_rfc_round_trips() {
         let metadata: ProtectedResourceMetadata = check(json!({
             "resource": "https://resource.example.com",
             "authorization_servers": ["https://as1.example.com", "https://as2.example.net"],
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_empty_lists_are_told_apart() {
+    fn missing_and_empty_lists_are_distinct() {
         let metadata: ProtectedResourceMetadata =
             check(json!({"resource": "https://a", "scopes_supported": []}));
         assert_eq!(metadata.scopes_supported, Some(Vec::new()));
@@ -124,17 +124,18 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_is_required_and_nothing_stands_twice() {
-        let refused = |text: &str| serde_json::from_str::<ProtectedResourceMetadata>(text).is_err();
-        assert!(refused("{}"));
-        assert!(refused(r#"{"resource": 1}"#));
-        assert!(refused(
+    fn missing_and_duplicate_resource_are_rejected() {
+        let is_rejected =
+            |text: &str| serde_json::from_str::<ProtectedResourceMetadata>(text).is_err();
+        assert!(is_rejected("{}"));
+        assert!(is_rejected(r#"{"resource": 1}"#));
+        assert!(is_rejected(
             r#"{"resource": "https://a", "resource": "https://b"}"#
         ));
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_metadata_serializes_to_wire_format() {
         let built = ProtectedResourceMetadata::new("https://a/mcp", ["https://b"])
             .with_scopes(["read"])
             .with_name("A")

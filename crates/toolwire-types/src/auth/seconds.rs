@@ -1,25 +1,27 @@
-//! Counts of seconds. RFC 7519 allows fractions, and some servers write numbers as texts.
+//! Parses numbers of seconds. RFC 7519 permits fractions, and some servers write numbers as strings.
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Below this every whole number is exact as `f64`.
+/// The limit below which every integer is exact as `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
-    Whole(u64),
+enum Number {
+    Integer(u64),
     Fraction(f64),
     Text(String),
 }
 
-/// Reads an optional number of seconds, without its fraction.
+/// Parses an optional number of seconds and drops the fraction.
 pub(super) fn optional<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
-    let written = Option::<Written>::deserialize(deserializer)?;
-    written
-        .map(|written| whole(written).ok_or_else(|| de::Error::custom("not a number of seconds")))
+    let number = Option::<Number>::deserialize(deserializer)?;
+    number
+        .map(|number| {
+            whole_seconds(number).ok_or_else(|| de::Error::custom("not a number of seconds"))
+        })
         .transpose()
 }
 
@@ -28,14 +30,14 @@ pub(super) fn optional<'de, D: Deserializer<'de>>(
     clippy::cast_sign_loss,
     reason = "only numbers within the exact range are cast"
 )]
-fn whole(written: Written) -> Option<u64> {
-    match written {
-        Written::Whole(seconds) => Some(seconds),
-        Written::Fraction(seconds) => (0.0..EXACT).contains(&seconds).then_some(seconds as u64),
-        Written::Text(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+fn whole_seconds(number: Number) -> Option<u64> {
+    match number {
+        Number::Integer(seconds) => Some(seconds),
+        Number::Fraction(seconds) => (0.0..EXACT).contains(&seconds).then_some(seconds as u64),
+        Number::Text(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             digits.parse().ok()
         }
-        Written::Text(_) => None,
+        Number::Text(_) => None,
     }
 }
 
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read_in_every_spelling_that_has_one_meaning() {
+    fn seconds_parse_from_integers_fractions_and_digit_strings() {
         #[track_caller]
         fn check(text: &str, expected: Option<Option<u64>>) {
             let read = optional(&mut serde_json::Deserializer::from_str(text)).ok();

@@ -1,13 +1,14 @@
-//! Texts that must not be seen: tokens, codes, passwords of clients.
+//! A type for secret text: tokens, codes and client secrets.
 
 use std::fmt;
 use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that does not print. It is written to JSON as it is, since stores and token endpoints need it.
+/// Secret text with redacted `Debug` output.
 ///
-/// Comparing two secrets takes the same time wherever they differ.
+/// Its JSON form is the plain text, because stores and token endpoints need it. The time of a comparison does not
+/// depend on where two secrets differ.
 ///
 /// ```
 /// use toolwire_types::auth::Secret;
@@ -21,13 +22,13 @@ use serde::{Deserialize, Serialize};
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes the text.
+    /// Creates a secret from text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text. Do not print it, and send it only to whom it is meant for.
+    /// Returns the text. Do not log it, and send it only to the intended recipient.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_equal_when_their_texts_are() {
+    fn secrets_are_equal_if_their_texts_are_equal() {
         let check = |one: &str, other: &str, expected: bool| {
             assert_eq!(
                 Secret::new(one) == Secret::new(other),
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_do_not_print() {
+    fn debug_output_is_redacted() {
         assert!(!format!("{:#?}", Some(Secret::new("hidden"))).contains("hidden"));
     }
 }

@@ -1,74 +1,76 @@
-//! What an authorization server says about itself (RFC 8414, OpenID Connect Discovery 1.0).
+//! The metadata of an authorization server (RFC 8414, OpenID Connect Discovery 1.0).
 
 use serde::{Deserialize, Serialize};
 
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// The metadata of an authorization server (RFC 8414, section 2), with the members of later specifications that MCP uses.
+/// The metadata of an authorization server (RFC 8414, section 2).
+///
+/// It includes the members of later specifications that MCP uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AuthorizationServerMetadata {
-    /// Who the server is: a URL without query and fragment.
+    /// The issuer, a URL without query and fragment.
     pub issuer: String,
-    /// Where users authorize.
+    /// The URL of the authorization endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
-    /// Where tokens are given out.
+    /// The URL of the token endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint: Option<String>,
-    /// Where clients register (RFC 7591).
+    /// The URL of the registration endpoint (RFC 7591).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_endpoint: Option<String>,
-    /// Where tokens are explained to resource servers (RFC 7662).
+    /// The URL of the introspection endpoint for resource servers (RFC 7662).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection_endpoint: Option<String>,
-    /// Where tokens are given back (RFC 7009).
+    /// The URL of the revocation endpoint (RFC 7009).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<String>,
-    /// Where the keys are that tokens are signed with.
+    /// The URL of the keys with which the server signs tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// The scopes it knows; it need not list them all.
+    /// The supported scopes. The list may be incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes_supported: Option<Vec<String>>,
-    /// The response types; `code` is the one of MCP.
+    /// The supported response types. MCP uses `code`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_types_supported: Option<Vec<String>>,
-    /// The grants; `authorization_code` and `implicit` when it is absent.
+    /// The supported grant types. Absent means `authorization_code` and `implicit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_types_supported: Option<Vec<String>>,
-    /// How clients authenticate at the token endpoint; `client_secret_basic` when it is absent.
+    /// The client authentication methods at the token endpoint. Absent means `client_secret_basic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// The algorithms that assertions of clients may be signed with.
+    /// The permitted signature algorithms of client assertions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
-    /// The methods of PKCE; none at all when it is absent.
+    /// The PKCE methods. Absent means that the server does not support PKCE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_challenge_methods_supported: Option<Vec<String>>,
-    /// Whether redirects carry `iss` (RFC 9207).
+    /// Whether authorization responses contain `iss` (RFC 9207).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_response_iss_parameter_supported: Option<bool>,
-    /// Whether the id of a client may be the URL of a document about it.
+    /// Whether a client id may be the URL of a client metadata document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id_metadata_document_supported: Option<bool>,
-    /// The algorithms that proofs of possession may be signed with (RFC 9449).
+    /// The permitted signature algorithms of DPoP proofs (RFC 9449).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Profiles of grants, such as that of identity assertions (extension enterprise-managed authorization).
+    /// The grant profiles, such as identity assertions (extension enterprise-managed authorization).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_grant_profiles_supported: Option<Vec<String>>,
-    /// Where developers read about it.
+    /// The URL of the documentation for developers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_documentation: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl AuthorizationServerMetadata {
-    /// The metadata of a server that has said nothing but who it is.
+    /// Creates metadata with only the issuer.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
@@ -100,7 +102,7 @@ impl AuthorizationServerMetadata {
         with_registration_endpoint(registration_endpoint: into String);
     }
 
-    /// Sets the methods of PKCE.
+    /// Sets the PKCE methods.
     #[must_use]
     pub fn with_code_challenge_methods<S: Into<String>>(
         mut self,
@@ -110,7 +112,7 @@ impl AuthorizationServerMetadata {
         self
     }
 
-    /// Sets how clients authenticate at the token endpoint.
+    /// Sets the client authentication methods at the token endpoint.
     #[must_use]
     pub fn with_token_endpoint_auth_methods<S: Into<String>>(
         mut self,
@@ -130,7 +132,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn documents_of_both_kinds_survive() {
+    fn oauth_and_openid_metadata_round_trip() {
         check::<AuthorizationServerMetadata>(json!({
             "issuer": "https://server.example.com",
             "authorization_endpoint": "https://server.example.com/authorize",
@@ -159,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_required() {
+    fn missing_and_duplicate_issuer_are_rejected() {
         assert!(serde_json::from_str::<AuthorizationServerMetadata>("{}").is_err());
-        let twice = r#"{"issuer": "https://a", "issuer": "https://b"}"#;
-        assert!(serde_json::from_str::<AuthorizationServerMetadata>(twice).is_err());
+        let duplicate = r#"{"issuer": "https://a", "issuer": "https://b"}"#;
+        assert!(serde_json::from_str::<AuthorizationServerMetadata>(duplicate).is_err());
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_metadata_serializes_to_wire_format() {
         let built = AuthorizationServerMetadata::new("https://a")
             .with_authorization_endpoint("https://a/authorize")
             .with_token_endpoint("https://a/token")

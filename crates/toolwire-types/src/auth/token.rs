@@ -1,4 +1,4 @@
-//! Answers of a token endpoint.
+//! The responses of a token endpoint.
 
 use std::fmt;
 
@@ -9,40 +9,40 @@ use crate::auth::{names, seconds};
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// A token that was given out (RFC 6749, section 5.1).
+/// A successful token response (RFC 6749, section 5.1).
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenResponse {
-    /// The token.
+    /// The access token.
     pub access_token: Secret,
-    /// How it is presented, in any case: `Bearer`, `DPoP`, or `N_A` for one that is no access token.
+    /// The token type, case-insensitive: `Bearer`, `DPoP`, or `N_A` if the token is not an access token.
     pub token_type: String,
-    /// For how many seconds it is good.
+    /// The lifetime of the access token in seconds.
     #[serde(
         default,
         deserialize_with = "seconds::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub expires_in: Option<u64>,
-    /// The token to get the next one with.
+    /// The refresh token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
-    /// What was granted, when it is not what was asked for.
+    /// The granted scopes, if they differ from the requested scopes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Who the user is (OpenID Connect).
+    /// The ID token, which identifies the user (OpenID Connect).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_token: Option<Secret>,
-    /// What kind of token was given in exchange (RFC 8693).
+    /// The type of the token from a token exchange (RFC 8693).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issued_token_type: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl TokenResponse {
-    /// A token of a type.
+    /// Creates a response with an access token and its type.
     #[must_use]
     pub fn new(access_token: impl Into<Secret>, token_type: impl Into<String>) -> Self {
         Self {
@@ -80,25 +80,25 @@ impl fmt::Debug for TokenResponse {
     }
 }
 
-/// A refusal of a token, registration or authorization endpoint (RFC 6749, sections 4.1.2.1 and 5.2).
+/// An error response of a token, registration or authorization endpoint (RFC 6749, sections 4.1.2.1 and 5.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OAuthError {
-    /// The code, such as `invalid_grant`.
+    /// The error code, such as `invalid_grant`.
     pub error: String,
-    /// An explanation for developers. It is the server's text: show it, never act on it.
+    /// A description for developers. The text is untrusted: display it, but do not interpret it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
-    /// A page about the error.
+    /// The URL of a page about the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_uri: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl OAuthError {
-    /// An error of a code.
+    /// Creates an error with a code.
     #[must_use]
     pub fn new(error: impl Into<String>) -> Self {
         Self {
@@ -122,7 +122,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn answers_survive() {
+    fn responses_round_trip() {
         check::<TokenResponse>(json!({
             "access_token": "2YotnFZFEjr1zCsicMWpAA", "token_type": "Bearer", "expires_in": 3600,
             "refresh_token": "tGzv3JOkF0XG5Qx2TlKWIA", "scope": "a b", "id_token": "e30.e30.", "example_parameter": [1],
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_do_not_print() {
+    fn debug_output_omits_tokens() {
         let text = r#"{"access_token": "hidden", "token_type": "Bearer", "refresh_token": "hidden", "id_token": "hidden",
             "device_secret": "hidden"}"#;
         let token: TokenResponse = serde_json::from_str(text).unwrap();
@@ -146,20 +146,20 @@ mod tests {
     }
 
     #[test]
-    fn a_token_and_its_type_are_required() {
-        let refused = |text: &str| serde_json::from_str::<TokenResponse>(text).is_err();
-        assert!(refused(r#"{"token_type": "Bearer"}"#));
-        assert!(refused(r#"{"access_token": "a"}"#));
-        assert!(refused(
+    fn malformed_token_responses_are_rejected() {
+        let is_rejected = |text: &str| serde_json::from_str::<TokenResponse>(text).is_err();
+        assert!(is_rejected(r#"{"token_type": "Bearer"}"#));
+        assert!(is_rejected(r#"{"access_token": "a"}"#));
+        assert!(is_rejected(
             r#"{"access_token": "a", "access_token": "b", "token_type": "Bearer"}"#
         ));
-        assert!(refused(
+        assert!(is_rejected(
             r#"{"access_token": "a", "token_type": "Bearer", "expires_in": -1}"#
         ));
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_values_serialize_to_wire_format() {
         let token = TokenResponse::new("a", "Bearer")
             .with_expires_in(5)
             .with_refresh_token("r")
