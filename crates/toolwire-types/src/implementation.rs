@@ -1,7 +1,7 @@
-//! Who is speaking and for whom: implementation names, icons, roles and annotations.
+//! Small types that many other types contain: implementation names, icons, roles and annotations.
 //!
-//! These small pieces appear inside many other types. Icon and website addresses come from the peer: nothing here
-//! fetches them, and whoever does should treat them as untrusted.
+//! The URLs of icons and websites come from the peer. This crate does not fetch them, and code that does must treat
+//! them as untrusted.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,23 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Implementation {
-    /// The name for programs.
+    /// The name for programmatic use.
     pub name: String,
-    /// The name for people (since 2025-06-18).
+    /// The title, a display name for users (since 2025-06-18).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The version of this software, in its own scheme.
+    /// The version of the software, in its own scheme.
     pub version: String,
-    /// What it does (since 2025-11-25).
+    /// The description (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its pictures (since 2025-11-25).
+    /// The icons (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
-    /// Where to read more (since 2025-11-25).
+    /// The URL of the website (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -43,11 +43,11 @@ object!(Implementation = Implementation::new("", "");
     "description" => description,
     "icons" => icons,
     "websiteUrl" => website_url;
-    others kept
+    others stored
 );
 
 impl Implementation {
-    /// An implementation with a name and a version.
+    /// Creates an implementation with a name and a version.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
@@ -69,26 +69,26 @@ impl Implementation {
     }
 }
 
-/// The icons of one thing, usually the same picture in several sizes.
+/// The icons of one item, usually the same image in several sizes.
 pub type Icons = Vec<Icon>;
 
-/// A picture that stands for a tool, a resource, a prompt or an implementation (since 2025-11-25).
+/// An icon of a tool, a resource, a prompt or an implementation (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Icon {
-    /// An `https:` or `data:` address.
+    /// The `https:` or `data:` URL of the image.
     pub src: String,
-    /// The MIME type, when the address does not tell or tells wrong.
+    /// The MIME type, if the URL does not state it correctly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Sizes it may be shown in: `"48x48"`, or `"any"` for a scalable format.
+    /// The sizes in which to show the icon: `"48x48"`, or `"any"` for a scalable format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<String>>,
-    /// The background it was drawn for.
+    /// The background that the icon is designed for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -98,11 +98,11 @@ object!(Icon = Icon::new("");
     "mimeType" => mime_type,
     "sizes" => sizes,
     "theme" => theme;
-    others kept
+    others stored
 );
 
 impl Icon {
-    /// An icon at an address.
+    /// Creates an icon from its URL.
     #[must_use]
     pub fn new(src: impl Into<String>) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Icon {
     }
 }
 
-/// The background an icon was drawn for.
+/// The background that an icon is designed for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -136,56 +136,56 @@ pub enum IconTheme {
     Light,
     /// A dark background.
     Dark,
-    /// A theme of some later revision.
+    /// A theme that this crate does not define.
     #[serde(untagged)]
     Other(String),
 }
 
-/// Who speaks in a conversation, or who a piece of content is meant for.
+/// The sender of a message, or the intended audience of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "every revision knows exactly these two"
+    reason = "every revision defines exactly these two roles"
 )]
 pub enum Role {
-    /// The person, or the program acting for one.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// Hints about how a client may use or show something.
+/// Hints about how a client uses or displays an item.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Who it is meant for.
+    /// The intended audience.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
-    /// How much it matters, from 0 (optional) to 1 (required).
+    /// The importance, from 0 (optional) to 1 (required).
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub priority: Option<f64>,
-    /// When it last changed, as an ISO 8601 date and time (since 2025-06-18).
+    /// The time of the last change, as an ISO 8601 date and time (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// Members this SDK does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Annotations {
-    /// No hints yet.
+    /// Creates annotations without any hint.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets who it is meant for.
+    /// Sets the intended audience.
     #[must_use]
     pub fn with_audience(mut self, audience: impl IntoIterator<Item = Role>) -> Self {
         self.audience = Some(audience.into_iter().collect());
@@ -208,7 +208,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn an_implementation_reads_with_and_without_its_newer_members() {
+    fn implementation_of_every_revision_round_trips() {
         check::<Implementation>(json!({"name": "calc", "version": "1.0"}));
         check::<Implementation>(json!({
             "name": "calc", "title": "Calculator", "version": "1.0", "description": "adds", "websiteUrl": "https://a.b",
@@ -217,20 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn unknown_members_and_themes_survive() {
+    fn unknown_members_and_themes_round_trip() {
         check::<Implementation>(json!({"name": "a", "version": "1", "vendor": {"deep": [1, 2.5]}}));
         check::<Icon>(json!({"src": "https://a/b", "theme": "sepia", "animated": true}));
         check::<Annotations>(json!({"audience": ["user"], "colour": "red"}));
     }
 
     #[test]
-    fn a_whole_priority_stays_a_whole_number() {
+    fn integral_priority_is_written_without_a_fraction() {
         check::<Annotations>(json!({"priority": 1}));
         check::<Annotations>(json!({"priority": 0.25, "lastModified": "2025-01-12T15:00:58Z"}));
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_values_serialize_to_wire_format() {
         let built = Implementation::new("calc", "1.0")
             .with_title("Calculator")
             .with_description("adds")

@@ -1,7 +1,7 @@
 //! The JSON-RPC 2.0 envelope: ids, requests, notifications, responses and errors.
 //!
-//! An id keeps its JSON type: the number `1` and the string `"1"` are different ids. Reading untrusted bytes is not done
-//! here but in `toolwire-proto`, which is stricter than serde (duplicate members, depth, presence of `id`).
+//! An id keeps its JSON type: the number `1` and the string `"1"` are different ids. `toolwire-proto` parses untrusted
+//! messages, because it is stricter than serde: it checks duplicate members, nesting depth and the presence of `id`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -99,23 +99,23 @@ impl<'de> Deserialize<'de> for RequestId {
     }
 }
 
-/// A token that ties progress notifications to a request; the same shape as an id.
+/// A token that associates progress notifications with a request. It has the type of an id.
 pub type ProgressToken = RequestId;
 
-/// A request: something that wants an answer.
+/// A JSON-RPC request, which expects a response.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// The id the answer will repeat.
+    /// The id, which the response repeats.
     pub id: RequestId,
     /// The method name.
     pub method: Cow<'static, str>,
-    /// The parameters, an object, or nothing.
+    /// The parameters, a JSON object, if any.
     pub params: Option<RawJson>,
 }
 
 impl Request {
-    /// A request with parameters.
+    /// Creates a request with parameters.
     #[must_use]
     pub fn new(
         id: impl Into<RequestId>,
@@ -143,18 +143,18 @@ impl Serialize for Request {
     }
 }
 
-/// A notification: something that wants no answer.
+/// A JSON-RPC notification, which expects no response.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Notification {
     /// The method name.
     pub method: Cow<'static, str>,
-    /// The parameters, an object, or nothing.
+    /// The parameters, a JSON object, if any.
     pub params: Option<RawJson>,
 }
 
 impl Notification {
-    /// A notification, with or without parameters.
+    /// Creates a notification with or without parameters.
     #[must_use]
     pub fn new(method: impl Into<Cow<'static, str>>, params: Option<RawJson>) -> Self {
         Self {
@@ -176,18 +176,18 @@ impl Serialize for Notification {
     }
 }
 
-/// The id member of an answer: usually the request's, otherwise unreadable.
+/// The `id` member of a response: the id of the request, or a mark that it was unreadable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "these are the three ways JSON can say it"
+    reason = "an id, null and an absent member are the only forms"
 )]
 pub enum ResponseId {
-    /// The id of the request that is answered.
+    /// The id of the request.
     Id(RequestId),
-    /// `"id": null`: how revisions up to 2025-06-18 say that the id was unreadable.
+    /// `"id": null`: the id was unreadable, in revisions up to 2025-06-18.
     Null,
-    /// No `id` member: how later revisions say it.
+    /// No `id` member: the id was unreadable, in later revisions.
     Absent,
 }
 
@@ -197,18 +197,18 @@ impl From<RequestId> for ResponseId {
     }
 }
 
-/// An answer: a result or an error.
+/// A JSON-RPC response: a result or an error.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Response {
-    /// Which request this answers.
+    /// The id of the request.
     pub id: ResponseId,
-    /// What happened.
+    /// The result or the error.
     pub outcome: Result<RawJson, ErrorObject>,
 }
 
 impl Response {
-    /// A successful answer.
+    /// Creates a response with a result.
     #[must_use]
     pub fn result(id: RequestId, result: RawJson) -> Self {
         Self {
@@ -217,7 +217,7 @@ impl Response {
         }
     }
 
-    /// An error answer.
+    /// Creates a response with an error.
     #[must_use]
     pub fn error(id: impl Into<ResponseId>, error: ErrorObject) -> Self {
         Self {
@@ -246,49 +246,49 @@ impl Serialize for Response {
 
 /// The error codes of JSON-RPC and MCP.
 ///
-/// Codes from −32000 to −32019 carry no shared meaning; application codes belong outside −32768…−32000.
+/// Codes from −32000 to −32019 have no defined meaning. Application codes are outside −32768 to −32000.
 pub mod code {
-    /// The bytes were not JSON.
+    /// The message is not valid JSON.
     pub const PARSE_ERROR: i64 = -32700;
-    /// The JSON was not a valid message.
+    /// The JSON is not a valid message.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// No such method, or one behind a capability that was not advertised.
+    /// The method does not exist, or its capability is not declared.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters do not fit the method.
+    /// The parameters are invalid for the method.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// Something went wrong inside the receiver.
+    /// The receiver failed internally.
     pub const INTERNAL_ERROR: i64 = -32603;
-    /// Resource not found, up to 2025-11-25 only.
+    /// The resource does not exist (up to 2025-11-25).
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// A header and the body disagree (2026-07-28).
+    /// An HTTP header and the body differ (since 2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The request needs a client capability that was not declared (2026-07-28).
+    /// The request requires a client capability that is not declared (since 2026-07-28).
     pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
-    /// The server does not serve the version asked for (2026-07-28).
+    /// The server does not support the requested version (since 2026-07-28).
     pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
-    /// The user must visit a URL first (2025-11-25 only).
+    /// The user must open a URL first (2025-11-25 only).
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-    /// The user refused a sampling request (up to 2025-11-25).
+    /// The user rejected a sampling request (up to 2025-11-25).
     pub const USER_REJECTED: i64 = -1;
 }
 
-/// What the peer sees when a request fails.
+/// The JSON-RPC error that the peer receives when a request fails.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorObject {
-    /// A number from [`code`], or an application's own.
+    /// A code from [`code`] or an application-defined code.
     pub code: i64,
-    /// One sentence for a human.
+    /// A one-sentence description for users and logs.
     pub message: Cow<'static, str>,
-    /// Structured detail.
+    /// Structured details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson>,
 }
 
 impl ErrorObject {
-    /// An error with a code of your choice.
+    /// Creates an error with any code.
     #[must_use]
-    // Also tells the compiler that what leads to an error need not stand beside what does not.
+    // `#[cold]` lets the compiler move error paths away from the common path.
     #[cold]
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -298,31 +298,31 @@ impl ErrorObject {
         }
     }
 
-    /// The bytes were not JSON (−32700).
+    /// Creates the error for a message that is not valid JSON (−32700).
     #[must_use]
     pub fn parse_error(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::PARSE_ERROR, message)
     }
 
-    /// The message is not a valid request (−32600).
+    /// Creates the error for a message that is not a valid request (−32600).
     #[must_use]
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }
 
-    /// There is no such method here (−32601).
+    /// Creates the error for a method that does not exist (−32601).
     #[must_use]
     pub fn method_not_found(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::METHOD_NOT_FOUND, message)
     }
 
-    /// The parameters do not fit (−32602).
+    /// Creates the error for invalid parameters (−32602).
     #[must_use]
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// Something broke on this side (−32603).
+    /// Creates the error for an internal failure (−32603).
     #[must_use]
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)

@@ -1,21 +1,21 @@
-//! Floating-point members, written the way JavaScript writes them.
+//! Serializes floating-point members as JavaScript does: an integral value has no fraction.
 //!
-//! `progress: 50` read as `f64` must not go out as `50.0`: peers written in stricter languages would not take it for an
+//! A member `progress: 50`, parsed as `f64`, must not become `50.0`, because stricter peers do not accept `50.0` as an
 //! integer.
 
 use serde::Serializer;
 
-/// The largest magnitude below which every integer is exact as `f64`.
+/// The largest integer such that all integers up to it are exact as `f64`.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_991.0;
 
-/// Writes a number, without a fraction when it has none.
+/// Serializes a number. An integral value is written without a fraction.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "only whole numbers within the exact range are cast"
+    reason = "only integral values within the exact range are cast"
 )]
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks of serialize_with"
+    reason = "serde requires this signature for serialize_with"
 )]
 pub(crate) fn shortest<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if number.fract() == 0.0 && number.abs() <= EXACT_INTEGERS {
@@ -25,7 +25,7 @@ pub(crate) fn shortest<S: Serializer>(number: &f64, serializer: S) -> Result<S::
     }
 }
 
-/// Writes an optional number, without a fraction when it has none.
+/// Serializes an optional number. An integral value is written without a fraction.
 pub(crate) fn shortest_option<S: Serializer>(
     number: &Option<f64>,
     serializer: S,
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_lose_their_fraction_and_others_keep_it() {
+    fn integral_values_are_written_without_a_fraction() {
         check(50.0, "50");
         check(-3.0, "-3");
         check(-0.0, "0");

@@ -1,8 +1,8 @@
-//! Reading objects by hand: members by name, and a map for the others.
+//! A macro that implements `Deserialize` for objects, with a map for unknown members.
 //!
-//! A derived `Deserialize` with `#[serde(flatten)]` keeps every member it does not know aside in a form of its own before it
-//! reads the map from that, one without reads arrays as well, and both are several times as large. Types that every server
-//! reads do without.
+//! The derived `Deserialize` has disadvantages here. With `#[serde(flatten)]` it buffers every unknown member before it
+//! parses the map, and without `flatten` it accepts arrays too. Both generate several times as much code. The types
+//! that every server parses therefore use this macro.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,8 +10,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-/// Implements `Deserialize` for a struct. It starts from the value given; members marked `required` must be there, and no
-/// member may come twice. Others go into the map `extra`, or are `ignored`.
+/// Implements `Deserialize` for a struct.
+///
+/// The initial value is given by an expression. Members marked `required` must be present, and duplicate members are
+/// rejected. Unknown members are `stored` in the map `extra`, or `ignored`.
 macro_rules! object {
     ($type:ident = $start:expr; $($name:literal => $field:ident $($required:ident)?),+; others $others:ident) => {
         impl<'de> serde::Deserialize<'de> for $type {
@@ -34,12 +36,12 @@ macro_rules! object {
                         let mut object: $type = $start;
                         let mut seen = crate::object::Seen::default();
                         while let Some(name) = members.next_key::<crate::object::Name<'de>>()? {
-                            match seen.find(NAMES, &name)? {
+                            match seen.record(NAMES, &name)? {
                                 $(Some($name) => object.$field = members.next_value()?,)+
                                 _ => crate::object::$others!(object, members, name),
                             }
                         }
-                        seen.check(NAMES, REQUIRED)?;
+                        seen.check_required(NAMES, REQUIRED)?;
                         Ok(object)
                     }
                 }
@@ -50,31 +52,31 @@ macro_rules! object {
     };
 }
 
-/// A member that must be there.
+/// Returns the name of a required member.
 macro_rules! required {
     ($name:literal) => {
         $name
     };
 }
 
-/// Keeps a member that the type does not name.
-macro_rules! kept {
+/// Stores an unknown member in the map `extra`.
+macro_rules! stored {
     ($object:ident, $members:ident, $name:ident) => {{
         let value = $members.next_value()?;
         $object.extra.insert($name.into_string(), value);
     }};
 }
 
-/// Passes over a member that the type does not name.
+/// Skips an unknown member.
 macro_rules! ignored {
     ($object:ident, $members:ident, $name:ident) => {
         drop($members.next_value::<serde::de::IgnoredAny>()?)
     };
 }
 
-pub(crate) use {ignored, kept, object, required};
+pub(crate) use {ignored, object, required, stored};
 
-/// The name of a member, borrowed where it can be.
+/// The name of a member, borrowed from the input if possible.
 pub(crate) struct Name<'de>(Cow<'de, str>);
 
 impl Name<'_> {
@@ -111,42 +113,44 @@ impl<'de> Deserialize<'de> for Name<'de> {
     }
 }
 
-/// Which of the known members were there, by their place among the names.
+/// The known members that are already parsed: a bit set over the index of the name.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(u32);
 
 impl Seen {
-    /// The known name that this is, if any.
+    /// Records a member. Returns its known name, or `None` if the name is unknown.
     ///
     /// # Errors
-    /// When it was there before.
-    pub(crate) fn find<E: Error>(
+    /// Returns an error if the member is a duplicate.
+    pub(crate) fn record<E: Error>(
         &mut self,
         names: &[&'static str],
         name: &Name<'_>,
     ) -> Result<Option<&'static str>, E> {
-        let Some(at) = names.iter().position(|known| *known == name.0) else {
+        let Some(index) = names.iter().position(|known| *known == name.0) else {
             return Ok(None);
         };
-        if self.0 & (1 << at) != 0 {
-            return Err(E::duplicate_field(names[at]));
+        if self.0 & (1 << index) != 0 {
+            return Err(E::duplicate_field(names[index]));
         }
-        self.0 |= 1 << at;
-        Ok(Some(names[at]))
+        self.0 |= 1 << index;
+        Ok(Some(names[index]))
     }
 
+    /// Checks that all required members are present.
+    ///
     /// # Errors
-    /// When a required one is missing.
-    pub(crate) fn check<E: Error>(
+    /// Returns an error if a required member is missing.
+    pub(crate) fn check_required<E: Error>(
         &self,
         names: &[&'static str],
         required: &[&'static str],
     ) -> Result<(), E> {
-        let is_there = |name: &str| {
-            let at = names.iter().position(|known| *known == name);
-            at.is_some_and(|at| self.0 & (1 << at) != 0)
+        let is_present = |name: &str| {
+            let index = names.iter().position(|known| *known == name);
+            index.is_some_and(|index| self.0 & (1 << index) != 0)
         };
-        match required.iter().find(|name| !is_there(name)) {
+        match required.iter().find(|name| !is_present(name)) {
             Some(missing) => Err(E::missing_field(missing)),
             None => Ok(()),
         }
@@ -169,7 +173,7 @@ mod tests {
     object!(Person = Person { name: String::new(), age: None, extra: Extra::new() };
         "name" => name required,
         "theAge" => age;
-        others kept
+        others stored
     );
 
     fn read(text: &str) -> Result<Person, String> {
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_read_and_others_kept_in_order() {
+    fn unknown_members_are_stored_in_order() {
         let person = read(r#"{"z":1,"name":"A\u0042","theAge":7,"a":{"b":[null]}}"#).unwrap();
         assert_eq!((person.name.as_str(), person.age), ("AB", Some(7)));
         assert_eq!(
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_comes_twice_is_named() {
+    fn missing_and_duplicate_members_are_rejected() {
         check_error("{}", "missing field `name`");
         check_error(r#"{"theAge":null}"#, "missing field `name`");
         check_error(r#"{"name":"a","name":"b"}"#, "duplicate field `name`");
@@ -208,18 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn trees_and_untagged_enums_read_it_too() {
+    fn object_parses_from_a_tree_and_in_an_untagged_enum() {
         #[derive(Debug, serde::Deserialize)]
         #[serde(untagged)]
         enum Either {
-            Number(#[expect(dead_code, reason = "only here to be told apart")] u8),
+            Number(#[expect(dead_code, reason = "the test only distinguishes the variants")] u8),
             Person(Person),
         }
 
         let tree = json!({"name": "A", "more": true});
         let person: Person = serde_json::from_value(tree.clone()).unwrap();
         let Either::Person(again) = serde_json::from_value(tree).unwrap() else {
-            panic!("a person is no number")
+            panic!("expected a person, got a number")
         };
         assert_eq!(person, again);
         assert_eq!(person.extra["more"], json!(true));

@@ -1,7 +1,7 @@
-//! Raw JSON: a part of a message kept as text until somebody needs it.
+//! Raw JSON: a part of a message that is stored as text.
 //!
-//! `arguments`, `structuredContent`, schemas and the like pass through the SDK without being turned into a tree. A
-//! [`RawJson`] is one complete JSON value; it is validated when read and written back byte for byte.
+//! `arguments`, `structuredContent`, schemas and similar members pass through the SDK without being parsed into a tree.
+//! A [`RawJson`] is one complete JSON value. It is validated when it is parsed, and serialized byte for byte.
 
 use std::fmt;
 
@@ -12,10 +12,9 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-/// One JSON value kept as text.
+/// One JSON value, stored as text.
 ///
-/// Equality is by meaning (member order and white space do not count), so that a value survives a round trip through
-/// any JSON writer and still compares equal.
+/// Equality ignores member order and white space, so that a value equals its copy from any JSON serializer.
 ///
 /// ```
 /// use toolwire_types::RawJson;
@@ -28,75 +27,75 @@ use crate::json;
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// The JSON `null`.
+    /// Creates the JSON `null`.
     #[must_use]
     pub fn null() -> Self {
         Self::trusted("null")
     }
 
-    /// The empty object.
+    /// Creates an empty object.
     #[must_use]
     pub fn empty_object() -> Self {
         Self::trusted("{}")
     }
 
-    /// Takes text that must be one complete JSON value.
+    /// Creates a value from text.
     ///
     /// # Errors
-    /// When the text is not valid JSON.
+    /// Returns an error if the text is not one complete JSON value.
     pub fn from_string(text: String) -> serde_json::Result<Self> {
         RawValue::from_string(text).map(Self)
     }
 
-    /// Serialises any value.
+    /// Serializes any value.
     ///
     /// # Errors
-    /// When the value refuses to serialise (a map with non-string keys, for example).
+    /// Returns an error if the value cannot be serialized, for example a map with unsupported keys.
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
         json::to_string(value).map(|text| Self(json::checked_raw_box(text)))
     }
 
-    /// Writes a JSON tree; this cannot fail.
+    /// Serializes a JSON tree. This cannot fail.
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
         Self::from_serialize(value).expect("every key of a JSON tree is a string")
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     #[must_use]
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// The borrowed serde form, for splicing into other values.
+    /// Returns the value as the raw value of `serde_json`, for use inside other values.
     #[must_use]
     pub fn as_raw_value(&self) -> &RawValue {
         &self.0
     }
 
-    /// Decodes the text into a type.
+    /// Parses the text into a type.
     ///
     /// # Errors
-    /// When the text does not have the shape of `T`.
+    /// Returns an error if the text does not parse as `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.get())
     }
 
-    /// Decodes the text into a JSON tree.
+    /// Parses the text into a JSON tree.
     ///
     /// # Errors
-    /// Only when the tree would be deeper than the JSON reader allows.
+    /// Returns an error if the nesting is deeper than `serde_json` permits.
     pub fn to_value(&self) -> serde_json::Result<Value> {
         serde_json::from_str(self.get())
     }
 
-    /// True when the value is an object.
+    /// Returns `true` if the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.get().trim_start().starts_with('{')
     }
 
-    /// True when the value is `null`.
+    /// Returns `true` if the value is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.get().trim() == "null"

@@ -1,4 +1,4 @@
-//! `subscriptions/listen` (since 2026-07-28): which notifications a client wants, and which it will get.
+//! `subscriptions/listen` (since 2026-07-28): the notifications that a client requests and a server accepts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,27 +9,27 @@ use crate::object::object;
 use crate::result::{Extra, ResultType};
 use crate::setters::setters;
 
-/// A choice of notifications: what a client asks for, or what a server agrees to.
+/// A selection of notifications: those that a client requests, or those that a server accepts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// The list of tools changed.
+    /// Whether to notify about changes of the tool list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_list_changed: Option<bool>,
-    /// The list of prompts changed.
+    /// Whether to notify about changes of the prompt list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts_list_changed: Option<bool>,
-    /// The list of resources changed.
+    /// Whether to notify about changes of the resource list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
-    /// One of these resources changed.
+    /// The URIs of the resources to notify about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_subscriptions: Option<Vec<String>>,
-    /// One of these tasks changed (extension `io.modelcontextprotocol/tasks`).
+    /// The ids of the tasks to notify about (extension `io.modelcontextprotocol/tasks`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_ids: Option<Vec<String>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -40,11 +40,11 @@ object!(SubscriptionFilter = SubscriptionFilter::default();
     "resourcesListChanged" => resources_list_changed,
     "resourceSubscriptions" => resource_subscriptions,
     "taskIds" => task_ids;
-    others kept
+    others stored
 );
 
 impl SubscriptionFilter {
-    /// No notifications.
+    /// Creates an empty selection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -59,7 +59,7 @@ impl SubscriptionFilter {
         with_resources_list_changed(resources_list_changed = true);
     }
 
-    /// Adds changes of one resource.
+    /// Selects changes of one resource.
     #[must_use]
     pub fn with_resource(mut self, uri: impl Into<String>) -> Self {
         self.resource_subscriptions
@@ -68,7 +68,7 @@ impl SubscriptionFilter {
         self
     }
 
-    /// Adds changes of one task (extension `io.modelcontextprotocol/tasks`).
+    /// Selects changes of one task (extension `io.modelcontextprotocol/tasks`).
     #[must_use]
     pub fn with_task(mut self, task_id: impl Into<String>) -> Self {
         self.task_ids.get_or_insert_default().push(task_id.into());
@@ -80,9 +80,9 @@ impl SubscriptionFilter {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
-    /// What the client wants to hear about.
+    /// The notifications that the client requests.
     pub notifications: SubscriptionFilter,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -94,7 +94,7 @@ object!(SubscriptionsListenRequestParams = SubscriptionsListenRequestParams::new
 );
 
 impl SubscriptionsListenRequestParams {
-    /// Asks for notifications.
+    /// Creates the parameters of a listen request.
     #[must_use]
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {
@@ -108,15 +108,15 @@ impl SubscriptionsListenRequestParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscriptionsAcknowledgedNotificationParams {
-    /// What the server agrees to: the part of the wish that it can grant.
+    /// The requested notifications that the server accepts.
     pub notifications: SubscriptionFilter,
-    /// Metadata; names the subscription.
+    /// The `_meta` object, which contains the subscription id.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl SubscriptionsAcknowledgedNotificationParams {
-    /// Agrees to part of what the listen request with this id asked for.
+    /// Creates the acknowledgement of the listen request with this id.
     #[must_use]
     pub fn new(subscription_id: &RequestId, notifications: SubscriptionFilter) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl SubscriptionsAcknowledgedNotificationParams {
     }
 }
 
-/// The answer to `subscriptions/listen`: the server ends the subscription in good order.
+/// The result of `subscriptions/listen`, with which the server ends a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -134,16 +134,16 @@ pub struct SubscriptionsListenResult {
     /// The kind of result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Metadata; names the subscription.
+    /// The `_meta` object, which contains the subscription id.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl SubscriptionsListenResult {
-    /// Ends the subscription of the listen request with this id.
+    /// Creates the result of the listen request with this id.
     #[must_use]
     pub fn new(subscription_id: &RequestId) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl SubscriptionsListenResult {
 }
 
 impl Meta {
-    /// Metadata that names a subscription: the id of its listen request, its JSON type kept.
+    /// Creates metadata with a subscription id: the id of the listen request, with the same JSON type.
     #[must_use]
     pub fn for_subscription(id: &RequestId) -> Self {
         let id = match id {
@@ -174,7 +174,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn listening_survives() {
+    fn listen_messages_round_trip() {
         check::<SubscriptionsListenRequestParams>(json!({"notifications": {}}));
         check::<SubscriptionsListenRequestParams>(json!({
             "notifications": {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wish_must_be_an_object_and_the_resources_a_list() {
+    fn malformed_notification_filters_are_rejected() {
         for wire in [
             json!({}),
             json!({"notifications": []}),
@@ -200,19 +200,19 @@ mod tests {
     }
 
     #[test]
-    fn subscriptions_are_named_by_the_listen_id_with_its_type() {
+    fn subscription_id_preserves_the_json_type_of_the_request_id() {
         let check = |id: RequestId, expected: Value| {
-            let tag = json!({"io.modelcontextprotocol/subscriptionId": expected});
+            let meta = json!({"io.modelcontextprotocol/subscriptionId": expected});
             let result = SubscriptionsListenResult::new(&id);
             assert_eq!(
                 serde_json::to_value(result).unwrap(),
-                json!({"resultType": "complete", "_meta": tag})
+                json!({"resultType": "complete", "_meta": meta})
             );
             let filter = SubscriptionFilter::new().with_tools_list_changed();
             let acknowledged = SubscriptionsAcknowledgedNotificationParams::new(&id, filter);
             assert_eq!(
                 serde_json::to_value(acknowledged).unwrap(),
-                json!({"notifications": {"toolsListChanged": true}, "_meta": tag})
+                json!({"notifications": {"toolsListChanged": true}, "_meta": meta})
             );
         };
         check(1.into(), json!(1));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_are_built_piece_by_piece() {
+    fn built_filters_serialize_to_wire_format() {
         let filter = SubscriptionFilter::new()
             .with_prompts_list_changed()
             .with_resources_list_changed()

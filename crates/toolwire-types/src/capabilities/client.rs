@@ -1,4 +1,4 @@
-//! What a client can do for a server.
+//! The capabilities of a client.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -24,25 +24,25 @@ use crate::setters::setters;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
-    /// It can list its roots. Deprecated in 2026-07-28.
+    /// Support for `roots/list`. Deprecated in 2026-07-28.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
-    /// It can ask a model. Deprecated in 2026-07-28.
+    /// Support for sampling from a model. Deprecated in 2026-07-28.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
-    /// It can ask the user (since 2025-06-18).
+    /// Support for elicitation from the user (since 2025-06-18).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
-    /// It can run requests of the server as tasks (2025-11-25 only).
+    /// Support for running requests of the server as tasks (2025-11-25 only).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
-    /// Extensions it supports, by id, each with its settings object (since 2026-07-28).
+    /// The supported extensions by id, each with its settings object (since 2026-07-28).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<IndexMap<String, RawJson>>,
-    /// Things outside the specification.
+    /// Experimental capabilities outside the specification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<IndexMap<String, RawJson>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -54,11 +54,11 @@ object!(ClientCapabilities = ClientCapabilities::default();
     "tasks" => tasks,
     "extensions" => extensions,
     "experimental" => experimental;
-    others kept
+    others stored
 );
 
 impl ClientCapabilities {
-    /// No capabilities.
+    /// Creates an empty set of capabilities.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -80,33 +80,33 @@ impl ClientCapabilities {
         self
     }
 
-    /// The settings of an extension, when it is declared.
+    /// Returns the settings of an extension, or `None` if the extension is not declared.
     #[must_use]
     pub fn extension(&self, id: &str) -> Option<&RawJson> {
         self.extensions.as_ref()?.get(id)
     }
 }
 
-/// How a client serves `roots/list`.
+/// The support of a client for `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RootsCapability {
-    /// It says when they change (up to 2025-11-25).
+    /// Whether the client sends a notification when the roots change (up to 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 object!(RootsCapability = RootsCapability::default();
     "listChanged" => list_changed;
-    others kept
+    others stored
 );
 
 impl RootsCapability {
-    /// Roots, without notice of changes.
+    /// Creates a capability without change notifications.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -118,17 +118,17 @@ impl RootsCapability {
     }
 }
 
-/// How a client serves `sampling/createMessage`.
+/// The support of a client for `sampling/createMessage`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// It honours `includeContext` (since 2025-11-25; deprecated in 2026-07-28).
+    /// Support for `includeContext` (since 2025-11-25, deprecated in 2026-07-28).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Extra>,
-    /// It honours `tools` and `toolChoice` (since 2025-11-25).
+    /// Support for `tools` and `toolChoice` (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Extra>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -136,11 +136,11 @@ pub struct SamplingCapability {
 object!(SamplingCapability = SamplingCapability::default();
     "context" => context,
     "tools" => tools;
-    others kept
+    others stored
 );
 
 impl SamplingCapability {
-    /// Plain sampling: no tools, no context.
+    /// Creates a capability without support for tools and context.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -154,20 +154,20 @@ impl SamplingCapability {
     }
 }
 
-/// How a client serves `elicitation/create`.
+/// The support of a client for `elicitation/create`.
 ///
-/// The empty object means forms only: that is how 2025-06-18, which knew nothing else, declared it. Ask
-/// [`supports_form`](Self::supports_form) and [`supports_url`](Self::supports_url) rather than the fields.
+/// The empty object means form mode only, which is the only mode of 2025-06-18. Use
+/// [`supports_form`](Self::supports_form) and [`supports_url`](Self::supports_url) instead of the fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// It shows forms (since 2025-11-25).
+    /// Support for form mode (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Extra>,
-    /// It sends the user to addresses (since 2025-11-25).
+    /// Support for URL mode (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Extra>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -175,11 +175,11 @@ pub struct ElicitationCapability {
 object!(ElicitationCapability = ElicitationCapability::default();
     "form" => form,
     "url" => url;
-    others kept
+    others stored
 );
 
 impl ElicitationCapability {
-    /// The empty object: forms only.
+    /// Creates the empty object, which means form mode only.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -192,13 +192,13 @@ impl ElicitationCapability {
         with_url(url = Extra::new());
     }
 
-    /// True when the client shows forms.
+    /// Returns `true` if the client supports form mode.
     #[must_use]
     pub fn supports_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// True when the client sends the user to addresses.
+    /// Returns `true` if the client supports URL mode.
     #[must_use]
     pub fn supports_url(&self) -> bool {
         self.url.is_some()
@@ -213,7 +213,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn capabilities_of_every_revision_survive() {
+    fn capabilities_of_every_revision_round_trip() {
         check::<ClientCapabilities>(json!({}));
         check::<ClientCapabilities>(json!({"roots": {"listChanged": true}, "sampling": {}}));
         check::<ClientCapabilities>(
@@ -228,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_capabilities_survive_at_every_level() {
+    fn unknown_capabilities_round_trip_at_every_level() {
         check::<ClientCapabilities>(json!({
             "later": {"a": 1}, "roots": {"b": 2}, "sampling": {"c": 3}, "elicitation": {"d": 4}, "tasks": {"e": 5},
         }));
     }
 
     #[test]
-    fn an_empty_elicitation_capability_means_forms_only() {
+    fn empty_elicitation_capability_means_form_mode_only() {
         let check = |wire: serde_json::Value, form, url| {
             let capability: ElicitationCapability = serde_json::from_value(wire).unwrap();
             assert_eq!(capability.supports_form(), form);
@@ -248,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn null_declares_nothing() {
+    fn null_capability_is_not_declared() {
         let capabilities: ClientCapabilities =
             serde_json::from_value(json!({"sampling": null, "elicitation": null})).unwrap();
         assert_eq!(capabilities, ClientCapabilities::new());
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_capabilities_serialize_to_wire_format() {
         let capabilities = ClientCapabilities::new()
             .with_roots(RootsCapability::new().with_list_changed())
             .with_sampling(SamplingCapability::new().with_tools().with_context())

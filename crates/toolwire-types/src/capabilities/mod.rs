@@ -1,8 +1,8 @@
-//! What each side says it can do, before or with its first request.
+//! The capabilities that clients and servers declare.
 //!
-//! A capability is declared by being present, even as an empty object. Clients declare theirs in `initialize` up to
-//! 2025-11-25 and in the `_meta` of every request from 2026-07-28 on; servers in the results of `initialize` and
-//! `server/discover`.
+//! A capability is declared if its member is present, even as an empty object. Clients declare capabilities in
+//! `initialize` up to 2025-11-25, and in the `_meta` of every request since 2026-07-28. Servers declare capabilities in
+//! the results of `initialize` and `server/discover`.
 
 mod client;
 mod server;
@@ -18,20 +18,20 @@ use crate::setters::setters;
 pub use client::{ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability};
 pub use server::{PromptsCapability, ResourcesCapability, ServerCapabilities, ToolsCapability};
 
-/// Which requests of the other side may be run as tasks (2025-11-25 only).
+/// The requests of the peer that may run as tasks (2025-11-25 only).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TasksCapability {
-    /// `tasks/list` is served.
+    /// Support for `tasks/list`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Extra>,
-    /// `tasks/cancel` is served.
+    /// Support for `tasks/cancel`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<Extra>,
-    /// The requests: the parts of a method name before and after its slash, as in `{"tools": {"call": {}}}`.
+    /// The requests, by the parts of the method name before and after its slash: `{"tools": {"call": {}}}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<IndexMap<String, IndexMap<String, RawJson>>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -40,11 +40,11 @@ object!(TasksCapability = TasksCapability::default();
     "list" => list,
     "cancel" => cancel,
     "requests" => requests;
-    others kept
+    others stored
 );
 
 impl TasksCapability {
-    /// Tasks, for no request yet.
+    /// Creates a capability without requests.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -57,7 +57,7 @@ impl TasksCapability {
         with_cancel(cancel = Extra::new());
     }
 
-    /// Declares that a method, such as `tools/call`, may be run as a task.
+    /// Declares that a method, such as `tools/call`, may run as a task.
     #[must_use]
     pub fn with_request(mut self, method: &str) -> Self {
         let (group, name) = method.split_once('/').unwrap_or((method, ""));
@@ -69,7 +69,7 @@ impl TasksCapability {
         self
     }
 
-    /// True when a method, such as `tools/call`, may be run as a task.
+    /// Returns `true` if a method, such as `tools/call`, may run as a task.
     #[must_use]
     pub fn supports_request(&self, method: &str) -> bool {
         let declared = || {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn task_requests_are_found_by_method_name() {
+    fn task_support_is_declared_per_method() {
         let wire =
             json!({"requests": {"tools": {"call": {}}, "sampling": {"createMessage": null}}});
         let capability: TasksCapability = serde_json::from_value(wire).unwrap();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn declared_task_requests_take_the_wire_form() {
+    fn built_task_capability_serializes_to_wire_format() {
         let capability = TasksCapability::new()
             .with_list()
             .with_cancel()

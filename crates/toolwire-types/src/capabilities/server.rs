@@ -1,4 +1,4 @@
-//! What a server can do for a client.
+//! The capabilities of a server.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -24,37 +24,37 @@ use crate::setters::setters;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerCapabilities {
-    /// It offers tools.
+    /// Support for tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsCapability>,
-    /// It offers resources.
+    /// Support for resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesCapability>,
-    /// It offers prompts.
+    /// Support for prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PromptsCapability>,
-    /// It completes arguments (since 2025-03-26; before that, completion needed no capability).
+    /// Support for argument completion (since 2025-03-26). Earlier, completion needed no capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<Extra>,
-    /// It sends log messages. Deprecated in 2026-07-28.
+    /// Support for log messages. Deprecated in 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<Extra>,
-    /// It can run requests of the client as tasks (2025-11-25 only).
+    /// Support for running requests of the client as tasks (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
-    /// Extensions it supports, by id, each with its settings object (since 2026-07-28).
+    /// The supported extensions by id, each with its settings object (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<IndexMap<String, RawJson>>,
-    /// Things outside the specification.
+    /// Experimental capabilities outside the specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experimental: Option<IndexMap<String, RawJson>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ServerCapabilities {
-    /// No capabilities.
+    /// Creates an empty set of capabilities.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -80,28 +80,28 @@ impl ServerCapabilities {
         self
     }
 
-    /// The settings of an extension, when it is declared.
+    /// Returns the settings of an extension, or `None` if the extension is not declared.
     #[must_use]
     pub fn extension(&self, id: &str) -> Option<&RawJson> {
         self.extensions.as_ref()?.get(id)
     }
 }
 
-/// How a server offers tools.
+/// The support of a server for tools.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolsCapability {
-    /// It says when the list changes.
+    /// Whether the server sends a notification when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ToolsCapability {
-    /// Tools, without notice of changes.
+    /// Creates a capability without change notifications.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -113,21 +113,21 @@ impl ToolsCapability {
     }
 }
 
-/// How a server offers prompts.
+/// The support of a server for prompts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PromptsCapability {
-    /// It says when the list changes.
+    /// Whether the server sends a notification when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl PromptsCapability {
-    /// Prompts, without notice of changes.
+    /// Creates a capability without change notifications.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -139,25 +139,25 @@ impl PromptsCapability {
     }
 }
 
-/// How a server offers resources.
+/// The support of a server for resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourcesCapability {
-    /// It says when a watched resource changes: through `resources/subscribe` up to 2025-11-25, through
-    /// `subscriptions/listen` since.
+    /// Whether clients can subscribe to a resource: with `resources/subscribe` up to 2025-11-25, with
+    /// `subscriptions/listen` since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// It says when the list changes.
+    /// Whether the server sends a notification when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ResourcesCapability {
-    /// Resources, without notice of changes.
+    /// Creates a capability without subscriptions and change notifications.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -179,7 +179,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn capabilities_of_every_revision_survive() {
+    fn capabilities_of_every_revision_round_trip() {
         check::<ServerCapabilities>(json!({}));
         check::<ServerCapabilities>(json!({
             "tools": {"listChanged": true}, "prompts": {"listChanged": false}, "resources": {"subscribe": true},
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_capabilities_survive_at_every_level() {
+    fn unknown_capabilities_round_trip_at_every_level() {
         check::<ServerCapabilities>(json!({
             "later": {"a": [1]}, "tools": {"b": 1}, "prompts": {"c": 1}, "resources": {"d": 1}, "logging": {"e": 1},
         }));
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_capabilities_serialize_to_wire_format() {
         let capabilities = ServerCapabilities::new()
             .with_prompts(PromptsCapability::new().with_list_changed())
             .with_resources(

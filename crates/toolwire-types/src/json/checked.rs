@@ -1,8 +1,8 @@
-//! A text that is known to be JSON, as the raw value serde knows, without reading it once more.
+//! Converts text that is known to be JSON into a raw value of `serde_json`, without parsing it again.
 //!
-//! `serde_json` makes a raw value of a text only while it reads that text. But how it does so is an exchange
-//! between its `Deserialize` and the deserializer: a map whose one key is the name it asked for, and whose one value is
-//! the text. [`Checked`] takes the deserializer's part in it.
+//! `serde_json` creates a raw value from text only while it parses the text. Its `Deserialize` requests a newtype
+//! struct with a private name, and expects a map whose single key is that name and whose single value is the text.
+//! [`Checked`] is a deserializer that returns this map.
 
 use std::fmt;
 
@@ -12,66 +12,69 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::value::RawValue;
 
-/// Turns text that is one well-formed value, without white space around it, into a raw value.
+/// Converts text that is one valid JSON value, without surrounding white space, into a raw value.
 ///
-/// The text is not checked. Should `serde_json` ever want it otherwise, it reads the text itself.
+/// The text is not checked. If a version of `serde_json` does not accept the map of [`Checked`], the text is parsed.
 ///
 /// # Panics
-/// When the text is not JSON and `serde_json` reads it.
+/// Panics if the text is parsed and is not valid JSON.
 #[doc(hidden)]
 #[must_use]
 pub fn checked_raw(text: &str) -> &RawValue {
     <&RawValue>::deserialize(Checked(BorrowedStrDeserializer::new(text)))
         .ok()
         .or_else(|| serde_json::from_str(text).ok())
-        .expect("the text was checked")
+        .expect("the text is valid JSON")
 }
 
-/// As [`checked_raw`], for text that is owned.
+/// Converts owned text like [`checked_raw`].
+///
+/// # Panics
+/// Panics if a version of `serde_json` does not accept the map of [`Checked`].
 #[doc(hidden)]
 #[must_use]
 pub fn checked_raw_box(text: String) -> Box<RawValue> {
     Box::<RawValue>::deserialize(Checked(StringDeserializer::new(text)))
-        .expect("a raw value is a map of one text, as a test watches")
+        .expect("serde_json creates a raw value from a map with one text, as a test verifies")
 }
 
-/// Answers whoever wants a raw value with the text that the inner deserializer holds.
+/// A deserializer for raw values. The inner deserializer contains the text.
 struct Checked<D>(D);
 
-/// The other side did not take part as expected.
+/// The error if `serde_json` does not use the expected calls.
 #[derive(Debug)]
-struct Misunderstood;
+struct UnexpectedCall;
 
-impl fmt::Display for Misunderstood {
+impl fmt::Display for UnexpectedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a raw value is made in another way")
+        f.write_str("serde_json creates raw values in another way")
     }
 }
 
-impl std::error::Error for Misunderstood {}
+impl std::error::Error for UnexpectedCall {}
 
-impl de::Error for Misunderstood {
+impl de::Error for UnexpectedCall {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }
 }
 
-impl<'de, D: Deserializer<'de, Error = Misunderstood>> Deserializer<'de> for Checked<D> {
-    type Error = Misunderstood;
+impl<'de, D: Deserializer<'de, Error = UnexpectedCall>> Deserializer<'de> for Checked<D> {
+    type Error = UnexpectedCall;
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Misunderstood> {
-        visitor.visit_map(OneMember {
+    ) -> Result<V::Value, UnexpectedCall> {
+        visitor.visit_map(SingleEntry {
             key: Some(name),
             text: Some(self.0),
         })
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Misunderstood> {
-        Err(Misunderstood)
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, UnexpectedCall> {
+        Err(UnexpectedCall)
     }
 
     forward_to_deserialize_any! {
@@ -80,18 +83,19 @@ impl<'de, D: Deserializer<'de, Error = Misunderstood>> Deserializer<'de> for Che
     }
 }
 
-struct OneMember<D> {
+/// A map with one entry.
+struct SingleEntry<D> {
     key: Option<&'static str>,
     text: Option<D>,
 }
 
-impl<'de, D: Deserializer<'de, Error = Misunderstood>> MapAccess<'de> for OneMember<D> {
-    type Error = Misunderstood;
+impl<'de, D: Deserializer<'de, Error = UnexpectedCall>> MapAccess<'de> for SingleEntry<D> {
+    type Error = UnexpectedCall;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Misunderstood> {
+    ) -> Result<Option<K::Value>, UnexpectedCall> {
         self.key
             .take()
             .map(|key| seed.deserialize(StrDeserializer::new(key)))
@@ -101,8 +105,8 @@ impl<'de, D: Deserializer<'de, Error = Misunderstood>> MapAccess<'de> for OneMem
     fn next_value_seed<V: DeserializeSeed<'de>>(
         &mut self,
         seed: V,
-    ) -> Result<V::Value, Misunderstood> {
-        seed.deserialize(self.text.take().ok_or(Misunderstood)?)
+    ) -> Result<V::Value, UnexpectedCall> {
+        seed.deserialize(self.text.take().ok_or(UnexpectedCall)?)
     }
 }
 
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_becomes_a_raw_value_in_place() {
+    fn text_becomes_a_raw_value_without_copying() {
         for text in [
             "{}",
             "null",
@@ -127,8 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_not_read_again() {
-        // Only a reader would notice that this is no JSON.
+    fn text_is_not_parsed() {
+        // A parser would reject this text.
         assert_eq!(checked_raw("{").get(), "{");
         assert_eq!(checked_raw_box("{".to_owned()).get(), "{");
     }

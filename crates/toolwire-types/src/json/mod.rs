@@ -1,7 +1,7 @@
-//! Reading and writing JSON where the general way costs too much.
+//! JSON serialization for hot paths, as a faster alternative to `serde_json`.
 //!
-//! [`write()`] writes what `serde_json` writes, byte for byte. It is faster on text, because it copies whole runs of
-//! characters that need no escape instead of looking at each of them.
+//! The output of [`write()`] is the same as that of `serde_json`, byte for byte. It is faster on text, because it
+//! copies whole runs of characters that need no escape instead of checking characters one by one.
 
 mod checked;
 mod plain_run;
@@ -17,7 +17,7 @@ pub use self::plain_run::plain_run;
 use self::writer::Writer;
 use crate::number;
 
-/// Appends a value as JSON, without white space.
+/// Appends a value to `out` as JSON without white space.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -26,31 +26,31 @@ use crate::number;
 /// ```
 ///
 /// # Errors
-/// When the value refuses to be serialised, or has a map with keys that are no strings. What was written until then
-/// stays.
+/// Returns an error if the value cannot be serialized, for example because a map has a list as a key. The bytes
+/// written before the error stay in `out`.
 pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> serde_json::Result<()> {
     value.serialize(Writer::new(out))
 }
 
-/// A value as JSON text, without white space.
+/// Serializes a value to JSON text without white space.
 ///
 /// # Errors
-/// As [`write()`].
+/// Returns an error if the value cannot be serialized, as [`write()`] does.
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String> {
     let mut out = Vec::with_capacity(128);
     write(&mut out, value)?;
-    Ok(String::from_utf8(out).expect("only whole characters are written"))
+    Ok(String::from_utf8(out).expect("the writer writes only complete characters"))
 }
 
-/// Appends a number, without a fraction when it has none.
+/// Appends a number to `out`. An integral value is written without a fraction.
 ///
 /// # Errors
-/// None for numbers that JSON has; others are written as `null`.
+/// Returns no error: NaN and infinities are written as `null`.
 pub fn write_number(out: &mut Vec<u8>, number: f64) -> serde_json::Result<()> {
     number::shortest(&number, Writer::new(out))
 }
 
-/// Appends a text as a JSON string.
+/// Appends text to `out` as a JSON string.
 #[inline]
 pub fn write_text(out: &mut Vec<u8>, text: &str) {
     writer::text(out, text);

@@ -1,12 +1,12 @@
-//! How far a JSON string goes on without anything special.
+//! Finds the first byte of a string that JSON must escape or that ends a JSON string.
 
-/// Runs that are not short are looked at in blocks of this many bytes, all of them at once.
+/// The size in bytes of the blocks in which long runs are scanned.
 const BLOCK: usize = 32;
 
-/// Up to here a run is short: it is looked at in words.
+/// The length in bytes up to which a run is scanned in words of 8 bytes.
 const SHORT: usize = 16;
 
-/// How many leading bytes are neither a quote, nor a backslash, nor a control character.
+/// Returns the number of leading bytes that are neither a quote, a backslash nor a control character.
 #[doc(hidden)]
 #[must_use]
 #[inline]
@@ -19,7 +19,7 @@ pub fn plain_run(bytes: &[u8]) -> usize {
     }
 }
 
-/// As [`plain_run`], when this many are known to be plain.
+/// Continues [`plain_run`] after `known` plain bytes.
 fn longer_run(bytes: &[u8], known: usize) -> usize {
     let mut run = known;
     while let Some(word) = bytes[run..].first_chunk() {
@@ -34,27 +34,27 @@ fn longer_run(bytes: &[u8], known: usize) -> usize {
     plain_end(bytes, run)
 }
 
-/// How many leading bytes are plain, in whole blocks.
+/// Returns the number of leading plain bytes, counted in whole blocks.
 #[inline]
 fn plain_blocks(bytes: &[u8]) -> usize {
     let blocks = bytes.as_chunks().0.iter();
     blocks.take_while(|block| !has_special(block)).count() * BLOCK
 }
 
-/// As [`plain_run`], when less than a word is left after a run that ends here.
+/// Completes [`plain_run`] after `run` plain bytes, if less than a word remains.
 #[inline]
 fn plain_end(bytes: &[u8], run: usize) -> usize {
     if let Some(last) = bytes.last_chunk() {
-        // The word that ends where the text ends: its first bytes are known to be plain.
+        // The last word of the text. It overlaps bytes that are known to be plain.
         return match first_special(*last) {
             Some(at) => bytes.len() - 8 + at,
             None => bytes.len(),
         };
     }
-    // There is not even one word, so nothing was looked at yet.
+    // The text is shorter than a word, so no byte is checked yet.
     match (bytes.first_chunk(), bytes.last_chunk()) {
         (Some(&[a, b, c, d]), Some(&[e, f, g, h])) => {
-            // Two halves that may overlap.
+            // The first and the last 4 bytes, which may overlap.
             match first_special([a, b, c, d, e, f, g, h]) {
                 Some(at) if at < 4 => at,
                 Some(at) => bytes.len() + at - 8,
@@ -70,10 +70,10 @@ fn plain_end(bytes: &[u8], run: usize) -> usize {
 
 #[inline]
 fn has_special(block: &[u8; BLOCK]) -> bool {
-    // Without an early exit the compiler compares many bytes with one instruction.
+    // Without an early exit, the compiler compares many bytes with one instruction.
     block
         .iter()
-        .fold(false, |found, &byte| found | is_special(byte))
+        .fold(false, |any, &byte| any | is_special(byte))
 }
 
 #[inline]
@@ -81,15 +81,15 @@ fn is_special(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-/// Where the first special byte is.
+/// Returns the index of the first special byte.
 #[inline]
 fn first_special(word: [u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH_BITS: u64 = ONES << 7;
 
     let word = u64::from_le_bytes(word);
-    // Subtracting borrows into the high bit of a byte that is below the subtrahend. A borrow can reach the bytes above
-    // and mark them wrongly, but the lowest mark is always right, and only that one is used.
+    // The subtraction sets the high bit of each byte that is less than the subtrahend. A borrow can set wrong marks in
+    // higher bytes, but the lowest mark is always correct, and only the lowest mark is used.
     let control = word.wrapping_sub(ONES * 0x20);
     let quote = (word ^ (ONES * u64::from(b'"'))).wrapping_sub(ONES);
     let backslash = (word ^ (ONES * u64::from(b'\\'))).wrapping_sub(ONES);
@@ -102,14 +102,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_at_the_first_special_byte_wherever_it_is() {
+    fn run_ends_at_the_first_special_byte() {
         for special in [b'"', b'\\', 0, 0x1F, b'\n'] {
             for length in 0..300 {
                 let mut bytes = vec![b'x'; length];
                 bytes.push(special);
                 bytes.extend_from_slice(b"tail with \" and \\ and \x01 of its own");
                 assert_eq!(plain_run(&bytes), length, "{special:#x} after {length}");
-                // Also where the text ends soon after it.
+                // The text may end shortly after the special byte.
                 for end in length..bytes.len().min(length + 10) {
                     let run = plain_run(&bytes[..end]);
                     assert_eq!(run, length.min(end), "{special:#x} of {end}");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_plain() {
+    fn all_other_bytes_are_plain() {
         let plain: Vec<u8> = (0..=255).filter(|&byte| !is_special(byte)).collect();
         for length in 0..plain.len() {
             let bytes = [&plain[length..], &plain[..length]].concat();

@@ -1,4 +1,4 @@
-//! The writer writes what `serde_json` writes.
+//! Compares the output of the writer with that of `serde_json`.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ struct Outer {
 }
 
 #[test]
-fn all_shapes_are_written_as_serde_json_writes_them() {
+fn values_of_all_types_match_serde_json() {
     check(());
     check((1_u8, "two", 3.5_f32, [4_u64; 2]));
     check((i128::MIN, u128::MAX, i64::MIN, u64::MAX, i8::MIN));
@@ -72,7 +72,7 @@ fn all_shapes_are_written_as_serde_json_writes_them() {
 }
 
 #[test]
-fn every_character_is_escaped_as_serde_json_escapes_it() {
+fn escapes_of_all_characters_match_serde_json() {
     for code in (0..0x3000).chain([0xFFFD, 0x1_F600, 0x10_FFFF]) {
         if let Some(character) = char::from_u32(code) {
             check(format!("a{character}b{character}"));
@@ -84,21 +84,21 @@ fn every_character_is_escaped_as_serde_json_escapes_it() {
 }
 
 #[test]
-fn keys_may_be_what_serde_json_lets_them_be() {
+fn keys_match_serde_json() {
     check(BTreeMap::from([(1, "one"), (-2, "minus two")]));
     check(BTreeMap::from([(true, 1)]));
     check(BTreeMap::from([('c', 1)]));
     check(BTreeMap::from([(Some("some"), 1)]));
     check(BTreeMap::from([(Kind::UnitOne, 1)]));
-    let refused = BTreeMap::from([(vec![1], 1)]);
-    assert!(to_string(&refused).is_err());
-    assert!(serde_json::to_string(&refused).is_err());
-    let refused = BTreeMap::from([(Kind::Newtype(1), 1)]);
-    assert!(to_string(&refused).is_err());
+    let invalid = BTreeMap::from([(vec![1], 1)]);
+    assert!(to_string(&invalid).is_err());
+    assert!(serde_json::to_string(&invalid).is_err());
+    let invalid = BTreeMap::from([(Kind::Newtype(1), 1)]);
+    assert!(to_string(&invalid).is_err());
 }
 
 #[test]
-fn raw_values_are_copied() {
+fn raw_values_are_copied_unchanged() {
     let raw = RawValue::from_string("{ \"a\" : [1,  2] }".to_owned()).unwrap();
     check(&raw);
     check(json!({"a": [1, "b\u{7}"]}));
@@ -107,7 +107,7 @@ fn raw_values_are_copied() {
 }
 
 #[test]
-fn bytes_are_numbers() {
+fn bytes_are_written_as_an_array_of_numbers() {
     struct Bytes;
     impl Serialize for Bytes {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

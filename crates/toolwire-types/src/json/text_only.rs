@@ -1,4 +1,4 @@
-//! Writes text and refuses everything else: for the keys of objects, and for the text of raw values.
+//! A serializer that accepts only text, for the keys of objects and the text of raw values.
 
 use serde::Serializer;
 use serde::ser::{Error as _, Impossible, Serialize};
@@ -6,24 +6,25 @@ use serde_json::{Error, Result};
 
 use crate::json::writer;
 
-/// The name under which `serde_json` hands a raw value to a serializer: a struct with one field, both called so. It is
-/// private to it; a test watches that it stays the same.
+/// The name of the struct, and of its only field, with which `serde_json` serializes a raw value.
+///
+/// The name is private to `serde_json`. A test verifies that it does not change.
 pub(super) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// Writes one text.
+/// A serializer for one text.
 pub(super) struct TextOnly<'o> {
     out: &'o mut Vec<u8>,
     is_json: bool,
 }
 
 impl<'o> TextOnly<'o> {
-    /// Writes a text as a JSON string.
+    /// Creates a serializer that writes text as a JSON string.
     pub(super) fn string(out: &'o mut Vec<u8>) -> Self {
         let is_json = false;
         Self { out, is_json }
     }
 
-    /// Copies a text that is JSON already.
+    /// Creates a serializer that copies text which is already JSON.
     pub(super) fn json(out: &'o mut Vec<u8>) -> Self {
         let is_json = true;
         Self { out, is_json }
@@ -32,15 +33,15 @@ impl<'o> TextOnly<'o> {
 
 type NoContainer = Impossible<(), Error>;
 
-fn no_text() -> Error {
-    Error::custom("expected a text")
+fn not_text() -> Error {
+    Error::custom("expected a string")
 }
 
-/// Everything that is no text.
-macro_rules! refuse {
+/// Defines serializer methods that reject their value.
+macro_rules! reject {
     ($($method:ident($($argument:ty),*) -> $output:ty;)*) => {$(
         fn $method(self, $(_: $argument),*) -> Result<$output> {
-            Err(no_text())
+            Err(not_text())
         }
     )*};
 }
@@ -69,7 +70,7 @@ impl Serializer for TextOnly<'_> {
         self.serialize_str(variant)
     }
 
-    refuse! {
+    reject! {
         serialize_bool(bool) -> ();
         serialize_i8(i8) -> ();
         serialize_i16(i16) -> ();
@@ -114,6 +115,6 @@ impl Serializer for TextOnly<'_> {
         _: &'static str,
         _: &T,
     ) -> Result<()> {
-        Err(no_text())
+        Err(not_text())
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Error, Result};
 use crate::json::plain_run::plain_run;
 use crate::json::text_only::{RAW_VALUE, TextOnly};
 
-/// Writes one value.
+/// A serializer that writes one value as JSON.
 pub(super) struct Writer<'o> {
     out: &'o mut Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Opens `{"variant":`, and a container as its value.
+    /// Writes `{"variant":` and opens a container as its value.
     fn open_variant(self, variant: &str, opening: u8, closing: u8) -> Container<'o> {
         self.out.push(b'{');
         text(self.out, variant);
@@ -39,7 +39,7 @@ impl<'o> Writer<'o> {
         container
     }
 
-    /// Numbers that are rare enough to be written by `serde_json`.
+    /// Writes a number of a less common type through `serde_json`.
     fn number<N: Serialize>(self, number: N) -> Result<()> {
         serde_json::to_writer(self.out, &number)
     }
@@ -51,7 +51,7 @@ impl<'o> Writer<'o> {
     }
 }
 
-/// Writes a string with its quotes.
+/// Appends text as a JSON string with quotes.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     let mut bytes = text.as_bytes();
     out.reserve(bytes.len() + 2);
@@ -92,7 +92,7 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// The methods for numbers, each written in the same way.
+/// Defines the serializer methods for several number types.
 macro_rules! numbers {
     ($write:ident: $($method:ident($number:ty)),*) => {$(
         fn $method(self, value: $number) -> Result<()> {
@@ -233,12 +233,12 @@ impl<'o> Serializer for Writer<'o> {
     }
 }
 
-/// An array or an object that is being written.
+/// A serializer for the elements of an array or object.
 pub(super) struct Container<'o> {
     out: &'o mut Vec<u8>,
     is_empty: bool,
     closing: u8,
-    /// It is the value of an object that ends with it.
+    /// Whether the container is the value of an enum variant, whose object ends with it.
     ends_variant: bool,
 }
 
@@ -274,7 +274,7 @@ impl Container<'_> {
     }
 }
 
-/// The ways in which serde calls the same three things.
+/// Implements the serde traits for sequences, which differ only in the name of a method.
 macro_rules! elements {
     ($($kind:ident :: $method:ident),*) => {$(
         impl $kind for Container<'_> {
@@ -330,7 +330,7 @@ impl SerializeMap for Container<'_> {
             return Ok(());
         }
         self.out.truncate(start);
-        unusual_key(self.out, key)
+        non_text_key(self.out, key)
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
@@ -344,10 +344,10 @@ impl SerializeMap for Container<'_> {
     }
 }
 
-/// A struct, or what `serde_json` disguises as one.
+/// A serializer for a struct, or for a raw value, which `serde_json` represents as a struct.
 pub(super) enum Struct<'o> {
     Object(Container<'o>),
-    /// The text of a raw value, which is JSON already.
+    /// The text of a raw value, which is already JSON.
     RawText(&'o mut Vec<u8>),
 }
 
@@ -364,7 +364,7 @@ impl SerializeStruct for Struct<'_> {
         match self {
             Self::Object(object) => object.entry(key, value),
             Self::RawText(out) if key == RAW_VALUE => value.serialize(TextOnly::json(out)),
-            Self::RawText(_) => Err(Error::custom("a raw value has nothing but its text")),
+            Self::RawText(_) => Err(Error::custom("a raw value has only one field, its text")),
         }
     }
 
@@ -377,9 +377,9 @@ impl SerializeStruct for Struct<'_> {
     }
 }
 
-/// Writes a key that is no text the way `serde_json` does, which takes numbers and the like.
+/// Writes a key that is not text as `serde_json` does, which accepts numbers and booleans.
 #[cold]
-fn unusual_key<K: Serialize + ?Sized>(out: &mut Vec<u8>, key: &K) -> Result<()> {
+fn non_text_key<K: Serialize + ?Sized>(out: &mut Vec<u8>, key: &K) -> Result<()> {
     struct OneEntry<'k, K: ?Sized>(&'k K);
 
     impl<K: Serialize + ?Sized> Serialize for OneEntry<'_, K> {
@@ -392,7 +392,9 @@ fn unusual_key<K: Serialize + ?Sized>(out: &mut Vec<u8>, key: &K) -> Result<()> 
     let key = object
         .strip_prefix('{')
         .and_then(|object| object.strip_suffix(":null}"))
-        .ok_or_else(|| Error::custom("an object of one entry is written in another way"))?;
+        .ok_or_else(|| {
+            Error::custom("serde_json wrote an object with one entry in an unexpected form")
+        })?;
     out.extend_from_slice(key.as_bytes());
     Ok(())
 }
