@@ -1,4 +1,4 @@
-//! Completion: suggestions while somebody fills in a prompt argument or a template variable.
+//! Completion: suggestions for the value of a prompt argument or a template variable.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -11,21 +11,21 @@ use crate::setters::setters;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteRequestParams {
-    /// What is being filled in.
+    /// The prompt or resource template that the argument belongs to.
     #[serde(rename = "ref")]
     pub reference: CompletionReference,
-    /// The argument at the cursor.
+    /// The argument to complete.
     pub argument: CompletionArgument,
-    /// What is known already (since 2025-06-18).
+    /// The arguments that already have a value (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompletionContext>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl CompleteRequestParams {
-    /// Asks for suggestions.
+    /// Creates the parameters of a completion request.
     #[must_use]
     pub fn new(reference: impl Into<CompletionReference>, argument: CompletionArgument) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl CompleteRequestParams {
         }
     }
 
-    /// Tells the value of an argument that is filled in already.
+    /// Adds an argument that already has a value.
     #[must_use]
     pub fn with_known_argument(
         mut self,
@@ -54,15 +54,15 @@ impl CompleteRequestParams {
     }
 }
 
-/// What is being filled in.
+/// A reference to a prompt or a resource template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum CompletionReference {
-    /// A prompt.
+    /// A reference to a prompt.
     #[serde(rename = "ref/prompt")]
     Prompt(PromptReference),
-    /// A resource template, or a resource.
+    /// A reference to a resource template or a resource.
     #[serde(rename = "ref/resource")]
     Resource(ResourceTemplateReference),
 }
@@ -79,19 +79,19 @@ impl From<ResourceTemplateReference> for CompletionReference {
     }
 }
 
-/// Names a prompt.
+/// A reference to a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptReference {
-    /// The prompt's name.
+    /// The name of the prompt.
     pub name: String,
-    /// The prompt's name for people (since 2025-06-18).
+    /// The title of the prompt (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
 
 impl PromptReference {
-    /// Names a prompt.
+    /// Creates a reference to a prompt.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -101,34 +101,34 @@ impl PromptReference {
     }
 }
 
-/// Names a resource template by its template, or a resource by its address.
+/// A reference to a resource template by its template, or to a resource by its URI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceTemplateReference {
-    /// The template or the address.
+    /// The URI template or the URI.
     pub uri: String,
 }
 
 impl ResourceTemplateReference {
-    /// Names a resource template.
+    /// Creates a reference to a resource template or a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into() }
     }
 }
 
-/// The argument at the cursor.
+/// The argument to complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionArgument {
-    /// Its name.
+    /// The name of the argument.
     pub name: String,
-    /// What has been typed so far.
+    /// The value that the user has entered so far.
     pub value: String,
 }
 
 impl CompletionArgument {
-    /// An argument and what has been typed so far.
+    /// Creates an argument with the value entered so far.
     #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
@@ -138,11 +138,11 @@ impl CompletionArgument {
     }
 }
 
-/// What is known when suggestions are asked for (since 2025-06-18).
+/// The context of a completion request (since 2025-06-18).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionContext {
-    /// The arguments that are filled in already.
+    /// The arguments that already have a value, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<IndexMap<String, String>>,
 }
@@ -155,18 +155,18 @@ pub struct CompleteResult {
     /// The kind of result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The suggestions.
+    /// The suggested values.
     pub completion: Completion,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CompleteResult {
-    /// These suggestions and no others.
+    /// Creates a result with suggestions.
     #[must_use]
     pub fn new(completion: Completion) -> Self {
         Self {
@@ -176,30 +176,30 @@ impl CompleteResult {
     }
 }
 
-/// Suggestions, best first.
+/// The suggestions for the value of an argument, best first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Completion {
-    /// The suggestions; at most 100 may be sent.
+    /// The suggested values. A server may send at most 100.
     pub values: Vec<String>,
-    /// How many there are in all, if that is known.
+    /// The total number of suggestions, if known.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub total: Option<u64>,
-    /// There are more than were sent.
+    /// Whether there are more suggestions than `values` contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Completion {
-    /// Suggestions, best first.
+    /// Creates suggestions from values, best first.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
@@ -222,7 +222,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn requests_read_in_every_era() {
+    fn requests_of_every_revision_round_trip() {
         check::<CompleteRequestParams>(json!({
             "ref": {"type": "ref/prompt", "name": "review"}, "argument": {"name": "language", "value": "py"},
         }));
@@ -236,18 +236,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_reference_is_refused() {
-        for refused in [
+    fn unknown_reference_is_rejected() {
+        for invalid in [
             r#"{"type":"ref/tool","name":"a"}"#,
             r#"{"name":"a"}"#,
             r#"{"type":"ref/prompt"}"#,
         ] {
-            assert!(serde_json::from_str::<CompletionReference>(refused).is_err());
+            assert!(serde_json::from_str::<CompletionReference>(invalid).is_err());
         }
     }
 
     #[test]
-    fn results_read_in_every_era() {
+    fn results_of_every_revision_round_trip() {
         check::<CompleteResult>(json!({"completion": {"values": []}}));
         check::<CompleteResult>(json!({
             "resultType": "complete", "_meta": {"a": 1}, "later": 1,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_values_serialize_to_wire_format() {
         let params = CompleteRequestParams::new(
             PromptReference::new("review"),
             CompletionArgument::new("framework", "fl"),

@@ -1,13 +1,16 @@
 //! Wire types of the Model Context Protocol, for every released revision.
 //!
-//! Each type is the union of what the five revisions know: a member that only some of them have is an `Option`, and its
-//! documentation says since when. Names are those of the published schemas, in Rust spelling. Types here are data: they
-//! read, write and compare. Which member may be sent to whom is decided in `toolwire-proto`.
+//! Each type has the members of all five revisions. A member that only some revisions define is an `Option`, and its
+//! documentation names these revisions. Names are those of the published schemas, in Rust spelling.
 //!
-//! Reading is lenient and loses nothing. Members that a type does not know stay in its `extra` map, content of an unknown
-//! kind stays as it came, and schemas, arguments and structured content stay raw ([`RawJson`]) until somebody needs them.
+//! The types are plain data: they can be parsed, serialized and compared. `toolwire-proto` decides which members may be
+//! sent to which peer.
 //!
-//! Types are built with `new` and the required members, then `with_*`:
+//! Parsing is lenient and lossless. Unknown members are stored in the `extra` map of a type, and content blocks of an
+//! unknown type are stored unchanged. Schemas, arguments and structured content stay raw ([`RawJson`]) until they are
+//! parsed explicitly.
+//!
+//! A value is created with `new` and the required members. The `with_*` methods set the other members:
 //!
 //! ```
 //! use serde_json::json;

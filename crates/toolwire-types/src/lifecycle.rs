@@ -1,7 +1,7 @@
-//! How two sides get to know each other: `initialize` up to 2025-11-25, `server/discover` from 2026-07-28 on.
+//! The messages that start a connection: `initialize` up to 2025-11-25, `server/discover` since 2026-07-28.
 //!
-//! Versions are plain text here, because a peer may name one that this crate has never heard of; choosing among them is
-//! the work of `toolwire-proto`.
+//! Versions are strings, because a peer may name a version that this crate does not define. `toolwire-proto` negotiates
+//! the version.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
-    /// The version the client would like to speak, usually its newest.
+    /// The version that the client proposes, usually the latest one it supports.
     pub protocol_version: String,
-    /// What the client can do.
+    /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
-    /// Who the client is.
+    /// The name and version of the client.
     pub client_info: Implementation,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -37,7 +37,7 @@ object!(InitializeRequestParams = InitializeRequestParams::new("", ClientCapabil
 );
 
 impl InitializeRequestParams {
-    /// Proposes a version.
+    /// Creates the parameters of an `initialize` request.
     #[must_use]
     pub fn new(
         protocol_version: impl Into<String>,
@@ -53,30 +53,30 @@ impl InitializeRequestParams {
     }
 }
 
-/// The answer to `initialize` (up to 2025-11-25).
+/// The result of `initialize` (up to 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The version the server chose. A client that cannot speak it disconnects.
+    /// The version that the server selected. A client that does not support it disconnects.
     pub protocol_version: String,
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// Who the server is.
+    /// The name and version of the server.
     pub server_info: Implementation,
-    /// How to use the server, as a hint to the model.
+    /// Instructions for the model on how to use the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl InitializeResult {
-    /// Agrees on a version.
+    /// Creates the result of an `initialize` request.
     #[must_use]
     pub fn new(
         protocol_version: impl Into<String>,
@@ -98,10 +98,10 @@ impl InitializeResult {
     }
 }
 
-/// The answer to `server/discover` (since 2026-07-28).
+/// The result of `server/discover` (since 2026-07-28).
 ///
-/// Who the server is stands in the metadata, at [`meta_key::SERVER_INFO`](crate::meta_key::SERVER_INFO), as on every
-/// other result.
+/// As in every other result, the name and version of the server are in the `_meta` object, at
+/// [`meta_key::SERVER_INFO`](crate::meta_key::SERVER_INFO).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -109,33 +109,33 @@ pub struct DiscoverResult {
     /// The kind of result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The versions the server speaks. Older ones in the list are reached through `initialize`.
+    /// The versions that the server supports. Versions up to 2025-11-25 require `initialize`.
     pub supported_versions: Vec<String>,
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// How to use the server, as a hint to the model.
+    /// Instructions for the model on how to use the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// How long the result may be cached, in milliseconds.
+    /// How long a client may cache the result, in milliseconds.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share the cached result.
+    /// Whether caches may share the result between users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl DiscoverResult {
-    /// Versions and capabilities.
+    /// Creates a result with versions and capabilities.
     #[must_use]
     pub fn new<V: Into<String>>(
         supported_versions: impl IntoIterator<Item = V>,
@@ -158,7 +158,7 @@ impl DiscoverResult {
         with_meta(meta: some Meta);
     }
 
-    /// Says how long, in milliseconds, and by whom the result may be cached.
+    /// Sets how long the result may be cached, in milliseconds, and whether users may share it.
     #[must_use]
     pub fn with_cache(mut self, ttl_ms: u64, scope: CacheScope) -> Self {
         self.ttl_ms = Some(ttl_ms);
@@ -167,22 +167,22 @@ impl DiscoverResult {
     }
 }
 
-/// The `data` of the error that says the version asked for is not served
+/// The `data` of the error for an unsupported version
 /// ([`UNSUPPORTED_PROTOCOL_VERSION`](crate::code::UNSUPPORTED_PROTOCOL_VERSION)).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnsupportedProtocolVersionData {
-    /// The versions that are served.
+    /// The versions that the server supports.
     pub supported: Vec<String>,
-    /// The version that was asked for.
+    /// The version that the client requested.
     pub requested: String,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl UnsupportedProtocolVersionData {
-    /// What is served, and what was asked for.
+    /// Creates the data from the supported versions and the requested version.
     #[must_use]
     pub fn new<V: Into<String>>(
         supported: impl IntoIterator<Item = V>,
@@ -196,21 +196,21 @@ impl UnsupportedProtocolVersionData {
     }
 }
 
-/// The `data` of the error that says the client lacks a capability
+/// The `data` of the error for a missing client capability
 /// ([`MISSING_REQUIRED_CLIENT_CAPABILITY`](crate::code::MISSING_REQUIRED_CLIENT_CAPABILITY)).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MissingRequiredClientCapabilityData {
-    /// The capabilities that would have been needed.
+    /// The capabilities that the request requires.
     pub required_capabilities: ClientCapabilities,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl MissingRequiredClientCapabilityData {
-    /// Names what would have been needed.
+    /// Creates the data from the required capabilities.
     #[must_use]
     pub fn new(required_capabilities: ClientCapabilities) -> Self {
         Self {
@@ -229,7 +229,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn an_initialize_handshake_survives() {
+    fn initialize_messages_round_trip() {
         let params = check::<InitializeRequestParams>(json!({
             "protocolVersion": "2030-01-01", "capabilities": {"sampling": {}, "later": {}},
             "clientInfo": {"name": "c", "version": "1"}, "_meta": {"progressToken": 0},
@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_without_its_required_members_is_refused() {
+    fn initialize_without_required_members_is_rejected() {
         let wire = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
         assert!(serde_json::from_value::<InitializeRequestParams>(wire).is_err());
     }
 
     #[test]
-    fn discovery_survives() {
+    fn discover_result_round_trips() {
         let result = check::<DiscoverResult>(json!({
             "resultType": "complete", "supportedVersions": ["2026-07-28", "2025-11-25"], "capabilities": {},
             "instructions": "i", "ttlMs": 60000, "cacheScope": "public", "later": {"x": null},
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn sloppy_cache_hints_are_understood() {
+    fn invalid_cache_hints_are_parsed_leniently() {
         let wire =
             json!({"supportedVersions": [], "capabilities": {}, "ttlMs": -3.5, "cacheScope": "?"});
         let result: DiscoverResult = serde_json::from_value(wire).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn error_details_survive() {
+    fn error_data_round_trips() {
         check::<UnsupportedProtocolVersionData>(json!({"supported": ["a"], "requested": "b"}));
         check::<MissingRequiredClientCapabilityData>(
             json!({"requiredCapabilities": {"elicitation": {"url": {}}}, "hint": "x"}),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_values_serialize_to_wire_format() {
         let result = DiscoverResult::new(["2026-07-28"], ServerCapabilities::new().with_logging())
             .with_instructions("i")
             .with_cache(5, CacheScope::Private);

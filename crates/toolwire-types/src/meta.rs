@@ -1,7 +1,7 @@
-//! `_meta`: the open object that rides along with requests, notifications, results and many data types.
+//! `_meta`: the open object in requests, notifications, results and many data types.
 //!
-//! Values stay raw until somebody asks for one by type, so metadata of other people passes through untouched. Which
-//! keys are well formed and which are reserved is judged in `toolwire-proto`.
+//! Values stay raw until they are parsed by type, so that unknown metadata is forwarded unchanged. `toolwire-proto`
+//! checks which keys are well formed and which are reserved.
 
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 use crate::raw::RawJson;
 use crate::setters::setters;
 
-/// The keys of `_meta` to which the specification gives a meaning.
+/// The keys of `_meta` that the specification defines.
 pub mod meta_key {
-    /// A [`ProgressToken`](crate::ProgressToken); the sender wants progress notifications. Every revision.
+    /// A [`ProgressToken`](crate::ProgressToken), which requests progress notifications. Every revision.
     pub const PROGRESS_TOKEN: &str = "progressToken";
-    /// The version a request speaks. Required on requests from 2026-07-28 on.
+    /// The protocol version of a request. Required on requests since 2026-07-28.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// The [`ClientCapabilities`](crate::ClientCapabilities) of a request. Required from 2026-07-28 on.
+    /// The [`ClientCapabilities`](crate::ClientCapabilities) for a request. Required since 2026-07-28.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// Name and version of the client, on requests from 2026-07-28 on.
+    /// The name and version of the client, on requests since 2026-07-28.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// The least severe [`LoggingLevel`](crate::LoggingLevel) wanted, on requests from 2026-07-28 on.
+    /// The least severe [`LoggingLevel`](crate::LoggingLevel) to send, on requests since 2026-07-28.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Name and version of the server, on results from 2026-07-28 on.
+    /// The name and version of the server, on results since 2026-07-28.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-    /// The id of the listen request a notification or closing result belongs to. From 2026-07-28 on.
+    /// The id of the listen request that a notification or closing result belongs to. Since 2026-07-28.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-    /// The task a message belongs to. 2025-11-25 only.
+    /// The task that a message belongs to. 2025-11-25 only.
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-    /// What a model may be told while a task runs. 2025-11-25 only.
+    /// An immediate response for the model while a task runs. 2025-11-25 only.
     pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
     /// W3C trace context: the parent span.
     pub const TRACEPARENT: &str = "traceparent";
@@ -38,7 +38,7 @@ pub mod meta_key {
     pub const BAGGAGE: &str = "baggage";
 }
 
-/// Metadata: an object whose members keep their order and stay raw.
+/// A `_meta` object. Its members keep their order and stay raw.
 ///
 /// ```
 /// use toolwire_types::{Meta, ProgressToken, meta_key};
@@ -52,62 +52,62 @@ pub mod meta_key {
 pub struct Meta(IndexMap<String, RawJson>);
 
 impl Meta {
-    /// No metadata.
+    /// Creates an empty object.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a value, replacing one of the same key.
+    /// Adds a value. It replaces the previous value of the key.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<RawJson>) -> Self {
         self.insert(key, value);
         self
     }
 
-    /// The raw value at a key.
+    /// Returns the raw value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawJson> {
         self.0.get(key)
     }
 
-    /// The value at a key as a type; `None` when the key is absent.
+    /// Parses the value of a key. Returns `None` if the key is absent.
     ///
     /// # Errors
-    /// When the value does not have the shape of `T`.
+    /// Returns an error if the value does not parse as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, key: &str) -> serde_json::Result<Option<T>> {
         self.get(key).map(RawJson::parse).transpose()
     }
 
-    /// True when the key is present, whatever its value.
+    /// Returns `true` if the key is present, even if its value is `null`.
     #[must_use]
     pub fn contains_key(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// Sets a value and returns the one it replaces.
+    /// Sets a value and returns the previous value of the key.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<RawJson>) -> Option<RawJson> {
         self.0.insert(key.into(), value.into())
     }
 
-    /// Takes a value out; the others keep their order.
+    /// Removes and returns the value of a key. The order of the others does not change.
     pub fn remove(&mut self, key: &str) -> Option<RawJson> {
         self.0.shift_remove(key)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when there are no keys.
+    /// Returns `true` if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Keys and raw values, in order.
+    /// Iterates over keys and raw values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
@@ -120,17 +120,17 @@ impl<K: Into<String>, V: Into<RawJson>> FromIterator<(K, V)> for Meta {
     }
 }
 
-/// The parameters of a request that has none of its own: `ping`, `server/discover`, `roots/list`.
+/// The parameters of a request that defines only `_meta`: `ping`, `server/discover`, `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RequestParams {
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl RequestParams {
-    /// No metadata.
+    /// Creates parameters without metadata.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -141,17 +141,17 @@ impl RequestParams {
     }
 }
 
-/// The parameters of a notification that has none of its own: `initialized` and every `list_changed`.
+/// The parameters of a notification that defines only `_meta`: `initialized` and every `list_changed`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NotificationParams {
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl NotificationParams {
-    /// No metadata.
+    /// Creates parameters without metadata.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -170,7 +170,7 @@ mod tests {
     use crate::jsonrpc::RequestId;
 
     #[test]
-    fn values_survive_in_order_and_byte_for_byte() {
+    fn values_round_trip_in_order_and_byte_for_byte() {
         let text = r#"{"z":1.00,"a":{"b":[ ]},"progressToken":"7"}"#;
         let meta: Meta = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&meta).unwrap(), text);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_reading_keeps_the_type_of_ids() {
+    fn parsed_ids_preserve_their_json_type() {
         let check = |value: serde_json::Value, expected: RequestId| {
             let meta = Meta::new().with(meta_key::SUBSCRIPTION_ID, value);
             let id = meta.get_as::<RequestId>(meta_key::SUBSCRIPTION_ID).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_keeps_the_order_of_the_rest() {
+    fn removal_preserves_the_order_of_other_keys() {
         let mut meta: Meta = [("a", json!(1)), ("b", json!(2)), ("c", json!(3))]
             .into_iter()
             .collect();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_must_be_an_object() {
+    fn metadata_that_is_not_an_object_is_rejected() {
         assert!(serde_json::from_str::<Meta>("[]").is_err());
         assert!(serde_json::from_str::<RequestParams>(r#"{"_meta":3}"#).is_err());
         let params: RequestParams = serde_json::from_str(r#"{"_meta":{}}"#).unwrap();

@@ -1,7 +1,7 @@
-//! Notifications that belong to a request: progress, log messages, cancellation; and word that a resource changed.
+//! The parameters of notifications: progress, log messages, cancellation and resource updates.
 //!
-//! When each may be sent, and to whom, is decided in `toolwire-proto`. Notifications without parameters of their own use
-//! [`NotificationParams`](crate::NotificationParams).
+//! `toolwire-proto` decides when a notification may be sent, and to which peer. Notifications that define only `_meta`
+//! use [`NotificationParams`](crate::NotificationParams).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,19 +17,19 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
-    /// The request that is no longer wanted. Required, except in 2025-11-25, where tasks have their own way.
+    /// The id of the cancelled request. Required, except in 2025-11-25, where tasks are cancelled by other means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-    /// Why, for a log or a person.
+    /// The reason, for logs or users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl CancelledNotificationParams {
-    /// Cancels a request.
+    /// Creates the parameters that cancel a request.
     #[must_use]
     pub fn new(request_id: impl Into<RequestId>) -> Self {
         Self {
@@ -49,28 +49,28 @@ impl CancelledNotificationParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProgressNotificationParams {
-    /// The token the request came with.
+    /// The token of the request.
     pub progress_token: ProgressToken,
-    /// How far it is; grows with every notification.
+    /// The progress so far. It increases with every notification.
     #[serde(serialize_with = "number::shortest")]
     pub progress: f64,
-    /// How far it has to go, when that is known.
+    /// The total amount of work, if known.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub total: Option<f64>,
-    /// What is happening, for a person (since 2025-03-26).
+    /// A progress message for users (since 2025-03-26).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ProgressNotificationParams {
-    /// Progress of the request that came with this token.
+    /// Creates the progress of the request with this token.
     #[must_use]
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self {
@@ -88,27 +88,27 @@ impl ProgressNotificationParams {
     }
 }
 
-/// How severe a log message is, least severe first (RFC 5424).
+/// The severity of a log message, least severe first (RFC 5424).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "RFC 5424 closed the list long ago, and an unknown level is an error on the wire"
+    reason = "RFC 5424 defines a closed list, and an unknown level is an error on the wire"
 )]
 pub enum LoggingLevel {
-    /// Detail for whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// What is going on.
+    /// General information.
     Info,
-    /// Normal but worth knowing.
+    /// Normal but significant events.
     Notice,
-    /// Something may go wrong.
+    /// Warning conditions.
     Warning,
-    /// Something went wrong.
+    /// Error conditions.
     Error,
-    /// Part of the system failed.
+    /// Critical conditions, such as the failure of a component.
     Critical,
-    /// Somebody must act now.
+    /// Conditions that require immediate action.
     Alert,
     /// The system is unusable.
     Emergency,
@@ -127,13 +127,13 @@ impl LoggingLevel {
         Self::Emergency,
     ];
 
-    /// The wire name.
+    /// Returns the name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",
-            Self::Notice => "notice",
+            Self::Notice => "notice", // tidy: allow(notice) RFC 5424 level
             Self::Warning => "warning",
             Self::Error => "error",
             Self::Critical => "critical",
@@ -147,20 +147,20 @@ impl LoggingLevel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
-    /// How severe it is.
+    /// The severity.
     pub level: LoggingLevel,
-    /// Which part of the server speaks.
+    /// The name of the logger in the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// What it says: a string, an object, any JSON.
+    /// The message: a string, an object or any other JSON value.
     pub data: RawJson,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl LoggingMessageNotificationParams {
-    /// A message.
+    /// Creates a log message.
     #[must_use]
     pub fn new(level: LoggingLevel, data: impl Into<RawJson>) -> Self {
         Self {
@@ -176,13 +176,13 @@ impl LoggingMessageNotificationParams {
     }
 }
 
-/// The parameters of `logging/setLevel` (up to 2025-11-25; later each request says it in its `_meta`).
+/// The parameters of `logging/setLevel` (up to 2025-11-25). Later revisions set the level in the `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
-    /// The least severe level the client wants to see.
+    /// The least severe level that the server sends.
     pub level: LoggingLevel,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -194,7 +194,7 @@ object!(SetLevelRequestParams = SetLevelRequestParams::new(LoggingLevel::Info);
 );
 
 impl SetLevelRequestParams {
-    /// Asks for this level and everything more severe.
+    /// Creates a request for this level and all more severe levels.
     #[must_use]
     pub fn new(level: LoggingLevel) -> Self {
         Self { level, meta: None }
@@ -205,15 +205,15 @@ impl SetLevelRequestParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceUpdatedNotificationParams {
-    /// The resource that changed; possibly one below the address that was subscribed to.
+    /// The URI of the updated resource. It may be a sub-resource of the subscribed resource.
     pub uri: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ResourceUpdatedNotificationParams {
-    /// Says that a resource changed.
+    /// Creates the parameters for an updated resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -231,7 +231,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn ids_and_tokens_keep_their_type() {
+    fn ids_and_tokens_preserve_their_json_type() {
         check::<CancelledNotificationParams>(json!({"requestId": 1, "reason": "r"}));
         check::<CancelledNotificationParams>(json!({"requestId": "1", "_meta": {"a": "b"}}));
         check::<CancelledNotificationParams>(json!({}));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_a_number_of_either_kind() {
+    fn progress_may_be_an_integer_or_a_float() {
         check::<ProgressNotificationParams>(
             json!({"progressToken": 1, "progress": 50, "total": 100, "message": "m", "_meta": {}}),
         );
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn log_data_is_any_json_but_must_be_there() {
+    fn log_data_is_required_and_may_be_any_json() {
         for data in [json!("text"), json!(null), json!({"a": [1]}), json!(2.5)] {
             check::<LoggingMessageNotificationParams>(json!({"level": "info", "data": data}));
         }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_keeps_its_subscription() {
+    fn resource_update_round_trips_with_subscription_id() {
         check::<ResourceUpdatedNotificationParams>(
             json!({"uri": "file:///a", "_meta": {"io.modelcontextprotocol/subscriptionId": 3}}),
         );

@@ -1,4 +1,4 @@
-//! Lists that come in pages.
+//! The parameters of paginated list requests.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use crate::setters::setters;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PaginatedRequestParams {
-    /// Where to go on, from the page before; absent for the first page. Only the server knows what it means.
+    /// The opaque cursor from the previous page. Absent for the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -25,7 +25,7 @@ object!(PaginatedRequestParams = PaginatedRequestParams::default();
 );
 
 impl PaginatedRequestParams {
-    /// Asks for the first page.
+    /// Creates the parameters for the first page.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -45,7 +45,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn a_cursor_is_text_of_any_kind() {
+    fn cursor_is_any_string() {
         check::<PaginatedRequestParams>(json!({}));
         check::<PaginatedRequestParams>(json!({"cursor": ""}));
         check::<PaginatedRequestParams>(json!({"cursor": "a=", "_meta": {"progressToken": 1}}));

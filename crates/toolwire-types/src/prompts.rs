@@ -1,4 +1,4 @@
-//! Prompts: templates of messages that a person picks and fills in.
+//! Prompts: message templates that a user selects and completes with arguments.
 
 use indexmap::IndexMap;
 use serde::de::Error as _;
@@ -13,35 +13,35 @@ use crate::response;
 use crate::result::{CacheScope, Extra, ResultType, lenient_optional_integer};
 use crate::setters::setters;
 
-/// A prompt a server offers.
+/// A prompt that a server offers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The name for programs, by which it is fetched.
+    /// The name that `prompts/get` uses.
     pub name: String,
-    /// The name for people (since 2025-06-18).
+    /// The title, a display name for users (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What can be filled in.
+    /// The arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<PromptArgument>>,
-    /// Its pictures (since 2025-11-25).
+    /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Prompt {
-    /// A prompt without arguments.
+    /// Creates a prompt without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -64,29 +64,29 @@ impl Prompt {
     }
 }
 
-/// Something to fill in in a prompt. Its value is always text.
+/// An argument of a prompt. Its value is always a string.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PromptArgument {
-    /// The name for programs.
+    /// The name for programmatic use.
     pub name: String,
-    /// The name for people (since 2025-06-18).
+    /// The title, a display name for users (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to fill in.
+    /// The description of the expected value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The prompt cannot do without it. Absent means false.
+    /// Whether the argument is required. Absent means `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl PromptArgument {
-    /// An argument that may be left out.
+    /// Creates an optional argument.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl PromptArgument {
         }
     }
 
-    /// An argument the prompt cannot do without.
+    /// Creates a required argument.
     #[must_use]
     pub fn required(name: impl Into<String>) -> Self {
         Self {
@@ -123,29 +123,29 @@ pub struct ListPromptsResult {
     pub result_type: Option<ResultType>,
     /// The prompts of this page.
     pub prompts: Vec<Prompt>,
-    /// Where the next page starts; absent on the last one.
+    /// The cursor of the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds (since 2026-07-28).
+    /// How long a client may cache the result, in milliseconds (since 2026-07-28).
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (since 2026-07-28).
+    /// Whether caches may share the result between users (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ListPromptsResult {
-    /// One page, the last unless a cursor is added.
+    /// Creates a page. Without a cursor, it is the last page.
     #[must_use]
     pub fn new(prompts: Vec<Prompt>) -> Self {
         Self {
@@ -164,24 +164,24 @@ impl ListPromptsResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetPromptRequestParams {
-    /// Which prompt.
+    /// The name of the prompt.
     pub name: String,
-    /// What was filled in.
+    /// The argument values by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<IndexMap<String, String>>,
-    /// Answers to what an earlier attempt asked for (since 2026-07-28).
+    /// The responses to the input requests of an earlier attempt (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The state an earlier attempt handed out, unchanged (since 2026-07-28).
+    /// The `requestState` that an earlier attempt returned, unchanged (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl GetPromptRequestParams {
-    /// Asks for a prompt with nothing filled in.
+    /// Creates the parameters of a request without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl GetPromptRequestParams {
         }
     }
 
-    /// Fills in one argument.
+    /// Sets the value of one argument.
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let arguments = self.arguments.get_or_insert_default();
@@ -206,7 +206,7 @@ impl GetPromptRequestParams {
     }
 }
 
-/// The result of `prompts/get`: the messages to start a conversation with.
+/// The result of `prompts/get`: the messages of the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -214,21 +214,21 @@ pub struct GetPromptResult {
     /// The kind of result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The messages, in order.
     pub messages: Vec<PromptMessage>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl GetPromptResult {
-    /// A prompt of these messages.
+    /// Creates a result with messages.
     #[must_use]
     pub fn new(messages: Vec<PromptMessage>) -> Self {
         Self {
@@ -247,17 +247,17 @@ impl GetPromptResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptMessage {
-    /// Who says it.
+    /// The sender of the message.
     pub role: Role,
-    /// What is said.
+    /// The content of the message.
     pub content: ContentBlock,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl PromptMessage {
-    /// A message.
+    /// Creates a message.
     #[must_use]
     pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
         Self {
@@ -267,39 +267,39 @@ impl PromptMessage {
         }
     }
 
-    /// Said by the person.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// Said by the model.
+    /// Creates a message of the model.
     #[must_use]
     pub fn assistant(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::Assistant, content)
     }
 }
 
-/// Everything `prompts/get` may answer.
+/// The result of `prompts/get`, of any kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum GetPromptResponse {
-    /// The messages.
+    /// The request is complete.
     Complete(GetPromptResult),
-    /// The server needs input first (since 2026-07-28).
+    /// The server requires input from the client (since 2026-07-28).
     InputRequired(InputRequiredResult),
 }
 
 impl<'de> Deserialize<'de> for GetPromptResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let answer = match response::result_type(&raw).map_err(D::Error::custom)? {
+        let result = match response::result_type(&raw).map_err(D::Error::custom)? {
             ResultType::Complete => raw.parse().map(Self::Complete),
             ResultType::InputRequired => raw.parse().map(Self::InputRequired),
             unexpected => Err(response::unexpected(&unexpected)),
         };
-        answer.map_err(D::Error::custom)
+        result.map_err(D::Error::custom)
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn prompts_read_in_every_era() {
+    fn prompts_of_every_revision_round_trip() {
         check::<Prompt>(json!({"name": "review"}));
         check::<Prompt>(json!({
             "name": "review", "title": "Review", "description": "d", "icons": [{"src": "data:,"}], "_meta": {"a": 1},
@@ -349,29 +349,32 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_text() {
-        let refused = r#"{"name":"a","arguments":{"n":1}}"#;
-        assert!(serde_json::from_str::<GetPromptRequestParams>(refused).is_err());
+    fn argument_that_is_not_a_string_is_rejected() {
+        let invalid = r#"{"name":"a","arguments":{"n":1}}"#;
+        assert!(serde_json::from_str::<GetPromptRequestParams>(invalid).is_err());
     }
 
     #[test]
-    fn a_prompt_is_decoded_by_its_result_type() {
+    fn prompt_response_is_parsed_by_result_type() {
         let complete = json!({"messages": []});
         assert!(matches!(check(complete), GetPromptResponse::Complete(_)));
-        let asking = json!({"resultType": "input_required", "requestState": "s"});
-        assert!(matches!(check(asking), GetPromptResponse::InputRequired(_)));
-        for refused in [
+        let input_required = json!({"resultType": "input_required", "requestState": "s"});
+        assert!(matches!(
+            check(input_required),
+            GetPromptResponse::InputRequired(_)
+        ));
+        for invalid in [
             r#"{"resultType":"task"}"#,
             r#"{"resultType":"later","messages":[]}"#,
             "{}",
             "1",
         ] {
-            assert!(serde_json::from_str::<GetPromptResponse>(refused).is_err());
+            assert!(serde_json::from_str::<GetPromptResponse>(invalid).is_err());
         }
     }
 
     #[test]
-    fn builders_fill_the_members_they_name() {
+    fn built_values_serialize_to_wire_format() {
         let prompt = Prompt::new("review").with_argument(PromptArgument::required("code"));
         assert_eq!(
             serde_json::to_value(prompt).unwrap(),

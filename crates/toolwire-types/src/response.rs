@@ -1,7 +1,7 @@
-//! Telling the answers to one request apart before reading them, by `resultType`.
+//! Reads the `resultType` of a result before the result is parsed.
 //!
-//! Spec 2026-07-28, basic, "ResultType": a missing member means `complete`, and an answer with a value the client does
-//! not recognise is invalid.
+//! Spec 2026-07-28, basic, "ResultType": a missing member means `complete`, and a result with a value that the client
+//! does not recognize is invalid.
 
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use crate::raw::RawJson;
 use crate::result::ResultType;
 
-/// The `resultType` of a result that has not been read yet.
+/// Returns the `resultType` of a result that is not parsed yet.
 pub(crate) fn result_type(raw: &RawJson) -> serde_json::Result<ResultType> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -24,7 +24,7 @@ pub(crate) fn result_type(raw: &RawJson) -> serde_json::Result<ResultType> {
     Ok(kind.result_type.unwrap_or(ResultType::Complete))
 }
 
-/// The error for a result type that this request cannot have.
+/// Returns the error for a result type that is invalid for the request.
 pub(crate) fn unexpected(kind: &ResultType) -> serde_json::Error {
     serde_json::Error::custom(format_args!("unexpected resultType {:?}", kind.as_str()))
 }

@@ -1,7 +1,7 @@
-//! What results of the modern era have in common: the kind of result, cache hints, and members nobody knows yet.
+//! Members that many results have: the kind of result, cache hints, and unknown members.
 //!
-//! Results are open objects in every revision. What a struct here does not name lands in its [`Extra`] map and is
-//! written back, so a proxy built on these types loses nothing.
+//! Results are open objects in every revision. Unknown members are stored in the [`Extra`] map of a struct and
+//! serialized again, so that a proxy that uses these types loses nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,28 +11,28 @@ use serde_json::{Map, Number, Value};
 
 use crate::meta::Meta;
 
-/// Members of an open object that the types do not name.
+/// Members of an open object that the type does not define.
 pub type Extra = Map<String, Value>;
 
-/// What kind of answer a result is (`resultType`, 2026-07-28).
+/// The kind of a result (`resultType`, since 2026-07-28).
 ///
-/// Older servers leave the member out, which means [`Complete`](Self::Complete). Whether an unknown kind is acceptable
-/// is decided in `toolwire-proto`; here it is kept.
+/// Older servers omit the member, which means [`Complete`](Self::Complete). An unknown kind is stored unchanged;
+/// `toolwire-proto` decides whether it is valid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ResultType {
-    /// The request is answered.
+    /// The request is complete.
     Complete,
-    /// The server needs input from the client before it can answer.
+    /// The server requires input from the client before the request can complete.
     InputRequired,
-    /// The server answers later, through a task (extension `io.modelcontextprotocol/tasks`).
+    /// The request runs as a task (extension `io.modelcontextprotocol/tasks`).
     Task,
-    /// A kind from an extension or a later revision.
+    /// A kind of an extension or a later revision.
     Other(String),
 }
 
 impl ResultType {
-    /// The wire name.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -73,15 +73,16 @@ impl<'de> Deserialize<'de> for ResultType {
     }
 }
 
-/// Who may share a cached result (`cacheScope`, 2026-07-28).
+/// Whether caches may share a result between users (`cacheScope`, since 2026-07-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CacheScope {
-    /// Anybody, across users and tokens.
+    /// Caches may share the result across users and tokens.
     Public,
-    /// Only the authorization context that asked. A scope this crate does not know is read as this one, because
-    /// sharing too little is safe and sharing too much is not.
+    /// Caches must not share the result outside the authorization context of the request.
+    ///
+    /// An unknown scope is parsed as `Private`, because this is the safe choice.
     Private,
 }
 
@@ -95,32 +96,33 @@ impl<'de> Deserialize<'de> for CacheScope {
     }
 }
 
-/// A result with nothing to say: the answer to `ping`, `logging/setLevel` and other acknowledgements.
+/// A result without members of its own, as for `ping` and `logging/setLevel`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmptyResult {
-    /// The kind of result; 2026-07-28 and later.
+    /// The kind of result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl EmptyResult {
-    /// An empty object.
+    /// Creates an empty result.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-/// Reads an optional non-negative integer that some peers write as a float: `5000`, `5000.0` and `-1` are all
-/// understood, the last as 0. Used with `#[serde(default, deserialize_with = ..)]`.
+/// Parses an optional non-negative integer leniently, for `#[serde(default, deserialize_with = ..)]`.
+///
+/// Some peers write integers as floats, so the fraction is dropped: `5000.0` becomes 5000. Negative numbers become 0.
 pub(crate) fn lenient_optional_integer<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,
@@ -129,7 +131,7 @@ where
     Ok(number.as_ref().map(saturating_integer))
 }
 
-/// The same for a member that must be there.
+/// Parses a required non-negative integer as leniently as [`lenient_optional_integer`].
 pub(crate) fn lenient_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Number::deserialize(deserializer).map(|number| saturating_integer(&number))
 }
@@ -137,7 +139,7 @@ pub(crate) fn lenient_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Res
 fn saturating_integer(number: &Number) -> u64 {
     match number.as_u64() {
         Some(integer) => integer,
-        // `as` turns NaN and negative numbers into 0 and stops at the largest integer.
+        // `as` converts NaN and negative numbers to 0, and large numbers to `u64::MAX`.
         None => number.as_f64().map_or(0, |float| float as u64),
     }
 }
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_result_kinds_survive() {
+    fn unknown_result_types_round_trip() {
         for name in ["complete", "input_required", "task", "com.example/later"] {
             let kind: ResultType = serde_json::from_value(json!(name)).unwrap();
             assert_eq!(serde_json::to_value(&kind).unwrap(), json!(name));
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_cache_scopes_are_private() {
+    fn unknown_cache_scope_is_private() {
         let check = |name: &str, expected| {
             let scope: CacheScope = serde_json::from_value(json!(name)).unwrap();
             assert_eq!(scope, expected);
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_read_leniently() {
+    fn integers_are_parsed_leniently() {
         #[derive(Deserialize)]
         struct Sample {
             #[serde(default, deserialize_with = "lenient_optional_integer")]
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_results_keep_what_they_do_not_know() {
+    fn empty_results_round_trip_with_unknown_members() {
         let wire = json!({"resultType": "complete", "_meta": {"a": 1}, "later": [1, 2]});
         let result: EmptyResult = serde_json::from_value(wire.clone()).unwrap();
         assert_eq!(result.extra["later"], json!([1, 2]));

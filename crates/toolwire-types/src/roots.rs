@@ -1,6 +1,6 @@
-//! Roots: the places in a file system that a client lets a server work in. Deprecated in 2026-07-28.
+//! Roots: the directories and files that a client exposes to a server. Deprecated in 2026-07-28.
 //!
-//! The request `roots/list` has no parameters of its own, see [`RequestParams`](crate::RequestParams).
+//! The request `roots/list` has the parameters [`RequestParams`](crate::RequestParams).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,25 @@ use crate::meta::Meta;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// A place the server may work in.
+/// A directory or file that the server may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {
-    /// Where it is, a `file://` address.
+    /// The URI, which starts with `file://`.
     pub uri: String,
-    /// A name for people.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Root {
-    /// A place at an address.
+    /// Creates a root from its URI.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -42,22 +42,22 @@ impl Root {
     }
 }
 
-/// The answer to `roots/list`.
+/// The result of `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListRootsResult {
-    /// The places.
+    /// The roots.
     pub roots: Vec<Root>,
-    /// Metadata (up to 2025-11-25).
+    /// The `_meta` object (up to 2025-11-25).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ListRootsResult {
-    /// An answer with these places.
+    /// Creates a result with roots.
     #[must_use]
     pub fn new(roots: impl IntoIterator<Item = Root>) -> Self {
         Self {
@@ -76,7 +76,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn roots_survive() {
+    fn roots_round_trip() {
         check::<ListRootsResult>(json!({"roots": []}));
         check::<ListRootsResult>(json!({
             "roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "B", "_meta": {"x": 1}, "later": 2}],
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_roots_serialize_to_wire_format() {
         let result = ListRootsResult::new([Root::new("file:///a").with_name("A")]);
         assert_eq!(
             serde_json::to_value(result).unwrap(),

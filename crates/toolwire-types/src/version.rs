@@ -1,6 +1,6 @@
-//! The released protocol revisions, by name only.
+//! The released protocol revisions.
 //!
-//! What differs between them is decided in `toolwire-proto`; here a version can be read, written and ordered.
+//! A version can be parsed, serialized and compared. `toolwire-proto` implements the differences between revisions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,10 +33,10 @@ impl ProtocolVersion {
         Self::V2026_07_28,
     ];
 
-    /// The newest revision.
+    /// The latest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// The wire name, a date.
+    /// Returns the name on the wire, a date.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// The text names no released revision.
+/// The error for a string that is not a released revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownVersion;

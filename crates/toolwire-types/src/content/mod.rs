@@ -1,7 +1,7 @@
-//! Content: what tools return and prompts are made of.
+//! Content blocks, which tool results and prompt messages consist of.
 //!
-//! A block of a kind this crate does not know is kept as it came, byte for byte, so that proxies and older clients can
-//! pass it on. Binary data stays base64 text; nothing here decodes it.
+//! A block of an unknown type is stored byte for byte, so that proxies and older clients can forward it. Binary data
+//! stays base64 text; this module does not decode it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,52 +20,52 @@ use crate::setters::setters;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContentBlock {
-    /// Text.
+    /// A text block.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(ImageContent),
-    /// Sound (since 2025-03-26).
+    /// Audio (since 2025-03-26).
     Audio(AudioContent),
-    /// A reference to a resource (since 2025-06-18).
+    /// A link to a resource (since 2025-06-18).
     ResourceLink(ResourceLink),
-    /// A resource with its contents.
+    /// An embedded resource with its contents.
     Resource(EmbeddedResource),
-    /// A kind this crate does not know: an object with some other `type`, unchanged.
+    /// An object with another `type`, stored unchanged.
     Unknown(RawJson),
 }
 
 impl ContentBlock {
-    /// A text block.
+    /// Creates a text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         TextContent::new(text).into()
     }
 
-    /// A picture from base64 data.
+    /// Creates an image from base64 data.
     #[must_use]
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         ImageContent::new(data, mime_type).into()
     }
 
-    /// Sound from base64 data.
+    /// Creates audio from base64 data.
     #[must_use]
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         AudioContent::new(data, mime_type).into()
     }
 
-    /// A reference to a resource.
+    /// Creates a link to a resource.
     #[must_use]
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
         ResourceLink::new(uri, name).into()
     }
 
-    /// A resource with its contents.
+    /// Creates an embedded resource from its contents.
     #[must_use]
     pub fn resource(contents: impl Into<ResourceContents>) -> Self {
         EmbeddedResource::new(contents).into()
     }
 
-    /// The text, when this is a text block.
+    /// Returns the text, or `None` if this is not a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for ContentBlock {
             "resource_link" => raw.parse().map(Self::ResourceLink),
             "resource" => raw.parse().map(Self::Resource),
             _ => {
-                // The kind borrows from the text that is about to move.
+                // `kind` borrows from `raw`, which moves in the next line.
                 drop(kind);
                 return Ok(Self::Unknown(raw));
             }
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for ContentBlock {
     }
 }
 
-/// Reads a list of blocks. Most have one, and a block is large: room is made for one, and for more when they come.
+/// Parses a list of blocks, with an initial capacity of one: most lists have one block, and a block is large.
 pub(crate) fn blocks<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<ContentBlock>, D::Error> {
@@ -139,15 +139,16 @@ pub(crate) fn blocks<'de, D: Deserializer<'de>>(
     deserializer.deserialize_seq(Blocks)
 }
 
-/// The `type` of a content block that begins with it, as most writers do, when it is one this crate knows: reading the
-/// block as such finds everything else that may be wrong with it.
+/// Returns the `type` of a content block if it is the first member and known.
+///
+/// Most peers write `type` first. The rest of the block is validated when the block is parsed as that type.
 fn leading_kind(block: &str) -> Option<&str> {
     let (kind, _) = block.strip_prefix("{\"type\":\"")?.split_once('"')?;
     let known = ["text", "image", "audio", "resource_link", "resource"];
     known.contains(&kind).then_some(kind)
 }
 
-/// The `type` of a content block that has not been read yet.
+/// Returns the `type` of a content block that is not parsed yet.
 pub(crate) fn kind(raw: &RawJson) -> serde_json::Result<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -203,7 +204,7 @@ impl From<EmbeddedResource> for ContentBlock {
     }
 }
 
-/// Text, for the model or for people.
+/// A text block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TextContent {
@@ -211,19 +212,19 @@ pub struct TextContent {
     kind: TextKind,
     /// The text.
     pub text: String,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl TextContent {
-    /// A text.
+    /// Creates a text block.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self {
@@ -247,30 +248,30 @@ enum TextKind {
     Text,
 }
 
-/// A picture.
+/// An image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ImageContent {
     #[serde(rename = "type")]
     kind: ImageKind,
-    /// The bytes, as base64.
+    /// The data, encoded as base64.
     pub data: String,
-    /// What the bytes are.
+    /// The MIME type of the data.
     pub mime_type: String,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ImageContent {
-    /// A picture from base64 data.
+    /// Creates an image from base64 data.
     #[must_use]
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self {
@@ -295,30 +296,30 @@ enum ImageKind {
     Image,
 }
 
-/// Sound (since 2025-03-26).
+/// Audio (since 2025-03-26).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AudioContent {
     #[serde(rename = "type")]
     kind: AudioKind,
-    /// The bytes, as base64.
+    /// The data, encoded as base64.
     pub data: String,
-    /// What the bytes are.
+    /// The MIME type of the data.
     pub mime_type: String,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl AudioContent {
-    /// Sound from base64 data.
+    /// Creates audio from base64 data.
     #[must_use]
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self {
@@ -343,51 +344,51 @@ enum AudioKind {
     Audio,
 }
 
-/// A reference to a resource the client may read or subscribe to (since 2025-06-18).
+/// A link to a resource that the client can read or subscribe to (since 2025-06-18).
 ///
-/// The members of [`Resource`]; the resource need not appear in any list.
+/// It has the members of [`Resource`]. The resource need not appear in `resources/list`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceLink {
     #[serde(rename = "type")]
     kind: ResourceLinkKind,
-    /// Where it is.
+    /// The URI.
     pub uri: String,
-    /// The name for programs.
+    /// The name for programmatic use.
     pub name: String,
-    /// The name for people.
+    /// The title, a display name for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it holds.
+    /// The description of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its bytes are.
+    /// The MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// How many bytes it has, before any encoding.
+    /// The size in bytes, before any encoding.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub size: Option<u64>,
-    /// Its pictures (since 2025-11-25).
+    /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ResourceLink {
-    /// A link to a resource.
+    /// Creates a link to a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Resource::new(uri, name).into()
@@ -418,27 +419,27 @@ enum ResourceLinkKind {
     ResourceLink,
 }
 
-/// A resource with its contents, inside a tool result or a prompt.
+/// A resource with its contents, embedded in a tool result or a prompt message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmbeddedResource {
     #[serde(rename = "type")]
     kind: EmbeddedResourceKind,
-    /// The contents.
+    /// The contents of the resource.
     pub resource: ResourceContents,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl EmbeddedResource {
-    /// Embeds contents.
+    /// Creates an embedded resource from its contents.
     #[must_use]
     pub fn new(contents: impl Into<ResourceContents>) -> Self {
         Self {

@@ -6,7 +6,7 @@ use crate::resources::TextResourceContents;
 use crate::round_trip::check;
 
 #[test]
-fn every_kind_reads_and_writes() {
+fn every_type_of_block_round_trips() {
     assert!(matches!(
         check(json!({"type": "text", "text": "hi"})),
         ContentBlock::Text(_)
@@ -30,8 +30,8 @@ fn every_kind_reads_and_writes() {
 }
 
 #[test]
-fn optional_and_unknown_members_survive() {
-    for kind in [
+fn optional_and_unknown_members_round_trip() {
+    for block in [
         json!({"type": "text", "text": "hi"}),
         json!({"type": "image", "data": "AA==", "mimeType": "image/png"}),
         json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"}),
@@ -39,7 +39,7 @@ fn optional_and_unknown_members_survive() {
                "mimeType": "a/b", "size": 9, "icons": [{"src": "data:,"}]}),
         json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "_meta": {"k": null}}}),
     ] {
-        let mut sample = kind;
+        let mut sample = block;
         sample["annotations"] = json!({"audience": ["user", "assistant"], "priority": 0.5});
         sample["_meta"] = json!({"com.example/k": [1, "two"]});
         sample["later"] = json!({"nested": [null]});
@@ -48,7 +48,7 @@ fn optional_and_unknown_members_survive() {
 }
 
 #[test]
-fn an_unknown_kind_survives_byte_for_byte() {
+fn block_of_unknown_type_round_trips_byte_for_byte() {
     let text = r#"{ "type":"hologram", "z":1.0, "a":{"y":1,"x":2} }"#;
     let block: ContentBlock = serde_json::from_str(text).unwrap();
     assert!(matches!(block, ContentBlock::Unknown(_)));
@@ -56,15 +56,15 @@ fn an_unknown_kind_survives_byte_for_byte() {
 }
 
 #[test]
-fn an_unknown_kind_survives_between_known_ones() {
+fn block_of_unknown_type_round_trips_among_known_blocks() {
     check::<Vec<ContentBlock>>(json!([
         {"type": "text", "text": "a"}, {"type": "later", "x": {}}, {"type": "text", "text": "b"},
     ]));
 }
 
 #[test]
-fn blocks_of_the_wrong_shape_are_refused() {
-    for refused in [
+fn malformed_blocks_are_rejected() {
+    for invalid in [
         "null",
         r#""text""#,
         r#"["text", "hi"]"#,
@@ -75,19 +75,19 @@ fn blocks_of_the_wrong_shape_are_refused() {
         r#"{"type":"image","data":"AA=="}"#,
         r#"{"type":"resource","resource":"a:b"}"#,
     ] {
-        let result = serde_json::from_str::<ContentBlock>(refused);
-        assert!(result.is_err(), "{refused}");
+        let result = serde_json::from_str::<ContentBlock>(invalid);
+        assert!(result.is_err(), "{invalid}");
     }
 }
 
 #[test]
-fn a_kind_does_not_read_as_another() {
+fn content_of_another_type_is_rejected() {
     assert!(serde_json::from_str::<TextContent>(r#"{"type":"image","text":""}"#).is_err());
     assert!(serde_json::from_str::<TextContent>(r#"{"text":""}"#).is_err());
 }
 
 #[test]
-fn deep_nesting_is_an_error_and_not_a_crash() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let known = format!(r#"{{"type":"text","text":"","later":{deep}}}"#);
     assert!(serde_json::from_str::<ContentBlock>(&known).is_err());
@@ -97,7 +97,7 @@ fn deep_nesting_is_an_error_and_not_a_crash() {
 }
 
 #[test]
-fn constructors_build_what_their_names_say() {
+fn constructors_serialize_to_wire_format() {
     let built = [
         ContentBlock::from("hi"),
         ContentBlock::image("AA==", "image/png"),
@@ -124,7 +124,7 @@ fn constructors_build_what_their_names_say() {
 }
 
 #[test]
-fn a_type_that_comes_first_is_read_like_one_that_comes_later() {
+fn position_of_the_type_member_does_not_matter() {
     let read = |text: &str| serde_json::from_str::<ContentBlock>(text);
     let check = |first: &str, later: &str| {
         assert_eq!(read(first).unwrap(), read(later).unwrap(), "{first}");
@@ -141,11 +141,11 @@ fn a_type_that_comes_first_is_read_like_one_that_comes_later() {
         r#"{"type":"te\u0078t","text":"a"}"#,
         r#"{ "type": "text", "text": "a" }"#,
     );
-    for broken in [
+    for invalid in [
         r#"{"type":"text"}"#,
         r#"{"type":"text","text":"a","type":"image"}"#,
         r#"{"type":"image","text":"a"}"#,
     ] {
-        assert!(read(broken).is_err(), "{broken}");
+        assert!(read(invalid).is_err(), "{invalid}");
     }
 }

@@ -1,7 +1,7 @@
-//! The fields of a form where the user chooses: one of several words, or any of several.
+//! The enum fields of a form: single select and multi select.
 //!
-//! Revisions differ in how words get names for people: an `enumNames` array beside the words in 2025-06-18, one object
-//! per word since 2025-11-25.
+//! Revisions differ in how values get titles: an `enumNames` array next to the values in 2025-06-18, one object per
+//! value since 2025-11-25.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,23 +9,23 @@ use crate::elicitation::fields::StringKind;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// A word with a name.
+/// An enum value with a title.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EnumOption {
-    /// The word.
+    /// The value.
     #[serde(rename = "const")]
     pub value: String,
-    /// Its name for people.
+    /// The title, shown to users.
     pub title: String,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl EnumOption {
-    /// A word with a name.
+    /// Creates an option from a value and its title.
     #[must_use]
     pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
@@ -36,39 +36,39 @@ impl EnumOption {
     }
 }
 
-/// One of several words.
+/// A single-select field without titles for the values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UntitledSingleSelectEnumSchema {
     #[serde(rename = "type")]
     kind: StringKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to choose.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The words.
+    /// The values.
     #[serde(rename = "enum")]
     pub values: Vec<String>,
-    /// What is chosen at first (since 2025-11-25).
+    /// The default value (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl UntitledSingleSelectEnumSchema {
-    /// A choice of one of these words.
+    /// Creates a field from its values.
     #[must_use]
     pub fn new<V: Into<String>>(values: impl IntoIterator<Item = V>) -> Self {
         Self {
             kind: StringKind::String,
             title: None,
             description: None,
-            values: words(values),
+            values: strings(values),
             default: None,
             extra: Extra::new(),
         }
@@ -79,31 +79,31 @@ impl UntitledSingleSelectEnumSchema {
     }
 }
 
-/// One of several words that have names (since 2025-11-25).
+/// A single-select field with titles for the values (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TitledSingleSelectEnumSchema {
     #[serde(rename = "type")]
     kind: StringKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to choose.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The words.
+    /// The options.
     pub one_of: Vec<EnumOption>,
-    /// What is chosen at first.
+    /// The default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl TitledSingleSelectEnumSchema {
-    /// A choice of one of these words.
+    /// Creates a field from its options.
     #[must_use]
     pub fn new(options: impl IntoIterator<Item = EnumOption>) -> Self {
         Self {
@@ -121,35 +121,35 @@ impl TitledSingleSelectEnumSchema {
     }
 }
 
-/// One of several words, with their names in a second array; the older way to write it.
+/// A single-select field with the titles of the values in a second array, the older form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LegacyTitledEnumSchema {
     #[serde(rename = "type")]
     kind: StringKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to choose.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The words.
+    /// The values.
     #[serde(rename = "enum")]
     pub values: Vec<String>,
-    /// Their names, in the same order.
+    /// The titles of the values, in the same order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enum_names: Option<Vec<String>>,
-    /// What is chosen at first (since 2025-11-25).
+    /// The default value (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl LegacyTitledEnumSchema {
-    /// A choice of one of these words, with their names in the same order.
+    /// Creates a field from its values and their titles in the same order.
     #[must_use]
     pub fn new<V: Into<String>, N: Into<String>>(
         values: impl IntoIterator<Item = V>,
@@ -159,8 +159,8 @@ impl LegacyTitledEnumSchema {
             kind: StringKind::String,
             title: None,
             description: None,
-            values: words(values),
-            enum_names: Some(words(names)),
+            values: strings(values),
+            enum_names: Some(strings(names)),
             default: None,
             extra: Extra::new(),
         }
@@ -171,37 +171,37 @@ impl LegacyTitledEnumSchema {
     }
 }
 
-/// Any of several words (since 2025-11-25).
+/// A multi-select field without titles for the values (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UntitledMultiSelectEnumSchema {
     #[serde(rename = "type")]
     kind: ArrayKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to choose.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The fewest to choose.
+    /// The minimum number of selected values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// The most to choose.
+    /// The maximum number of selected values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
-    /// The words.
+    /// The schema of the values.
     pub items: UntitledEnumItems,
-    /// What is chosen at first.
+    /// The values that are selected by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Vec<String>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl UntitledMultiSelectEnumSchema {
-    /// A choice of any of these words.
+    /// Creates a field from its values.
     #[must_use]
     pub fn new<V: Into<String>>(values: impl IntoIterator<Item = V>) -> Self {
         Self {
@@ -212,7 +212,7 @@ impl UntitledMultiSelectEnumSchema {
             max_items: None,
             items: UntitledEnumItems {
                 kind: StringKind::String,
-                values: words(values),
+                values: strings(values),
                 extra: Extra::new(),
             },
             default: None,
@@ -220,7 +220,7 @@ impl UntitledMultiSelectEnumSchema {
         }
     }
 
-    /// Sets the fewest and the most to choose.
+    /// Sets the minimum and maximum number of selected values.
     #[must_use]
     pub fn with_count(mut self, min: u64, max: u64) -> Self {
         self.min_items = Some(min);
@@ -228,60 +228,60 @@ impl UntitledMultiSelectEnumSchema {
         self
     }
 
-    /// Sets what is chosen at first.
+    /// Sets the values that are selected by default.
     #[must_use]
     pub fn with_default<V: Into<String>>(mut self, default: impl IntoIterator<Item = V>) -> Self {
-        self.default = Some(words(default));
+        self.default = Some(strings(default));
         self
     }
 }
 
-/// The words of an [`UntitledMultiSelectEnumSchema`].
+/// The values of an [`UntitledMultiSelectEnumSchema`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UntitledEnumItems {
     #[serde(rename = "type")]
     kind: StringKind,
-    /// The words.
+    /// The values.
     #[serde(rename = "enum")]
     pub values: Vec<String>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Any of several words that have names (since 2025-11-25).
+/// A multi-select field with titles for the values (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TitledMultiSelectEnumSchema {
     #[serde(rename = "type")]
     kind: ArrayKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to choose.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The fewest to choose.
+    /// The minimum number of selected values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// The most to choose.
+    /// The maximum number of selected values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
-    /// The words.
+    /// The schema of the values.
     pub items: TitledEnumItems,
-    /// What is chosen at first.
+    /// The values that are selected by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Vec<String>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl TitledMultiSelectEnumSchema {
-    /// A choice of any of these words.
+    /// Creates a field from its options.
     #[must_use]
     pub fn new(options: impl IntoIterator<Item = EnumOption>) -> Self {
         Self {
@@ -299,7 +299,7 @@ impl TitledMultiSelectEnumSchema {
         }
     }
 
-    /// Sets the fewest and the most to choose.
+    /// Sets the minimum and maximum number of selected values.
     #[must_use]
     pub fn with_count(mut self, min: u64, max: u64) -> Self {
         self.min_items = Some(min);
@@ -307,22 +307,22 @@ impl TitledMultiSelectEnumSchema {
         self
     }
 
-    /// Sets what is chosen at first.
+    /// Sets the values that are selected by default.
     #[must_use]
     pub fn with_default<V: Into<String>>(mut self, default: impl IntoIterator<Item = V>) -> Self {
-        self.default = Some(words(default));
+        self.default = Some(strings(default));
         self
     }
 }
 
-/// The words of a [`TitledMultiSelectEnumSchema`].
+/// The values of a [`TitledMultiSelectEnumSchema`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TitledEnumItems {
-    /// The words.
+    /// The options.
     pub any_of: Vec<EnumOption>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -333,6 +333,6 @@ enum ArrayKind {
     Array,
 }
 
-fn words<V: Into<String>>(words: impl IntoIterator<Item = V>) -> Vec<String> {
-    words.into_iter().map(Into::into).collect()
+fn strings<V: Into<String>>(values: impl IntoIterator<Item = V>) -> Vec<String> {
+    values.into_iter().map(Into::into).collect()
 }

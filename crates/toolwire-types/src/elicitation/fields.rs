@@ -1,4 +1,4 @@
-//! The simple fields of a form: text, numbers, yes or no.
+//! The simple fields of a form: strings, numbers and booleans.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,32 @@ use crate::number;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// A field for text.
+/// A string field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StringSchema {
     #[serde(rename = "type")]
     kind: StringKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to fill in.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The fewest characters.
+    /// The minimum length in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// The most characters.
+    /// The maximum length in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// What the text must look like.
+    /// The required format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<StringFormat>,
-    /// What stands there at first (since 2025-11-25).
+    /// The default value (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -43,32 +43,32 @@ pub(super) enum StringKind {
     String,
 }
 
-/// What a text must look like.
+/// The format of a string field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StringFormat {
-    /// An e-mail address.
+    /// An email address.
     Email,
-    /// An address.
+    /// A URI.
     Uri,
     /// A date.
     Date,
     /// A date and a time.
     DateTime,
-    /// A format of some later revision.
+    /// A format that this crate does not define.
     #[serde(untagged)]
     Other(String),
 }
 
 impl StringSchema {
-    /// Any text.
+    /// Creates a field for any string.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the fewest and the most characters.
+    /// Sets the minimum and maximum length in characters.
     #[must_use]
     pub fn with_length(mut self, min: u64, max: u64) -> Self {
         self.min_length = Some(min);
@@ -82,65 +82,68 @@ impl StringSchema {
     }
 }
 
-/// A field for a number.
+/// A number field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NumberSchema {
-    /// Whether the number must be whole.
+    /// Whether the number must be an integer.
     #[serde(rename = "type")]
     pub kind: NumberKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to fill in.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The smallest number.
+    /// The minimum value, inclusive.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub minimum: Option<f64>,
-    /// The largest number.
+    /// The maximum value, inclusive.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub maximum: Option<f64>,
-    /// What stands there at first (since 2025-11-25).
+    /// The default value (since 2025-11-25).
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub default: Option<f64>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// The two kinds of numbers of JSON Schema.
+/// The number type of a field, as in JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_enums, reason = "JSON Schema has these two")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "JSON Schema defines exactly these two types"
+)]
 pub enum NumberKind {
     /// Any number.
     Number,
-    /// A whole number.
+    /// An integer.
     Integer,
 }
 
 impl NumberSchema {
-    /// Any number.
+    /// Creates a field for any number.
     #[must_use]
     pub fn number() -> Self {
         Self::new(NumberKind::Number)
     }
 
-    /// A whole number.
+    /// Creates a field for integers.
     #[must_use]
     pub fn integer() -> Self {
         Self::new(NumberKind::Integer)
@@ -158,7 +161,7 @@ impl NumberSchema {
         }
     }
 
-    /// Sets the smallest and the largest number.
+    /// Sets the minimum and maximum value, both inclusive.
     #[must_use]
     pub fn with_range(mut self, minimum: f64, maximum: f64) -> Self {
         self.minimum = Some(minimum);
@@ -171,22 +174,22 @@ impl NumberSchema {
     }
 }
 
-/// A field for yes or no.
+/// A boolean field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BooleanSchema {
     #[serde(rename = "type")]
     kind: BooleanKind,
-    /// The label.
+    /// The label of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to decide.
+    /// The explanation of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is chosen at first.
+    /// The default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -199,7 +202,7 @@ enum BooleanKind {
 }
 
 impl BooleanSchema {
-    /// A choice between yes and no.
+    /// Creates a boolean field.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,7 +1,7 @@
-//! Elicitation: a server asks the user, with a form (since 2025-06-18) or at an address (since 2025-11-25).
+//! Elicitation: a server requests input from the user, with a form (since 2025-06-18) or a URL (since 2025-11-25).
 //!
-//! A request of its own up to 2025-11-25, an [`InputRequest`](crate::InputRequest) since. What may be asked of whom is
-//! checked in `toolwire-proto`.
+//! Elicitation is a JSON-RPC request up to 2025-11-25 and an [`InputRequest`](crate::InputRequest) since 2026-07-28.
+//! `toolwire-proto` checks what a server may request from a client.
 
 mod choices;
 mod fields;
@@ -31,14 +31,14 @@ pub use schema::{ElicitSchema, PrimitiveSchema};
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ElicitRequestParams {
-    /// Show a form. This is also what a missing `mode` means.
+    /// Form mode. A missing `mode` means form mode too.
     Form(ElicitRequestFormParams),
-    /// Send the user to an address.
+    /// URL mode.
     Url(ElicitRequestURLParams),
 }
 
 impl ElicitRequestParams {
-    /// What the user is told.
+    /// Returns the message for the user.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -78,31 +78,31 @@ impl From<ElicitRequestURLParams> for ElicitRequestParams {
     }
 }
 
-/// A form to show to the user. Never for passwords and other secrets.
+/// A form for the user. Servers must not use it to request passwords and other secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitRequestFormParams {
-    /// The word `form`, which may be left out and must be before 2025-11-25.
+    /// The mode `form`. Optional, and not permitted before 2025-11-25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<FormMode>,
-    /// What the user is told.
+    /// The message for the user.
     pub message: String,
-    /// The fields of the form, as it came; [`schema`](Self::schema) reads it.
+    /// The raw schema of the form. [`schema`](Self::schema) parses it.
     pub requested_schema: RawJson,
-    /// The wish to run this as a task (2025-11-25 only).
+    /// Requests that the client runs this as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Metadata (up to 2025-11-25).
+    /// The `_meta` object (up to 2025-11-25).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ElicitRequestFormParams {
-    /// A form with these fields.
+    /// Creates a form from a message and a schema.
     #[must_use]
     pub fn new(message: impl Into<String>, requested_schema: impl Into<RawJson>) -> Self {
         Self {
@@ -115,50 +115,50 @@ impl ElicitRequestFormParams {
         }
     }
 
-    /// The fields of the form.
+    /// Parses the schema of the form.
     ///
     /// # Errors
-    /// When the schema is not an object with `properties`.
+    /// Returns an error if the schema is not an object schema with `properties`.
     pub fn schema(&self) -> serde_json::Result<ElicitSchema> {
         self.requested_schema.parse()
     }
 }
 
-/// The word `form` on the wire.
+/// The mode of a form, which is always `form`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_enums, reason = "it is one word")]
+#[expect(clippy::exhaustive_enums, reason = "the mode of a form has one value")]
 pub enum FormMode {
-    /// `form`.
+    /// The mode `form`.
     Form,
 }
 
-/// An address to send the user to.
+/// A URL for the user to open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitRequestURLParams {
     mode: UrlMode,
-    /// What the user is told.
+    /// The message for the user.
     pub message: String,
-    /// Where the user is sent.
+    /// The URL to open.
     pub url: String,
-    /// What `notifications/elicitation/complete` will name (2025-11-25 only, required there).
+    /// The id that `notifications/elicitation/complete` refers to (2025-11-25 only, required there).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
-    /// The wish to run this as a task (2025-11-25 only).
+    /// Requests that the client runs this as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Metadata (up to 2025-11-25).
+    /// The `_meta` object (up to 2025-11-25).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ElicitRequestURLParams {
-    /// Sends the user to an address.
+    /// Creates the parameters from a message and a URL.
     #[must_use]
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
@@ -183,44 +183,44 @@ enum UrlMode {
     Url,
 }
 
-/// The answer to `elicitation/create`.
+/// The result of `elicitation/create`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElicitResult {
-    /// What the user did.
+    /// The action of the user.
     #[serde(default)]
     pub action: ElicitAction,
-    /// What the user filled in: strings, numbers, booleans and (since 2025-11-25) arrays of strings.
+    /// The submitted form: strings, numbers, booleans and (since 2025-11-25) arrays of strings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<IndexMap<String, Value>>,
-    /// Metadata (up to 2025-11-25).
+    /// The `_meta` object (up to 2025-11-25).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ElicitResult {
-    /// The user agreed; without content, as it should be for an address.
+    /// Creates an accepted result without content, as URL mode requires.
     #[must_use]
     pub fn accept() -> Self {
         Self::with_action(ElicitAction::Accept)
     }
 
-    /// The user said no.
+    /// Creates a declined result.
     #[must_use]
     pub fn decline() -> Self {
         Self::with_action(ElicitAction::Decline)
     }
 
-    /// The user turned away without an answer.
+    /// Creates a cancelled result.
     #[must_use]
     pub fn cancel() -> Self {
         Self::with_action(ElicitAction::Cancel)
     }
 
-    /// Adds what the user filled in.
+    /// Sets the submitted form.
     #[must_use]
     pub fn with_content<K: Into<String>, V: Into<Value>>(
         mut self,
@@ -231,10 +231,10 @@ impl ElicitResult {
         self
     }
 
-    /// What the user filled in as a type; `None` unless the user agreed and there is content.
+    /// Parses the submitted form. Returns `None` if the action is not `accept` or there is no content.
     ///
     /// # Errors
-    /// When the content does not have the shape of `T`.
+    /// Returns an error if the content does not parse as `T`.
     pub fn content_as<T: DeserializeOwned>(&self) -> serde_json::Result<Option<T>> {
         match (self.action, &self.content) {
             (ElicitAction::Accept, Some(content)) => {
@@ -253,19 +253,19 @@ impl ElicitResult {
     }
 }
 
-/// What the user did with an elicitation.
+/// The action of the user on an elicitation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "an unknown action is read as a cancellation"
+    reason = "an unknown action is parsed as `Cancel`"
 )]
 pub enum ElicitAction {
-    /// Agreed.
+    /// The user accepted.
     Accept,
-    /// Said no.
+    /// The user declined explicitly.
     Decline,
-    /// Turned away without an answer; also what a missing or unknown action means, because only a clear yes is a yes.
+    /// The user dismissed the request. A missing or unknown action is parsed as `Cancel` too, never as consent.
     #[default]
     Cancel,
 }
@@ -286,15 +286,15 @@ impl<'de> Deserialize<'de> for ElicitAction {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationCompleteNotificationParams {
-    /// The elicitation that ended.
+    /// The id of the completed elicitation.
     pub elicitation_id: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ElicitationCompleteNotificationParams {
-    /// Announces the end of an elicitation.
+    /// Creates the parameters for a completed elicitation.
     #[must_use]
     pub fn new(elicitation_id: impl Into<String>) -> Self {
         Self {
@@ -304,20 +304,20 @@ impl ElicitationCompleteNotificationParams {
     }
 }
 
-/// The `data` of the error that says the user must visit addresses first
+/// The `data` of the error for requests that require URL elicitations first
 /// ([`URL_ELICITATION_REQUIRED`](crate::code::URL_ELICITATION_REQUIRED), 2025-11-25 only).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct URLElicitationRequiredData {
-    /// The addresses.
+    /// The required elicitations.
     pub elicitations: Vec<ElicitRequestURLParams>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl URLElicitationRequiredData {
-    /// Names the addresses.
+    /// Creates the data from the required elicitations.
     #[must_use]
     pub fn new(elicitations: impl IntoIterator<Item = ElicitRequestURLParams>) -> Self {
         Self {

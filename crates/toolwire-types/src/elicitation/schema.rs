@@ -1,6 +1,6 @@
-//! The fields of an elicitation form: a flat JSON Schema object with properties of a few simple kinds.
+//! The schema of an elicitation form: a flat JSON Schema object with properties of primitive types.
 //!
-//! A property of a kind the specification does not know is kept as it came.
+//! A property of a type that the specification does not define is stored unchanged.
 
 use indexmap::IndexMap;
 use serde::de::{Error as _, IgnoredAny};
@@ -15,7 +15,7 @@ use crate::raw::RawJson;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// The fields of a form, in the order they are shown.
+/// The schema of a form. The fields are in display order.
 ///
 /// ```
 /// use toolwire_types::{BooleanSchema, ElicitSchema, StringSchema};
@@ -35,22 +35,22 @@ pub struct ElicitSchema {
     kind: ObjectKind,
     /// The fields by name.
     pub properties: IndexMap<String, PrimitiveSchema>,
-    /// The names of the fields that must be filled in.
+    /// The names of the required fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<Vec<String>>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ElicitSchema {
-    /// A form without fields.
+    /// Creates a form without fields.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a field that must be filled in.
+    /// Adds a required field.
     #[must_use]
     pub fn with_required(
         mut self,
@@ -62,7 +62,7 @@ impl ElicitSchema {
         self.with_optional(name, field)
     }
 
-    /// Adds a field that may be left empty.
+    /// Adds an optional field.
     #[must_use]
     pub fn with_optional(
         mut self,
@@ -73,7 +73,7 @@ impl ElicitSchema {
         self
     }
 
-    /// True when the field must be filled in.
+    /// Returns `true` if the field is required.
     #[must_use]
     pub fn is_required(&self, name: &str) -> bool {
         let mut required = self.required.iter().flatten();
@@ -105,34 +105,34 @@ enum ObjectKind {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum PrimitiveSchema {
-    /// Text.
+    /// A string field.
     String(StringSchema),
-    /// A number, whole or not.
+    /// A number or integer field.
     Number(NumberSchema),
-    /// Yes or no.
+    /// A boolean field.
     Boolean(BooleanSchema),
-    /// One of several words.
+    /// A single-select field without titles.
     UntitledSingleSelect(UntitledSingleSelectEnumSchema),
-    /// One of several words that have names (since 2025-11-25).
+    /// A single-select field with titles (since 2025-11-25).
     TitledSingleSelect(TitledSingleSelectEnumSchema),
-    /// One of several words, with their names in a second array; the older way to write it.
+    /// A single-select field with the titles in a second array, the older form.
     LegacyTitledEnum(LegacyTitledEnumSchema),
-    /// Any of several words (since 2025-11-25).
+    /// A multi-select field without titles (since 2025-11-25).
     UntitledMultiSelect(UntitledMultiSelectEnumSchema),
-    /// Any of several words that have names (since 2025-11-25).
+    /// A multi-select field with titles (since 2025-11-25).
     TitledMultiSelect(TitledMultiSelectEnumSchema),
-    /// A kind the specification does not know, unchanged.
+    /// A schema that the specification does not define, stored unchanged.
     Unknown(RawJson),
 }
 
-/// The keywords that tell the kinds of fields apart.
+/// The keywords that distinguish the types of fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Shape {
     #[serde(rename = "type")]
     kind: String,
     #[serde(rename = "enum")]
-    words: Option<IgnoredAny>,
+    values: Option<IgnoredAny>,
     enum_names: Option<IgnoredAny>,
     one_of: Option<IgnoredAny>,
     items: Option<ItemsShape>,
@@ -155,7 +155,12 @@ impl PrimitiveSchema {
                     ..
                 },
             ) => raw.parse().map(Self::LegacyTitledEnum),
-            ("string", Shape { words: Some(_), .. }) => raw.parse().map(Self::UntitledSingleSelect),
+            (
+                "string",
+                Shape {
+                    values: Some(_), ..
+                },
+            ) => raw.parse().map(Self::UntitledSingleSelect),
             (
                 "string",
                 Shape {
@@ -173,7 +178,7 @@ impl PrimitiveSchema {
             ) if items.any_of.is_some() => raw.parse().map(Self::TitledMultiSelect),
             ("array", _) => raw.parse().map(Self::UntitledMultiSelect),
             (kind, _) => Err(serde_json::Error::custom(format_args!(
-                "no field is {kind:?}"
+                "unknown field type {kind:?}"
             ))),
         }
     }
@@ -186,8 +191,8 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
     }
 }
 
-/// What every kind of field has: a label, an explanation, and a way into [`PrimitiveSchema`].
-macro_rules! labelled {
+/// Implements the members that all types of fields share, and the conversion into [`PrimitiveSchema`].
+macro_rules! impl_field {
     ($($schema:ident => $variant:ident,)*) => {$(
         impl $schema {
             setters! {
@@ -206,7 +211,7 @@ macro_rules! labelled {
     )*};
 }
 
-labelled! {
+impl_field! {
     StringSchema => String,
     NumberSchema => Number,
     BooleanSchema => Boolean,
@@ -226,31 +231,31 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn every_kind_of_field_is_told_apart() {
-        macro_rules! check_kind {
+    fn fields_are_parsed_by_type() {
+        macro_rules! check_variant {
             ($wire:tt, $variant:ident) => {
                 let field = check::<PrimitiveSchema>(json!($wire));
                 assert!(matches!(field, PrimitiveSchema::$variant(_)), "{field:?}");
             };
         }
-        check_kind!({"type": "string"}, String);
-        check_kind!({"type": "string", "title": "t", "description": "d", "minLength": 1, "maxLength": 2,
+        check_variant!({"type": "string"}, String);
+        check_variant!({"type": "string", "title": "t", "description": "d", "minLength": 1, "maxLength": 2,
             "format": "date-time", "default": "x", "pattern": "a"}, String);
-        check_kind!({"type": "string", "format": "hostname"}, String);
-        check_kind!({"type": "number", "minimum": 0.5, "maximum": 10, "default": 1}, Number);
-        check_kind!({"type": "integer", "title": "t", "multipleOf": 5}, Number);
-        check_kind!({"type": "boolean", "default": true, "description": "d", "x": null}, Boolean);
-        check_kind!({"type": "string", "enum": ["a", "b"], "default": "a"}, UntitledSingleSelect);
-        check_kind!({"type": "string", "enum": ["a"], "enumNames": ["A"]}, LegacyTitledEnum);
-        check_kind!({"type": "string", "oneOf": [{"const": "a", "title": "A", "x": 1}]}, TitledSingleSelect);
-        check_kind!({"type": "array", "items": {"type": "string", "enum": ["a"], "x": 1}, "minItems": 1,
+        check_variant!({"type": "string", "format": "hostname"}, String);
+        check_variant!({"type": "number", "minimum": 0.5, "maximum": 10, "default": 1}, Number);
+        check_variant!({"type": "integer", "title": "t", "multipleOf": 5}, Number);
+        check_variant!({"type": "boolean", "default": true, "description": "d", "x": null}, Boolean);
+        check_variant!({"type": "string", "enum": ["a", "b"], "default": "a"}, UntitledSingleSelect);
+        check_variant!({"type": "string", "enum": ["a"], "enumNames": ["A"]}, LegacyTitledEnum);
+        check_variant!({"type": "string", "oneOf": [{"const": "a", "title": "A", "x": 1}]}, TitledSingleSelect);
+        check_variant!({"type": "array", "items": {"type": "string", "enum": ["a"], "x": 1}, "minItems": 1,
             "maxItems": 2, "default": ["a"]}, UntitledMultiSelect);
-        check_kind!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}], "x": 1},
+        check_variant!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}], "x": 1},
             "uniqueItems": true}, TitledMultiSelect);
     }
 
     #[test]
-    fn other_kinds_are_kept_as_they_came() {
+    fn schemas_of_unknown_types_round_trip() {
         for wire in [
             json!({"type": "object", "properties": {}}),
             json!({"type": ["string", "null"]}),
@@ -268,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_keep_their_order_and_what_they_do_not_know() {
+    fn form_schemas_round_trip_with_field_order_and_unknown_members() {
         let form = check::<ElicitSchema>(json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": ["z"],
             "properties": {"z": {"type": "string"}, "a": {"type": "boolean"}}, "additionalProperties": false,
@@ -281,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_an_object_with_properties() {
+    fn form_schema_without_type_object_or_properties_is_rejected() {
         for wire in [
             json!({"type": "object"}),
             json!({"properties": {}}),
@@ -296,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_form_serializes_to_wire_format() {
         let form = ElicitSchema::new()
             .with_required(
                 "mail",

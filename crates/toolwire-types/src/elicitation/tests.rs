@@ -4,7 +4,7 @@ use super::*;
 use crate::round_trip::check;
 
 #[test]
-fn a_missing_mode_means_a_form_and_stays_missing() {
+fn missing_mode_means_form_and_round_trips() {
     let schema = json!({"type": "object", "properties": {}});
     for wire in [
         json!({"message": "m", "requestedSchema": schema}),
@@ -17,7 +17,7 @@ fn a_missing_mode_means_a_form_and_stays_missing() {
 }
 
 #[test]
-fn addresses_survive_with_and_without_an_id() {
+fn url_params_round_trip_with_and_without_an_id() {
     for wire in [
         json!({"mode": "url", "message": "m", "url": "https://a/b"}),
         json!({"mode": "url", "message": "m", "url": "https://a/b", "elicitationId": "e", "later": [1]}),
@@ -30,7 +30,7 @@ fn addresses_survive_with_and_without_an_id() {
 }
 
 #[test]
-fn unknown_modes_and_missing_members_are_refused() {
+fn unknown_modes_and_missing_members_are_rejected() {
     for wire in [
         json!({"mode": "telepathy", "message": "m"}),
         json!({"mode": "form", "message": "m"}),
@@ -45,7 +45,7 @@ fn unknown_modes_and_missing_members_are_refused() {
 }
 
 #[test]
-fn schemas_go_in_typed_and_come_out_typed() {
+fn typed_schema_round_trips_through_form_params() {
     let schema = ElicitSchema::new()
         .with_required("name", StringSchema::new())
         .with_optional("age", NumberSchema::integer());
@@ -55,12 +55,12 @@ fn schemas_go_in_typed_and_come_out_typed() {
         params.requested_schema.get(),
         r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}"#
     );
-    let broken = ElicitRequestFormParams::new("who?", json!([1]));
-    assert!(broken.schema().is_err());
+    let invalid = ElicitRequestFormParams::new("who?", json!([1]));
+    assert!(invalid.schema().is_err());
 }
 
 #[test]
-fn answers_survive() {
+fn results_round_trip() {
     check::<ElicitResult>(json!({"action": "accept"}));
     check::<ElicitResult>(json!({"action": "decline", "_meta": {"a": 1}, "later": 2}));
     check::<ElicitResult>(
@@ -69,7 +69,7 @@ fn answers_survive() {
 }
 
 #[test]
-fn only_a_clear_yes_is_a_yes() {
+fn unknown_and_missing_actions_are_parsed_as_cancel() {
     for (wire, expected) in [
         (json!({"action": "accept"}), ElicitAction::Accept),
         (json!({"action": "decline"}), ElicitAction::Decline),
@@ -86,7 +86,7 @@ fn only_a_clear_yes_is_a_yes() {
 }
 
 #[test]
-fn content_is_read_only_after_a_yes() {
+fn content_is_parsed_only_if_accepted() {
     type Content = std::collections::BTreeMap<String, u8>;
     let read = |result: ElicitResult| result.with_content([("n", 1)]).content_as::<Content>();
     assert_eq!(read(ElicitResult::accept()).unwrap().unwrap()["n"], 1);
@@ -101,7 +101,7 @@ fn content_is_read_only_after_a_yes() {
 }
 
 #[test]
-fn what_only_2025_11_25_has_survives() {
+fn types_of_2025_11_25_only_round_trip() {
     check::<ElicitationCompleteNotificationParams>(
         json!({"elicitationId": "e", "_meta": {"a": 1}}),
     );

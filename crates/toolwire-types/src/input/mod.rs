@@ -1,7 +1,7 @@
-//! Multi-round-trip requests (since 2026-07-28): questions a server puts to the client before it can answer.
+//! Multi-round-trip requests (since 2026-07-28): input requests that a client resolves before it gets its result.
 //!
-//! What used to be requests from server to client are now objects inside a result. The client answers by sending its
-//! request again, with the answers and the server's `requestState` beside the original parameters.
+//! Input requests replace JSON-RPC requests from server to client: they are objects inside a result. The client sends
+//! its request again with the original parameters, the input responses and the server's `requestState`.
 
 use indexmap::IndexMap;
 use serde::de::{DeserializeOwned, Error as _};
@@ -22,7 +22,7 @@ const ELICITATION: &str = "elicitation/create";
 const SAMPLING: &str = "sampling/createMessage";
 const ROOTS: &str = "roots/list";
 
-/// The result of a request that needs input before it can be answered.
+/// The result of a request that requires input before it can complete.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -30,22 +30,22 @@ pub struct InputRequiredResult {
     /// The kind of result: [`ResultType::InputRequired`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The questions, by keys the server chose.
+    /// The input requests, by keys that the server chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What the server wants back with the answers, unread and unchanged. Absent and empty are different.
+    /// Opaque state that the client returns unchanged with the responses. Absent and empty are different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl InputRequiredResult {
-    /// Asks for input. Add questions, a state, or both.
+    /// Creates a result without content. Add input requests, a request state, or both.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -54,7 +54,7 @@ impl InputRequiredResult {
         }
     }
 
-    /// Adds a question under a key of your choice.
+    /// Adds an input request. The caller chooses the key.
     #[must_use]
     pub fn with_input_request(
         mut self,
@@ -72,23 +72,23 @@ impl InputRequiredResult {
     }
 }
 
-/// One question: an object `{method, params}`, without the `jsonrpc` and `id` of a request.
+/// An input request: an object `{method, params}`, without the `jsonrpc` and `id` of a JSON-RPC request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[expect(
     clippy::large_enum_variant,
-    reason = "questions are few, short-lived and mostly elicitations"
+    reason = "input requests are few, short-lived and mostly elicitations"
 )]
 pub enum InputRequest {
-    /// `elicitation/create`: ask the user.
+    /// `elicitation/create`: input from the user.
     Elicitation(ElicitRequestParams),
-    /// `sampling/createMessage`: ask a model. Deprecated in 2026-07-28.
+    /// `sampling/createMessage`: a message from a model. Deprecated in 2026-07-28.
     Sampling(Box<CreateMessageRequestParams>),
-    /// `roots/list`: list the roots. Deprecated in 2026-07-28.
+    /// `roots/list`: the roots of the client. Deprecated in 2026-07-28.
     Roots(Option<RequestParams>),
-    /// A method this crate does not know.
+    /// A method that this crate does not define.
     Other {
-        /// The method.
+        /// The method name.
         method: String,
         /// The parameters.
         params: Option<RawJson>,
@@ -96,13 +96,13 @@ pub enum InputRequest {
 }
 
 impl InputRequest {
-    /// A request for the client's roots.
+    /// Creates a request for the client's roots.
     #[must_use]
     pub fn roots() -> Self {
         Self::Roots(None)
     }
 
-    /// The method name, which tells the kinds apart on the wire.
+    /// Returns the method name, which distinguishes the variants on the wire.
     #[must_use]
     pub fn method(&self) -> &str {
         match self {
@@ -184,28 +184,28 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-/// Questions by key, in the order the server put them.
+/// Input requests by key, in the order of the server.
 ///
-/// Read from anything but an object, there are none.
+/// A JSON value that is not an object is parsed as an empty map.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct InputRequests(IndexMap<String, InputRequest>);
 
 impl InputRequests {
-    /// No questions.
+    /// Creates an empty map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a question.
+    /// Adds an input request.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, request: impl Into<InputRequest>) -> Self {
         self.insert(key, request);
         self
     }
 
-    /// Adds a question and returns the one that had its key.
+    /// Adds an input request and returns the previous request of the key.
     pub fn insert(
         &mut self,
         key: impl Into<String>,
@@ -214,40 +214,40 @@ impl InputRequests {
         self.0.insert(key.into(), request.into())
     }
 
-    /// The question at a key.
+    /// Returns the input request of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&InputRequest> {
         self.0.get(key)
     }
 
-    /// Takes a question out; the others keep their order.
+    /// Removes and returns the input request of a key. The order of the others does not change.
     pub fn remove(&mut self, key: &str) -> Option<InputRequest> {
         self.0.shift_remove(key)
     }
 
-    /// Drops the questions for which `keep` says no.
+    /// Removes the input requests for which `keep` returns `false`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &InputRequest) -> bool) {
         self.0.retain(|key, request| keep(key, request));
     }
 
-    /// How many questions there are.
+    /// Returns the number of input requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when there are no questions.
+    /// Returns `true` if there are no input requests.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Keys and questions, in order.
+    /// Iterates over keys and input requests, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &InputRequest)> {
         self.0.iter().map(|(key, request)| (key.as_str(), request))
     }
 
-    /// Questions with a chance to change them, in order.
+    /// Iterates over mutable input requests, in order.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut InputRequest> {
         self.0.values_mut()
     }
@@ -283,22 +283,23 @@ impl<K: Into<String>> FromIterator<(K, InputRequest)> for InputRequests {
     }
 }
 
-/// Answers by key: bare results, neither wrapped nor numbered.
+/// Input responses by key. Each is a plain result object, without a JSON-RPC envelope.
 ///
-/// What an answer means depends on the question, which only the server remembers; so answers stay raw until read by
-/// type. A missing answer is `None` and not an error: the server should then ask again.
+/// The type of a response depends on its input request, which only the server knows. Responses therefore stay raw until
+/// the server parses them. For a missing response, the accessors return `None`; the server should then
+/// send the input request again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputResponses(IndexMap<String, RawJson>);
 
 impl InputResponses {
-    /// No answers.
+    /// Creates an empty map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an answer and returns the one that had its key.
+    /// Adds a response and returns the previous response of the key.
     pub fn insert(
         &mut self,
         key: impl Into<String>,
@@ -307,57 +308,57 @@ impl InputResponses {
         self.0.insert(key.into(), response.into())
     }
 
-    /// The raw answer at a key.
+    /// Returns the raw response of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawJson> {
         self.0.get(key)
     }
 
-    /// The answer at a key as a type; `None` when there is no answer.
+    /// Parses the response of a key. Returns `None` if there is no response.
     ///
     /// # Errors
-    /// When the answer does not have the shape of `T`.
+    /// Returns an error if the response does not parse as `T`.
     pub fn get_as<T: DeserializeOwned>(&self, key: &str) -> serde_json::Result<Option<T>> {
         self.get(key).map(RawJson::parse).transpose()
     }
 
-    /// The answer to an elicitation.
+    /// Parses the response to an elicitation. Returns `None` if there is no response.
     ///
     /// # Errors
-    /// When the answer is something else.
+    /// Returns an error if the response is not an [`ElicitResult`].
     pub fn elicitation(&self, key: &str) -> serde_json::Result<Option<ElicitResult>> {
         self.get_as(key)
     }
 
-    /// The answer to a sampling request.
+    /// Parses the response to a sampling request. Returns `None` if there is no response.
     ///
     /// # Errors
-    /// When the answer is something else.
+    /// Returns an error if the response is not a [`CreateMessageResult`].
     pub fn sampling(&self, key: &str) -> serde_json::Result<Option<CreateMessageResult>> {
         self.get_as(key)
     }
 
-    /// The answer to a request for roots.
+    /// Parses the response to a request for roots. Returns `None` if there is no response.
     ///
     /// # Errors
-    /// When the answer is something else.
+    /// Returns an error if the response is not a [`ListRootsResult`].
     pub fn roots(&self, key: &str) -> serde_json::Result<Option<ListRootsResult>> {
         self.get_as(key)
     }
 
-    /// How many answers there are.
+    /// Returns the number of responses.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when there are no answers.
+    /// Returns `true` if there are no responses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Keys and raw answers, in order.
+    /// Iterates over keys and raw responses, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
         self.0
             .iter()

@@ -6,7 +6,7 @@ use crate::round_trip::check;
 use crate::sampling::SamplingMessage;
 
 #[test]
-fn every_kind_of_question_survives() {
+fn every_method_of_input_request_round_trips() {
     let check = |wire: Value, method: &str| {
         assert_eq!(check::<InputRequest>(wire).method(), method);
     };
@@ -37,7 +37,7 @@ fn every_kind_of_question_survives() {
 }
 
 #[test]
-fn questions_without_what_they_need_are_refused() {
+fn malformed_input_requests_are_rejected() {
     for wire in [
         json!({}),
         json!({"method": 1}),
@@ -54,7 +54,7 @@ fn questions_without_what_they_need_are_refused() {
 }
 
 #[test]
-fn questions_keep_the_order_of_the_server() {
+fn input_requests_preserve_the_order_of_the_server() {
     let text = r#"{"z":{"method":"roots/list"},"a":{"method":"b/c"},"m":{"method":"roots/list"}}"#;
     let mut requests: InputRequests = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&requests).unwrap(), text);
@@ -67,7 +67,7 @@ fn questions_keep_the_order_of_the_server() {
 }
 
 #[test]
-fn anything_but_an_object_holds_no_questions() {
+fn input_requests_that_are_not_an_object_are_empty() {
     for text in ["[]", "null", "1", r#""x""#] {
         let requests: InputRequests = serde_json::from_str(text).unwrap();
         assert!(requests.is_empty(), "{text}");
@@ -75,7 +75,7 @@ fn anything_but_an_object_holds_no_questions() {
 }
 
 #[test]
-fn results_that_need_input_survive() {
+fn input_required_results_round_trip() {
     check::<InputRequiredResult>(json!({"resultType": "input_required", "requestState": ""}));
     check::<InputRequiredResult>(json!({
         "resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}, "requestState": "s",
@@ -84,14 +84,14 @@ fn results_that_need_input_survive() {
 }
 
 #[test]
-fn answers_are_bare_results_read_by_type() {
+fn input_responses_are_parsed_by_type() {
     let responses = check::<InputResponses>(json!({
         "e": {"action": "accept", "content": {"n": 1}},
         "s": {"role": "assistant", "content": {"type": "text", "text": "t"}, "model": "m"},
         "r": {"roots": []},
     }));
-    let answer = responses.elicitation("e").unwrap().unwrap();
-    assert_eq!(answer.action, ElicitAction::Accept);
+    let elicited = responses.elicitation("e").unwrap().unwrap();
+    assert_eq!(elicited.action, ElicitAction::Accept);
     assert_eq!(responses.sampling("s").unwrap().unwrap().model, "m");
     assert!(responses.roots("r").unwrap().unwrap().roots.is_empty());
     assert!(responses.roots("absent").unwrap().is_none());
@@ -100,7 +100,7 @@ fn answers_are_bare_results_read_by_type() {
 }
 
 #[test]
-fn builders_write_the_wire_form() {
+fn built_values_serialize_to_wire_format() {
     let result = InputRequiredResult::new()
         .with_input_request("u", ElicitRequestURLParams::new("m", "https://a"))
         .with_input_request(

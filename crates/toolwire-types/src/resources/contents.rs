@@ -1,4 +1,4 @@
-//! The contents of a resource: text, or bytes as base64.
+//! The contents of a resource: text, or binary data encoded as base64.
 
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,27 +8,27 @@ use crate::raw::RawJson;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// The contents of a resource, or of one part of it.
+/// The contents of a resource or of one part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ResourceContents {
-    /// Text.
+    /// Text contents.
     Text(TextResourceContents),
-    /// Bytes.
+    /// Binary contents.
     Blob(BlobResourceContents),
-    /// An object with neither `text` nor `blob`, unchanged.
+    /// An object with neither `text` nor `blob`, stored unchanged.
     Unknown(RawJson),
 }
 
 impl ResourceContents {
-    /// Text at an address.
+    /// Creates text contents.
     #[must_use]
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         TextResourceContents::new(uri, text).into()
     }
 
-    /// Base64 data at an address.
+    /// Creates binary contents from base64.
     #[must_use]
     pub fn blob(uri: impl Into<String>, base64: impl Into<String>) -> Self {
         BlobResourceContents::new(uri, base64).into()
@@ -69,28 +69,28 @@ impl From<BlobResourceContents> for ResourceContents {
     }
 }
 
-/// Contents that are text.
+/// Text contents of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TextResourceContents {
-    /// Where they were found.
+    /// The URI of the contents.
     pub uri: String,
-    /// What kind of text it is.
+    /// The MIME type of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The text.
     pub text: String,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl TextResourceContents {
-    /// Text at an address.
+    /// Creates text contents.
     #[must_use]
     pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
@@ -108,28 +108,28 @@ impl TextResourceContents {
     }
 }
 
-/// Contents that are bytes.
+/// Binary contents of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BlobResourceContents {
-    /// Where they were found.
+    /// The URI of the contents.
     pub uri: String,
-    /// What the bytes are.
+    /// The MIME type of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The bytes, as base64.
+    /// The data, encoded as base64.
     pub blob: String,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl BlobResourceContents {
-    /// Base64 data at an address.
+    /// Creates binary contents from base64.
     #[must_use]
     pub fn new(uri: impl Into<String>, base64: impl Into<String>) -> Self {
         Self {
@@ -155,7 +155,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn the_member_that_is_there_decides_the_kind() {
+    fn contents_are_parsed_by_member() {
         let text = json!({"uri": "a:b", "mimeType": "text/plain", "text": "x", "_meta": {"k": 1}});
         assert!(matches!(check(text), ResourceContents::Text(_)));
         let blob = json!({"uri": "a:b", "blob": "AA==", "annotations": {"priority": 1}});
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_contents_survive_byte_for_byte() {
+    fn unknown_contents_round_trip_byte_for_byte() {
         let text = r#"{ "uri":"a:b", "stream" : [1.0,{"b":1,"a":2}] }"#;
         let contents: ResourceContents = serde_json::from_str(text).unwrap();
         assert!(matches!(contents, ResourceContents::Unknown(_)));
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn contents_of_the_wrong_shape_are_refused() {
-        for refused in [
+    fn malformed_contents_are_rejected() {
+        for invalid in [
             r#""text""#,
             r#"["a:b"]"#,
-            r#"{"text":"no address"}"#,
+            r#"{"text":"no uri"}"#,
             r#"{"uri":"a:b","text":1}"#,
         ] {
-            assert!(serde_json::from_str::<ResourceContents>(refused).is_err());
+            assert!(serde_json::from_str::<ResourceContents>(invalid).is_err());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says about its resources before anybody reads them.
+//! The descriptions of resources and resource templates, as a server lists them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,47 +7,47 @@ use crate::meta::Meta;
 use crate::result::{Extra, lenient_optional_integer};
 use crate::setters::setters;
 
-/// Something that can be read at a known address.
+/// A resource that clients can read at a fixed URI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
-    /// Where it is.
+    /// The URI.
     pub uri: String,
-    /// The name for programs.
+    /// The name for programmatic use.
     pub name: String,
-    /// The name for people (since 2025-06-18).
+    /// The title, a display name for users (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it holds.
+    /// The description of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its bytes are.
+    /// The MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// How many bytes it has, before any encoding.
+    /// The size in bytes, before any encoding.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub size: Option<u64>,
-    /// Its pictures (since 2025-11-25).
+    /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Resource {
-    /// A resource with an address and a name.
+    /// Creates a resource with a URI and a name.
     #[must_use]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -76,40 +76,40 @@ impl Resource {
     }
 }
 
-/// A family of resources whose addresses follow an RFC 6570 template.
+/// A set of resources whose URIs match an RFC 6570 template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceTemplate {
-    /// The template of the addresses.
+    /// The URI template.
     pub uri_template: String,
-    /// The name for programs.
+    /// The name for programmatic use.
     pub name: String,
-    /// The name for people (since 2025-06-18).
+    /// The title, a display name for users (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the resources hold.
+    /// The description of the resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the bytes are, when it is the same for all of them.
+    /// The MIME type, if all resources of the template have the same one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Pictures (since 2025-11-25).
+    /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
-    /// Hints for the client.
+    /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ResourceTemplate {
-    /// A template with a name.
+    /// Creates a template with a name.
     #[must_use]
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self {

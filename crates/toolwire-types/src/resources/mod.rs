@@ -1,6 +1,6 @@
-//! Resources: what a server lets clients read, by address or by template.
+//! Resources: data that clients read by URI or by URI template.
 //!
-//! Whether an address is well formed and how templates expand is decided in `toolwire-proto`.
+//! `toolwire-proto` validates URIs and expands templates.
 
 mod contents;
 mod descriptor;
@@ -28,29 +28,29 @@ pub struct ListResourcesResult {
     pub result_type: Option<ResultType>,
     /// The resources of this page.
     pub resources: Vec<Resource>,
-    /// Where the next page starts; absent on the last one.
+    /// The cursor of the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds (since 2026-07-28).
+    /// How long a client may cache the result, in milliseconds (since 2026-07-28).
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (since 2026-07-28).
+    /// Whether caches may share the result between users (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ListResourcesResult {
-    /// One page, the last unless a cursor is added.
+    /// Creates a page. Without a cursor, it is the last page.
     #[must_use]
     pub fn new(resources: Vec<Resource>) -> Self {
         Self {
@@ -74,29 +74,29 @@ pub struct ListResourceTemplatesResult {
     pub result_type: Option<ResultType>,
     /// The templates of this page.
     pub resource_templates: Vec<ResourceTemplate>,
-    /// Where the next page starts; absent on the last one.
+    /// The cursor of the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds (since 2026-07-28).
+    /// How long a client may cache the result, in milliseconds (since 2026-07-28).
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (since 2026-07-28).
+    /// Whether caches may share the result between users (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ListResourceTemplatesResult {
-    /// One page, the last unless a cursor is added.
+    /// Creates a page. Without a cursor, it is the last page.
     #[must_use]
     pub fn new(resource_templates: Vec<ResourceTemplate>) -> Self {
         Self {
@@ -115,21 +115,21 @@ impl ListResourceTemplatesResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceRequestParams {
-    /// Which resource.
+    /// The URI of the resource.
     pub uri: String,
-    /// Answers to what an earlier attempt asked for (since 2026-07-28).
+    /// The responses to the input requests of an earlier attempt (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The state an earlier attempt handed out, unchanged (since 2026-07-28).
+    /// The `requestState` that an earlier attempt returned, unchanged (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ReadResourceRequestParams {
-    /// Asks for a resource.
+    /// Creates the parameters of a read.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl ReadResourceRequestParams {
     }
 }
 
-/// The result of `resources/read`: the contents of one resource, or of several parts of it.
+/// The result of `resources/read`: the contents of one resource or of its parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -153,28 +153,28 @@ pub struct ReadResourceResult {
     /// The kind of result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The contents.
+    /// The contents, one entry per part.
     pub contents: Vec<ResourceContents>,
-    /// How long it stays fresh, in milliseconds (since 2026-07-28).
+    /// How long a client may cache the result, in milliseconds (since 2026-07-28).
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (since 2026-07-28).
+    /// Whether caches may share the result between users (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ReadResourceResult {
-    /// A result with these contents.
+    /// Creates a result with contents.
     #[must_use]
     pub fn new(contents: Vec<ResourceContents>) -> Self {
         Self {
@@ -183,7 +183,7 @@ impl ReadResourceResult {
         }
     }
 
-    /// The contents of a text resource.
+    /// Creates a result with the contents of a text resource.
     #[must_use]
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(vec![ResourceContents::text(uri, text)])
@@ -194,26 +194,26 @@ impl ReadResourceResult {
     }
 }
 
-/// Everything `resources/read` may answer.
+/// The result of `resources/read`, of any kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ReadResourceResponse {
-    /// The contents.
+    /// The request is complete.
     Complete(ReadResourceResult),
-    /// The server needs input first (since 2026-07-28).
+    /// The server requires input from the client (since 2026-07-28).
     InputRequired(InputRequiredResult),
 }
 
 impl<'de> Deserialize<'de> for ReadResourceResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let answer = match response::result_type(&raw).map_err(D::Error::custom)? {
+        let result = match response::result_type(&raw).map_err(D::Error::custom)? {
             ResultType::Complete => raw.parse().map(Self::Complete),
             ResultType::InputRequired => raw.parse().map(Self::InputRequired),
             unexpected => Err(response::unexpected(&unexpected)),
         };
-        answer.map_err(D::Error::custom)
+        result.map_err(D::Error::custom)
     }
 }
 
@@ -233,15 +233,15 @@ impl From<InputRequiredResult> for ReadResourceResponse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscribeRequestParams {
-    /// Which resource to watch.
+    /// The URI of the resource.
     pub uri: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl SubscribeRequestParams {
-    /// Watches a resource.
+    /// Creates the parameters of a subscription to a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -255,15 +255,15 @@ impl SubscribeRequestParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnsubscribeRequestParams {
-    /// Which resource to watch no longer.
+    /// The URI of the resource.
     pub uri: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl UnsubscribeRequestParams {
-    /// Watches a resource no longer.
+    /// Creates the parameters that end a subscription to a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -281,7 +281,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn descriptors_keep_every_member() {
+    fn descriptors_round_trip_with_every_member() {
         check::<Resource>(json!({"uri": "file:///a", "name": "a"}));
         check::<Resource>(json!({
             "uri": "file:///a", "name": "a", "title": "A", "description": "d", "mimeType": "text/plain", "size": 3,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn results_read_in_every_era() {
+    fn results_of_every_revision_round_trip() {
         check::<ListResourcesResult>(json!({"resources": []}));
         check::<ListResourcesResult>(json!({
             "resultType": "complete", "resources": [{"uri": "a:b", "name": "b"}], "nextCursor": "2",
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn params_read_in_every_era() {
+    fn params_of_every_revision_round_trip() {
         check::<ReadResourceRequestParams>(json!({"uri": "a:b"}));
         check::<ReadResourceRequestParams>(json!({
             "uri": "a:b", "requestState": "s", "inputResponses": {"q": {"action": "accept"}}, "_meta": {"progressToken": "1"},
@@ -318,22 +318,22 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_decoded_by_its_result_type() {
+    fn read_response_is_parsed_by_result_type() {
         let complete = json!({"contents": []});
         assert!(matches!(check(complete), ReadResourceResponse::Complete(_)));
-        let asking = json!({"resultType": "input_required", "requestState": "s"});
+        let input_required = json!({"resultType": "input_required", "requestState": "s"});
         assert!(matches!(
-            check(asking),
+            check(input_required),
             ReadResourceResponse::InputRequired(_)
         ));
-        for refused in [
+        for invalid in [
             r#"{"resultType":"task","contents":[]}"#,
             r#"{"resultType":"later","contents":[]}"#,
             r#"{"resultType":1,"contents":[]}"#,
             "[]",
             "{}",
         ] {
-            assert!(serde_json::from_str::<ReadResourceResponse>(refused).is_err());
+            assert!(serde_json::from_str::<ReadResourceResponse>(invalid).is_err());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a sampled conversation is made of: messages, and the blocks inside them.
+//! The messages of a sampling conversation and their content blocks.
 //!
-//! Since 2025-11-25 a message holds one block or an array of blocks; which of the two it was is kept.
+//! Since 2025-11-25 the content of a message is one block or an array of blocks. Both forms round-trip.
 
 use std::slice;
 
@@ -19,20 +19,20 @@ use crate::tools::present;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who speaks.
+    /// The sender of the message.
     pub role: Role,
-    /// What is said.
+    /// The content of the message.
     pub content: SamplingContent,
-    /// Metadata (since 2025-11-25).
+    /// The `_meta` object (since 2025-11-25).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl SamplingMessage {
-    /// Something somebody says.
+    /// Creates a message.
     #[must_use]
     pub fn new(role: Role, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -43,13 +43,13 @@ impl SamplingMessage {
         }
     }
 
-    /// Something the user says.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(content: impl Into<SamplingContent>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// Something the model says.
+    /// Creates a message of the model.
     #[must_use]
     pub fn assistant(content: impl Into<SamplingContent>) -> Self {
         Self::new(Role::Assistant, content)
@@ -61,21 +61,21 @@ impl SamplingMessage {
 #[serde(untagged)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "these are the two forms the wire has"
+    reason = "the wire format has exactly these two forms"
 )]
 #[expect(
     clippy::large_enum_variant,
-    reason = "the large variant is the usual one"
+    reason = "the large variant is the most common one"
 )]
 pub enum SamplingContent {
-    /// A block on its own.
+    /// A single block, not in an array.
     One(SamplingMessageContentBlock),
-    /// An array of blocks, possibly of just one.
+    /// An array of blocks. It may contain a single block.
     Many(Vec<SamplingMessageContentBlock>),
 }
 
 impl SamplingContent {
-    /// The blocks, however many there are.
+    /// Returns the blocks of both forms as a slice.
     #[must_use]
     pub fn blocks(&self) -> &[SamplingMessageContentBlock] {
         match self {
@@ -84,7 +84,7 @@ impl SamplingContent {
         }
     }
 
-    /// All the text in it, one block after the other.
+    /// Returns the concatenated text of all text blocks.
     #[must_use]
     pub fn text(&self) -> String {
         let texts = self.blocks().iter().filter_map(|block| match block {
@@ -124,28 +124,28 @@ impl From<Vec<SamplingMessageContentBlock>> for SamplingContent {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum SamplingMessageContentBlock {
-    /// Text.
+    /// A text block.
     Text(TextContent),
-    /// A picture.
+    /// An image.
     Image(ImageContent),
-    /// Sound (since 2025-03-26).
+    /// Audio (since 2025-03-26).
     Audio(AudioContent),
-    /// The model wants to use a tool (since 2025-11-25).
+    /// A request of the model to call a tool (since 2025-11-25).
     ToolUse(ToolUseContent),
-    /// What a tool the model used gave back (since 2025-11-25).
+    /// The result of a tool call of the model (since 2025-11-25).
     ToolResult(ToolResultContent),
-    /// A kind this crate does not know: an object with some other `type`, unchanged.
+    /// An object with another `type`, stored unchanged.
     Unknown(RawJson),
 }
 
 impl SamplingMessageContentBlock {
-    /// A text block.
+    /// Creates a text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         TextContent::new(text).into()
     }
 
-    /// The text, when this is a text block.
+    /// Returns the text, or `None` if this is not a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -214,28 +214,28 @@ impl From<ToolResultContent> for SamplingMessageContentBlock {
     }
 }
 
-/// The model wants to use a tool (since 2025-11-25).
+/// A request of the model to call a tool (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolUseContent {
     #[serde(rename = "type")]
     kind: ToolUseKind,
-    /// The id that the result will repeat.
+    /// The id that the tool result refers to.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments, an object.
+    /// The arguments, a JSON object.
     pub input: RawJson,
-    /// Metadata; goes back to the model's provider with the next request.
+    /// The `_meta` object. The client sends it to the model provider with the next request.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ToolUseContent {
-    /// The wish to use a tool.
+    /// Creates a request to call a tool.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, input: impl Into<RawJson>) -> Self {
         Self {
@@ -255,37 +255,37 @@ enum ToolUseKind {
     ToolUse,
 }
 
-/// What a tool the model used gave back (since 2025-11-25).
+/// The result of a tool call of the model (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolResultContent {
     #[serde(rename = "type")]
     kind: ToolResultKind,
-    /// The id of the wish that is answered.
+    /// The id of the [`ToolUseContent`] that this is the result of.
     pub tool_use_id: String,
-    /// The result, for the model.
+    /// The content for the model.
     pub content: Vec<ContentBlock>,
-    /// The result as data: an object in 2025-11-25, any value, even `null`, since 2026-07-28.
+    /// The result as JSON: an object in 2025-11-25, any value including `null` since 2026-07-28.
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
     pub structured_content: Option<RawJson>,
-    /// True when the tool failed.
+    /// Whether the tool failed. Absent means `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// Metadata; goes back to the model's provider with the next request.
+    /// The `_meta` object. The client sends it to the model provider with the next request.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ToolResultContent {
-    /// The result of the tool use with this id.
+    /// Creates the result of the tool use with this id.
     #[must_use]
     pub fn new(
         tool_use_id: impl Into<String>,
@@ -322,7 +322,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn one_block_and_an_array_of_one_stay_apart() {
+    fn single_block_and_array_of_one_block_both_round_trip() {
         let block = json!({"type": "text", "text": "a"});
         let one = check::<SamplingMessage>(json!({"role": "user", "content": block}));
         let many = check::<SamplingMessage>(json!({"role": "user", "content": [block]}));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_block_survives() {
+    fn every_type_of_block_round_trips() {
         for block in [
             json!({"type": "text", "text": "t", "annotations": {"priority": 1}}),
             json!({"type": "image", "data": "AA==", "mimeType": "image/png"}),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_kinds_survive_byte_for_byte() {
+    fn block_of_unknown_type_round_trips_byte_for_byte() {
         let text = r#"{ "type":"hologram", "n":1.00 }"#;
         let block: SamplingMessageContentBlock = serde_json::from_str(text).unwrap();
         assert!(matches!(block, SamplingMessageContentBlock::Unknown(_)));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_is_no_block_is_refused() {
+    fn malformed_content_is_rejected() {
         for text in [
             "1",
             "null",
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_messages_serialize_to_wire_format() {
         let uses = ToolUseContent::new("1", "n", json!({"a": 1}));
         let result = ToolResultContent::new("1", [ContentBlock::text("t")])
             .with_structured_content(json!(null))

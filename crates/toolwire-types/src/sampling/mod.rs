@@ -1,10 +1,10 @@
-//! Sampling: a server asks the client's model for a message.
+//! Sampling: a server requests a message from the client's model.
 //!
-//! Deprecated as of 2026-07-28, and may be gone from revisions released on or after 2027-07-28: servers should call a
-//! model of their own instead.
+//! Sampling is deprecated since 2026-07-28. Revisions released on or after 2027-07-28 may remove it. Servers should
+//! call a model directly instead.
 //!
-//! A request of its own up to 2025-11-25, an [`InputRequest`](crate::InputRequest) since. What tools a conversation may
-//! use and how tool results must follow tool uses is checked in `toolwire-proto`.
+//! Sampling is a JSON-RPC request up to 2025-11-25 and an [`InputRequest`](crate::InputRequest) since 2026-07-28.
+//! `toolwire-proto` checks the tools of a conversation and the order of tool uses and tool results.
 
 mod content;
 
@@ -29,53 +29,54 @@ pub use content::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageRequestParams {
-    /// The conversation so far.
+    /// The messages of the conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// What kind of model the server would like.
+    /// The model preferences of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
-    /// A system prompt; the client may change or drop it.
+    /// The system prompt. The client may change or omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Which context of MCP servers to add. Anything but `none` is deprecated, and from 2025-11-25 on only for clients that
-    /// declared `sampling.context`.
+    /// The context of MCP servers to include in the prompt.
+    ///
+    /// Values other than `none` are deprecated. Since 2025-11-25 they require the client capability `sampling.context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
-    /// How freely the model chooses its words.
+    /// The sampling temperature.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub temperature: Option<f64>,
-    /// The most tokens the answer may have; the client must keep to it.
+    /// The maximum number of tokens to sample. The client must not exceed it.
     #[serde(deserialize_with = "lenient_integer")]
     pub max_tokens: u64,
-    /// Words that end the answer.
+    /// The sequences at which the model stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
-    /// An object for the model's provider.
+    /// A JSON object for the model provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
-    /// Tools the model may use (since 2025-11-25).
+    /// The tools that the model may use (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
     /// How the model uses the tools (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The wish to run this as a task (2025-11-25 only).
+    /// Requests that the client runs this as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Metadata (up to 2025-11-25).
+    /// The `_meta` object (up to 2025-11-25).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CreateMessageRequestParams {
-    /// Asks for the next message of a conversation.
+    /// Creates the parameters of a request for the next message.
     #[must_use]
     pub fn new(messages: impl IntoIterator<Item = SamplingMessage>, max_tokens: u64) -> Self {
         Self {
@@ -106,24 +107,24 @@ impl CreateMessageRequestParams {
         with_metadata(metadata: into RawJson);
     }
 
-    /// Sets the words that end the answer.
+    /// Sets the sequences at which the model stops.
     #[must_use]
     pub fn with_stop_sequences<S: Into<String>>(
         mut self,
-        words: impl IntoIterator<Item = S>,
+        sequences: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.stop_sequences = Some(words.into_iter().map(Into::into).collect());
+        self.stop_sequences = Some(sequences.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Offers tools to the model.
+    /// Sets the tools that the model may use.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.tools = Some(tools.into_iter().collect());
         self
     }
 
-    /// Says how the model uses the tools.
+    /// Sets how the model uses the tools.
     #[must_use]
     pub fn with_tool_choice(mut self, mode: ToolChoiceMode) -> Self {
         self.tool_choice = Some(ToolChoice::new(mode));
@@ -131,64 +132,64 @@ impl CreateMessageRequestParams {
     }
 }
 
-/// Which context of MCP servers goes into the prompt.
+/// The context of MCP servers to include in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum IncludeContext {
-    /// None.
+    /// No context.
     None,
-    /// That of the server that asks. Deprecated.
+    /// The context of the requesting server. Deprecated.
     ThisServer,
-    /// That of every server. Deprecated.
+    /// The context of all connected servers. Deprecated.
     AllServers,
-    /// A word of some later revision.
+    /// A value that this crate does not define.
     #[serde(untagged)]
     Other(String),
 }
 
-/// What kind of model a server would like; hints, not orders.
+/// The model preferences of a server. The client may ignore them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelPreferences {
-    /// Models or families of models, best first.
+    /// Hints at models or model families, in order of preference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Vec<ModelHint>>,
-    /// How much a low price matters, from 0 to 1.
+    /// The importance of low cost, from 0 to 1.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub cost_priority: Option<f64>,
-    /// How much speed matters, from 0 to 1.
+    /// The importance of speed, from 0 to 1.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub speed_priority: Option<f64>,
-    /// How much ability matters, from 0 to 1.
+    /// The importance of intelligence, from 0 to 1.
     #[serde(
         default,
         serialize_with = "number::shortest_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub intelligence_priority: Option<f64>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ModelPreferences {
-    /// No preferences.
+    /// Creates empty preferences.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a model or a family of models, after those already named.
+    /// Adds a hint at a model or model family, after the existing hints.
     #[must_use]
     pub fn with_hint(mut self, name: impl Into<String>) -> Self {
         self.hints.get_or_insert_default().push(ModelHint {
@@ -198,7 +199,7 @@ impl ModelPreferences {
         self
     }
 
-    /// Says how much a low price, speed and ability matter, each from 0 to 1.
+    /// Sets the importance of low cost, speed and intelligence, each from 0 to 1.
     #[must_use]
     pub fn with_priorities(mut self, cost: f64, speed: f64, intelligence: f64) -> Self {
         self.cost_priority = Some(cost);
@@ -212,28 +213,28 @@ impl ModelPreferences {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelHint {
-    /// Part of a model's name.
+    /// A substring of a model name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// How the model uses the tools it is offered (since 2025-11-25).
+/// How a model uses tools (since 2025-11-25).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolChoice {
-    /// The rule; absent means `auto`.
+    /// The mode. Absent means `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ToolChoice {
-    /// A choice with this rule.
+    /// Creates a choice with a mode.
     #[must_use]
     pub fn new(mode: ToolChoiceMode) -> Self {
         Self {
@@ -243,7 +244,7 @@ impl ToolChoice {
     }
 }
 
-/// The rules by which a model uses tools.
+/// The mode in which a model uses tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -252,37 +253,37 @@ pub enum ToolChoiceMode {
     Auto,
     /// The model must use at least one tool.
     Required,
-    /// The model must not use any.
+    /// The model must not use tools.
     None,
-    /// A rule of some later revision.
+    /// A mode that this crate does not define.
     #[serde(untagged)]
     Other(String),
 }
 
-/// The answer to `sampling/createMessage`.
+/// The result of `sampling/createMessage`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageResult {
-    /// Who speaks, normally the assistant.
+    /// The sender of the message, usually the assistant.
     pub role: Role,
-    /// What the model said.
+    /// The content of the message.
     pub content: SamplingContent,
-    /// The model that said it.
+    /// The name of the model that generated the message.
     pub model: String,
-    /// Why it stopped, when that is known.
+    /// The reason why the model stopped, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CreateMessageResult {
-    /// What a model said, as the assistant.
+    /// Creates a message of a model, with the role `assistant`.
     #[must_use]
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -300,20 +301,20 @@ impl CreateMessageResult {
     }
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It had finished.
+    /// The model finished its turn.
     EndTurn,
-    /// It came to a stop sequence.
+    /// The model generated a stop sequence.
     StopSequence,
-    /// It reached the token limit.
+    /// The model reached the token limit.
     MaxTokens,
-    /// It wants to use tools (since 2025-11-25).
+    /// The model requests tool calls (since 2025-11-25).
     ToolUse,
-    /// A reason of the provider's own.
+    /// A provider-specific reason.
     #[serde(untagged)]
     Other(String),
 }
@@ -326,7 +327,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn requests_of_every_revision_survive() {
+    fn requests_of_every_revision_round_trip() {
         check::<CreateMessageRequestParams>(json!({"messages": [], "maxTokens": 1}));
         check::<CreateMessageRequestParams>(json!({
             "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}],
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_limit_is_required_and_may_be_a_float() {
+    fn max_tokens_is_required_and_may_be_a_float() {
         let read = |text: &str| serde_json::from_str::<CreateMessageRequestParams>(text);
         assert_eq!(
             read(r#"{"messages":[],"maxTokens":10.0}"#)
@@ -356,28 +357,28 @@ mod tests {
     }
 
     #[test]
-    fn words_nobody_knows_yet_survive() {
-        for word in ["none", "thisServer", "allServers", "galaxy"] {
-            check::<IncludeContext>(json!(word));
+    fn unknown_enum_values_round_trip() {
+        for value in ["none", "thisServer", "allServers", "galaxy"] {
+            check::<IncludeContext>(json!(value));
         }
-        for word in ["auto", "required", "none", "once"] {
-            check::<ToolChoice>(json!({"mode": word}));
+        for value in ["auto", "required", "none", "once"] {
+            check::<ToolChoice>(json!({"mode": value}));
         }
-        for word in [
+        for value in [
             "endTurn",
             "stopSequence",
             "maxTokens",
             "toolUse",
             "content_filter",
         ] {
-            check::<StopReason>(json!(word));
+            check::<StopReason>(json!(value));
         }
         assert_eq!(check::<StopReason>(json!("toolUse")), StopReason::ToolUse);
         check::<ToolChoice>(json!({}));
     }
 
     #[test]
-    fn results_survive_with_one_block_or_several() {
+    fn results_with_one_or_several_blocks_round_trip() {
         check::<CreateMessageResult>(json!({
             "role": "assistant", "content": {"type": "text", "text": "a"}, "model": "m", "stopReason": "endTurn",
             "_meta": {"x": 1}, "later": {},
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_write_the_wire_form() {
+    fn built_values_serialize_to_wire_format() {
         let params = CreateMessageRequestParams::new([SamplingMessage::user("hi")], 10)
             .with_system_prompt("s")
             .with_temperature(1.0)

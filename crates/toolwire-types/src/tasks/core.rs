@@ -1,6 +1,6 @@
-//! Tasks as an experimental part of the core, 2025-11-25 only.
+//! Tasks as an experimental part of the core protocol, 2025-11-25 only.
 //!
-//! The sender of a request asks for a task by adding [`TaskMetadata`] to its parameters; either side may do so.
+//! The sender of a request, client or server, requests a task by adding [`TaskMetadata`] to the parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +10,24 @@ use crate::result::{Extra, lenient_optional_integer};
 use crate::setters::setters;
 use crate::tasks::TaskStatus;
 
-/// The wish to run a request as a task: the `task` member of its parameters.
+/// The `task` member of request parameters, which requests that the request runs as a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// How long the task should be kept, in milliseconds from its creation.
+    /// The requested retention in milliseconds, counted from the creation of the task.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl: Option<u64>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl TaskMetadata {
-    /// Leaves it to the receiver how long the task is kept.
+    /// Creates metadata without a `ttl`. The receiver then chooses the retention.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -39,21 +39,21 @@ impl TaskMetadata {
     }
 }
 
-/// Which task a message belongs to: the `_meta` value at
+/// The task that a message belongs to: the `_meta` value at
 /// [`meta_key::RELATED_TASK`](crate::meta_key::RELATED_TASK).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RelatedTaskMetadata {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl RelatedTaskMetadata {
-    /// Names a task.
+    /// Creates a reference to a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
@@ -63,42 +63,42 @@ impl RelatedTaskMetadata {
     }
 }
 
-/// A task and where it stands.
+/// A task and its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Task {
-    /// Its id, chosen by the receiver of the request.
+    /// The id, chosen by the receiver of the request.
     pub task_id: String,
-    /// Where it stands.
+    /// The status.
     pub status: TaskStatus,
-    /// More about where it stands, for a person.
+    /// A description of the status for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was created, as an ISO 8601 date and time.
+    /// The creation time, as an ISO 8601 date and time.
     pub created_at: String,
-    /// When it last changed, as an ISO 8601 date and time.
+    /// The time of the last change, as an ISO 8601 date and time.
     pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is written as `null` and means for ever.
+    /// The retention in milliseconds, counted from the creation. `None` is serialized as `null` and means unlimited.
     #[serde(default, deserialize_with = "lenient_optional_integer")]
     pub ttl: Option<u64>,
-    /// How long to wait between two `tasks/get`, in milliseconds.
+    /// The time between two `tasks/get` requests, in milliseconds.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub poll_interval: Option<u64>,
-    /// Metadata, where the task is a whole result or the whole parameters of a notification.
+    /// The `_meta` object. Used if the task is a complete result or the parameters of a notification.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Task {
-    /// A task that has just been created: working, last changed when it was created, kept for ever.
+    /// Creates a task with the status `working` and unlimited retention, last updated at its creation.
     #[must_use]
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
@@ -123,22 +123,22 @@ impl Task {
     }
 }
 
-/// The answer to a request that became a task.
+/// The result of a request that runs as a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CreateTaskResult {
-    /// Answers with a task.
+    /// Creates a result with a task.
     #[must_use]
     pub fn new(task: Task) -> Self {
         Self {
@@ -149,10 +149,10 @@ impl CreateTaskResult {
     }
 }
 
-/// The answer to `tasks/get`: the task itself.
+/// The result of `tasks/get`: the task itself.
 pub type GetTaskResult = Task;
 
-/// The answer to `tasks/cancel`: the task itself.
+/// The result of `tasks/cancel`: the task itself.
 pub type CancelTaskResult = Task;
 
 /// The parameters of `notifications/tasks/status`: the task itself.
@@ -163,15 +163,15 @@ pub type TaskStatusNotificationParams = Task;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetTaskPayloadRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl GetTaskPayloadRequestParams {
-    /// Asks for the result of a task.
+    /// Creates the parameters for a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
@@ -181,29 +181,29 @@ impl GetTaskPayloadRequestParams {
     }
 }
 
-/// The answer to `tasks/result`: whatever the request itself would have been answered with.
+/// The result of `tasks/result`: the result of the request that runs as a task.
 pub type GetTaskPayloadResult = RawJson;
 
-/// The answer to `tasks/list`.
+/// The result of `tasks/list`: one page of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListTasksResult {
     /// The tasks of this page.
     pub tasks: Vec<Task>,
-    /// Where to go on; absent on the last page.
+    /// The cursor of the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ListTasksResult {
-    /// The last page.
+    /// Creates a page. Without a cursor, it is the last page.
     #[must_use]
     pub fn new(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self {
@@ -225,7 +225,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn tasks_survive_wherever_they_stand() {
+    fn tasks_round_trip_with_every_member() {
         let task = json!({
             "taskId": "t", "status": "input_required", "statusMessage": "m", "createdAt": "a", "lastUpdatedAt": "b",
             "ttl": 60000, "pollInterval": 5, "later": [1],
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unlimited_lifetime_is_written_as_null() {
+    fn unlimited_ttl_is_serialized_as_null() {
         let wire = json!({
             "taskId": "t", "status": "working", "createdAt": "now", "lastUpdatedAt": "now", "ttl": null,
         });
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_and_relations_survive() {
+    fn task_metadata_round_trips() {
         check::<TaskMetadata>(json!({}));
         check::<TaskMetadata>(json!({"ttl": 1, "later": 2}));
         check::<RelatedTaskMetadata>(json!({"taskId": "t"}));

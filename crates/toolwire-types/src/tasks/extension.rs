@@ -1,7 +1,7 @@
-//! Tasks as the extension `io.modelcontextprotocol/tasks`, on 2026-07-28 and later.
+//! Tasks as the extension `io.modelcontextprotocol/tasks`, since 2026-07-28.
 //!
-//! A client declares the extension with a request; the server may then answer `tools/call` with a task. Outcome and
-//! questions come with `tasks/get`, answers go out with `tasks/update`.
+//! A client declares the extension in a request. The server may then respond to `tools/call` with a task. The client
+//! gets results and input requests with `tasks/get`, and sends input responses with `tasks/update`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,42 +13,42 @@ use crate::result::{EmptyResult, Extra, ResultType, lenient_optional_integer};
 use crate::setters::setters;
 use crate::tasks::TaskStatus;
 
-/// The id under which both sides declare the extension.
+/// The id with which client and server declare the extension.
 pub const EXTENSION_ID: &str = "io.modelcontextprotocol/tasks";
 
-/// A task and where it stands, without its outcome.
+/// A task and its status, without its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Task {
-    /// Its id, chosen by the server and hard to guess.
+    /// The id, chosen by the server and hard to guess.
     pub task_id: String,
-    /// Where it stands.
+    /// The status.
     pub status: TaskStatus,
-    /// More about where it stands, for a person.
+    /// A description of the status for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was created, as an ISO 8601 date and time.
+    /// The creation time, as an ISO 8601 date and time.
     pub created_at: String,
-    /// When it last changed, as an ISO 8601 date and time.
+    /// The time of the last change, as an ISO 8601 date and time.
     pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its creation; `None` is written as `null` and means for ever.
+    /// The retention in milliseconds, counted from the creation. `None` is serialized as `null` and means unlimited.
     #[serde(default, deserialize_with = "lenient_optional_integer")]
     pub ttl_ms: Option<u64>,
-    /// How long to wait between two `tasks/get`, in milliseconds.
+    /// The time between two `tasks/get` requests, in milliseconds.
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub poll_interval_ms: Option<u64>,
-    /// Members this crate does not know, of the task or of the result that holds it.
+    /// Members that this crate does not define, of the task or of the result that contains it.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Task {
-    /// A task that has just been created: working, last changed when it was created, kept for ever.
+    /// Creates a task with the status `working` and unlimited retention, last updated at its creation.
     #[must_use]
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
@@ -73,7 +73,7 @@ impl Task {
     }
 }
 
-/// The answer to a request that became a task.
+/// The result of a request that runs as a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -81,16 +81,16 @@ pub struct CreateTaskResult {
     /// The kind of result: [`ResultType::Task`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The task; its members stand in the result itself.
+    /// The task. Its members are members of the result.
     #[serde(flatten)]
     pub task: Task,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl CreateTaskResult {
-    /// Answers with a task.
+    /// Creates a result with a task.
     #[must_use]
     pub fn new(task: Task) -> Self {
         Self {
@@ -101,39 +101,39 @@ impl CreateTaskResult {
     }
 }
 
-/// A task with what its status brings along: questions, a result or an error.
+/// A task with the details of its status: input requests, a result or an error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DetailedTask {
-    /// The kind of result, where this is one.
+    /// The kind of result, if this is a result and not a notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// The task; its members stand in the object itself.
+    /// The task. Its members are members of this object.
     #[serde(flatten)]
     pub task: Task,
-    /// Every question still open, when the status is `input_required`.
+    /// The pending input requests, if the status is `input_required`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What the request is answered with, when the status is `completed`.
+    /// The result of the request, if the status is `completed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RawJson>,
-    /// The error the request is answered with, when the status is `failed`.
+    /// The error of the request, if the status is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl DetailedTask {
-    /// A task that is being worked on.
+    /// Creates a task that is running.
     #[must_use]
     pub fn working(task: Task) -> Self {
         Self::with_status(task, TaskStatus::Working)
     }
 
-    /// A task that waits for answers.
+    /// Creates a task that waits for input responses.
     #[must_use]
     pub fn input_required(task: Task, input_requests: InputRequests) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl DetailedTask {
         }
     }
 
-    /// A task that is done.
+    /// Creates a completed task.
     #[must_use]
     pub fn completed(task: Task, result: RawJson) -> Self {
         Self {
@@ -151,7 +151,7 @@ impl DetailedTask {
         }
     }
 
-    /// A task whose request ended in a JSON-RPC error.
+    /// Creates a task whose request failed with a JSON-RPC error.
     #[must_use]
     pub fn failed(task: Task, error: ErrorObject) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl DetailedTask {
         }
     }
 
-    /// A task that was cancelled.
+    /// Creates a cancelled task.
     #[must_use]
     pub fn cancelled(task: Task) -> Self {
         Self::with_status(task, TaskStatus::Cancelled)
@@ -179,7 +179,7 @@ impl DetailedTask {
     }
 }
 
-/// The answer to `tasks/get`: the task itself, with `resultType` `complete`.
+/// The result of `tasks/get`: the task itself, with `resultType` `complete`.
 pub type GetTaskResult = DetailedTask;
 
 /// The parameters of `notifications/tasks`: the task itself.
@@ -190,17 +190,17 @@ pub type TaskStatusNotificationParams = DetailedTask;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UpdateTaskRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// Answers to some or all of its questions, by key.
+    /// The responses to some or all of the input requests, by key.
     pub input_responses: InputResponses,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl UpdateTaskRequestParams {
-    /// Answers questions of a task.
+    /// Creates the parameters that send input responses to a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
         Self {
@@ -211,10 +211,10 @@ impl UpdateTaskRequestParams {
     }
 }
 
-/// The answer to `tasks/update`: received.
+/// The result of `tasks/update`, an acknowledgement.
 pub type UpdateTaskResult = EmptyResult;
 
-/// The answer to `tasks/cancel`: received. Whether the task really ends as cancelled is seen with `tasks/get`.
+/// The result of `tasks/cancel`, an acknowledgement. `tasks/get` returns whether the task was in fact cancelled.
 pub type CancelTaskResult = EmptyResult;
 
 #[cfg(test)]
@@ -224,17 +224,17 @@ mod tests {
     use super::*;
     use crate::round_trip::check;
 
-    fn wire(status: &str, more: &serde_json::Value) -> serde_json::Value {
+    fn wire(status: &str, members: &serde_json::Value) -> serde_json::Value {
         let mut wire = json!({
             "taskId": "t", "status": status, "createdAt": "a", "lastUpdatedAt": "b", "ttlMs": null,
         });
-        let more = more.as_object().cloned().unwrap_or_default();
-        wire.as_object_mut().unwrap().extend(more);
+        let members = members.as_object().cloned().unwrap_or_default();
+        wire.as_object_mut().unwrap().extend(members);
         wire
     }
 
     #[test]
-    fn a_new_task_is_flat() {
+    fn created_task_is_flattened_into_the_result() {
         let sample = wire(
             "working",
             &json!({
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_brings_its_own_along() {
+    fn tasks_of_every_status_round_trip() {
         check::<GetTaskResult>(wire("working", &json!({"resultType": "complete"})));
         check::<GetTaskResult>(wire("cancelled", &json!({"later": 1})));
         check::<GetTaskResult>(wire(
@@ -271,18 +271,18 @@ mod tests {
             "failed",
             &json!({"error": {"code": -32603, "message": "m", "data": {"x": 1}}}),
         ));
-        let asking = check::<TaskStatusNotificationParams>(wire(
+        let input_required = check::<TaskStatusNotificationParams>(wire(
             "input_required",
             &json!({
                 "inputRequests": {"k": {"method": "roots/list"}},
                 "_meta": {"io.modelcontextprotocol/subscriptionId": 4},
             }),
         ));
-        assert_eq!(asking.input_requests.unwrap().len(), 1);
+        assert_eq!(input_required.input_requests.unwrap().len(), 1);
     }
 
     #[test]
-    fn constructors_keep_status_and_content_together() {
+    fn constructors_set_the_status() {
         let task = || Task::new("t", "now").with_status_message("m");
         let check = |detailed: DetailedTask, status| assert_eq!(detailed.task.status, status);
         check(DetailedTask::working(task()), TaskStatus::Working);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_survive() {
+    fn update_and_cancel_messages_round_trip() {
         check::<UpdateTaskRequestParams>(
             json!({"taskId": "t", "inputResponses": {"k": {"action": "accept"}}, "_meta": {}}),
         );

@@ -1,8 +1,8 @@
-//! Tasks: requests whose answers come later.
+//! Tasks: requests whose results the requester fetches later.
 //!
-//! There are two designs that share their words and little else: [`core`] is the experimental one of 2025-11-25, where
-//! either side may ask for a task; [`extension`] is `io.modelcontextprotocol/tasks` on top of 2026-07-28, where the
-//! server alone decides. What both have in common stands here.
+//! There are two designs. [`core`] is the experimental design of 2025-11-25, in which client and server can request a
+//! task. [`extension`] is `io.modelcontextprotocol/tasks` for 2026-07-28, in which only the server decides. This module
+//! contains the types that both designs share.
 
 pub mod core;
 pub mod extension;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Meta;
 
-/// Where a task stands.
+/// The status of a task.
 ///
 /// ```text
 ///            ┌──────────────┐
@@ -24,20 +24,20 @@ use crate::meta::Meta;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TaskStatus {
-    /// It is being worked on.
+    /// The task is running.
     Working,
-    /// It waits for input.
+    /// The task requires input.
     InputRequired,
-    /// It is done, and its result is there.
+    /// The task is complete, and its result is available.
     Completed,
-    /// It failed: for any reason in the core design, with a JSON-RPC error in the extension.
+    /// The task failed: for any reason in the core design, with a JSON-RPC error in the extension.
     Failed,
-    /// It was cancelled.
+    /// The task was cancelled.
     Cancelled,
 }
 
 impl TaskStatus {
-    /// True when the status never changes again.
+    /// Returns `true` if the status is final.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -49,15 +49,15 @@ impl TaskStatus {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetTaskRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl GetTaskRequestParams {
-    /// Asks about a task.
+    /// Creates the parameters for a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
@@ -72,15 +72,15 @@ impl GetTaskRequestParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelTaskRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl CancelTaskRequestParams {
-    /// Asks for a task to be cancelled.
+    /// Creates the parameters for a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
@@ -98,7 +98,7 @@ mod tests {
     use crate::round_trip::check;
 
     #[test]
-    fn only_the_last_three_statuses_are_final() {
+    fn only_completed_failed_and_cancelled_are_terminal() {
         let check = |name: &str, terminal| {
             let status = check::<TaskStatus>(json!(name));
             assert_eq!(status.is_terminal(), terminal, "{name}");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_survive() {
+    fn parameters_round_trip() {
         check::<GetTaskRequestParams>(json!({"taskId": "t", "_meta": {"a": 1}}));
         check::<CancelTaskRequestParams>(json!({"taskId": "t"}));
         assert!(serde_json::from_str::<GetTaskRequestParams>("{}").is_err());

@@ -1,4 +1,4 @@
-//! What a server says about a tool before anybody calls it.
+//! The description of a tool, as a server lists it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,43 +8,43 @@ use crate::raw::RawJson;
 use crate::result::Extra;
 use crate::setters::setters;
 
-/// A tool: something a model can ask the server to do.
+/// A tool: an operation of the server that a model can call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Tool {
-    /// The name for programs, by which it is called.
+    /// The name that calls use.
     pub name: String,
-    /// The name for people (since 2025-06-18).
+    /// The title, a display name for users (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does and when to use it, for the model.
+    /// The description for the model: what the tool does and when to use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of its arguments; the root is always an object.
+    /// The JSON Schema of the arguments. The root is always an object.
     pub input_schema: RawJson,
-    /// The JSON Schema of its structured content (since 2025-06-18; any root type since 2026-07-28).
+    /// The JSON Schema of the structured content (since 2025-06-18). Any root type since 2026-07-28.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
-    /// Hints about its behaviour (since 2025-03-26).
+    /// Hints about the behavior of the tool (since 2025-03-26).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// How it may be run (2025-11-25 only).
+    /// How calls may be executed (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
-    /// Its pictures (since 2025-11-25).
+    /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icons: Option<Icons>,
-    /// Metadata (since 2025-06-18).
+    /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Tool {
-    /// A tool with the schema of its arguments.
+    /// Creates a tool from its name and the schema of its arguments.
     ///
     /// ```
     /// use serde_json::json;
@@ -81,33 +81,35 @@ impl Tool {
     }
 }
 
-/// Hints about how a tool behaves (since 2025-03-26). They come from the server: do not trust them for safety.
+/// Hints about the behavior of a tool (since 2025-03-26).
+///
+/// The hints come from the server. Do not base security decisions on hints of an untrusted server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolAnnotations {
-    /// A name for people; [`Tool::title`] comes before it.
+    /// A display name for users. [`Tool::title`] takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It changes nothing. Absent means false.
+    /// Whether the tool leaves its environment unchanged. Absent means `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may delete or overwrite. Absent means true.
+    /// Whether the tool may delete or overwrite. Absent means `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it twice does no more than calling it once. Absent means false.
+    /// Whether a repeated call with the same arguments has no further effect. Absent means `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches out to things the server does not own. Absent means true.
+    /// Whether the tool interacts with external entities. Absent means `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ToolAnnotations {
-    /// No hints yet.
+    /// Creates annotations without any hint.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -122,21 +124,21 @@ impl ToolAnnotations {
     }
 }
 
-/// How a tool may be run (2025-11-25 only).
+/// The execution options of a tool (2025-11-25 only).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether a call may become a task. Absent means forbidden.
+    /// Whether a call may run as a task. Absent means `forbidden`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_support: Option<TaskSupport>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ToolExecution {
-    /// Says whether a call may become a task.
+    /// Creates options that state whether a call may run as a task.
     #[must_use]
     pub fn new(task_support: TaskSupport) -> Self {
         Self {
@@ -146,18 +148,18 @@ impl ToolExecution {
     }
 }
 
-/// Whether a tool call may become a task (2025-11-25 only).
+/// The task support of a tool (2025-11-25 only).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TaskSupport {
-    /// It must not.
+    /// A call must not run as a task.
     Forbidden,
-    /// The client may choose.
+    /// The client decides for each call.
     Optional,
-    /// It must.
+    /// A call must run as a task.
     Required,
-    /// A word this crate does not know.
+    /// A value that this crate does not define.
     #[serde(untagged)]
     Other(String),
 }

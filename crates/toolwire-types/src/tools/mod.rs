@@ -1,7 +1,7 @@
-//! Tools: listing them and calling them.
+//! Tools: the messages that list and call them.
 //!
-//! Schemas, arguments and structured content stay raw: this crate neither reads nor validates them. A call may be
-//! answered in several ways, which [`CallToolResponse`] tells apart.
+//! Schemas, arguments and structured content stay raw: this crate neither parses nor validates them.
+//! [`CallToolResponse`] distinguishes the kinds of results that a call can have.
 
 mod descriptor;
 
@@ -29,29 +29,29 @@ pub struct ListToolsResult {
     pub result_type: Option<ResultType>,
     /// The tools of this page.
     pub tools: Vec<Tool>,
-    /// Where the next page starts; absent on the last one.
+    /// The cursor of the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long it stays fresh, in milliseconds (since 2026-07-28).
+    /// How long a client may cache the result, in milliseconds (since 2026-07-28).
     #[serde(
         default,
         deserialize_with = "lenient_optional_integer",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (since 2026-07-28).
+    /// Whether caches may share the result between users (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ListToolsResult {
-    /// One page, the last unless a cursor is added.
+    /// Creates a page. Without a cursor, it is the last page.
     #[must_use]
     pub fn new(tools: Vec<Tool>) -> Self {
         Self {
@@ -70,27 +70,27 @@ impl ListToolsResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolRequestParams {
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments, an object.
+    /// The arguments, a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<RawJson>,
-    /// Answers to what an earlier attempt asked for (since 2026-07-28).
+    /// The responses to the input requests of an earlier attempt (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The state an earlier attempt handed out, unchanged (since 2026-07-28).
+    /// The `requestState` that an earlier attempt returned, unchanged (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// Asks for the call to become a task (2025-11-25 only).
+    /// Requests that the call runs as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<core::TaskMetadata>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl CallToolRequestParams {
-    /// Calls a tool without arguments.
+    /// Creates the parameters of a call without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -111,8 +111,8 @@ impl CallToolRequestParams {
 
 /// The result of a tool call.
 ///
-/// A tool that fails says so here, with `is_error`, where the model can see it; errors of the protocol are JSON-RPC
-/// errors.
+/// A tool reports its own failure here, with `is_error`, so that the model can see it. Protocol errors are JSON-RPC
+/// errors instead.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -120,29 +120,29 @@ pub struct CallToolResult {
     /// The kind of result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// What the model reads. Servers that send only structured content leave it out, so it may be missing.
+    /// The content for the model. Parsed as empty if absent, because some servers send only structured content.
     #[serde(default, deserialize_with = "content::blocks")]
     pub content: Vec<ContentBlock>,
-    /// The result as data (since 2025-06-18, an object; any value, even `null`, since 2026-07-28).
+    /// The result as JSON: an object since 2025-06-18, any value including `null` since 2026-07-28.
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
     pub structured_content: Option<RawJson>,
-    /// The tool failed. Absent means false.
+    /// Whether the tool failed. Absent means `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// Metadata.
+    /// The `_meta` object.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members this crate does not know.
+    /// Members that this crate does not define.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CallToolResult {
-    /// A success with these blocks.
+    /// Creates a successful result with content blocks.
     #[must_use]
     pub fn new(content: Vec<ContentBlock>) -> Self {
         Self {
@@ -151,13 +151,13 @@ impl CallToolResult {
         }
     }
 
-    /// A success that is one text.
+    /// Creates a successful result with one text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![ContentBlock::text(text)])
     }
 
-    /// A failure of the tool, explained to the model.
+    /// Creates a failed result. The model can read the message.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self {
@@ -166,10 +166,10 @@ impl CallToolResult {
         }
     }
 
-    /// A success that is data, with the same JSON as text for clients that read only text.
+    /// Creates a successful result with structured content, and the same JSON as a text block for older clients.
     ///
     /// # Errors
-    /// When the value refuses to serialise.
+    /// Returns an error if the value cannot be serialized.
     pub fn structured<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
         let json = RawJson::from_serialize(value)?;
         Ok(Self {
@@ -178,7 +178,7 @@ impl CallToolResult {
         })
     }
 
-    /// Reads the result as data into a type.
+    /// Parses the structured content into a type.
     ///
     /// ```
     /// use toolwire_types::CallToolResult;
@@ -188,7 +188,7 @@ impl CallToolResult {
     /// ```
     ///
     /// # Errors
-    /// When there is no structured content, or it does not have the shape of `T`.
+    /// Returns an error if there is no structured content or it does not parse as `T`.
     pub fn structured_content_as<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         match &self.structured_content {
             Some(content) => content.parse(),
@@ -198,7 +198,7 @@ impl CallToolResult {
         }
     }
 
-    /// All text blocks, one per line; other blocks are left out.
+    /// Returns the text of all text blocks, joined by newlines. Other blocks are skipped.
     #[must_use]
     pub fn all_text(&self) -> String {
         let texts: Vec<&str> = self
@@ -209,7 +209,7 @@ impl CallToolResult {
         texts.join("\n")
     }
 
-    /// Adds one block.
+    /// Adds one content block.
     #[must_use]
     pub fn with_content(mut self, block: impl Into<ContentBlock>) -> Self {
         self.content.push(block.into());
@@ -222,7 +222,7 @@ impl CallToolResult {
     }
 }
 
-/// Reads a member that is there, so that `null` is a value and not an absence.
+/// Parses a member that is present, so that `null` becomes a value instead of `None`.
 pub(crate) fn present<'de, D>(deserializer: D) -> Result<Option<RawJson>, D::Error>
 where
     D: Deserializer<'de>,
@@ -230,36 +230,36 @@ where
     RawJson::deserialize(deserializer).map(Some)
 }
 
-/// Everything `tools/call` may answer.
+/// The result of `tools/call`, of any kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum CallToolResponse {
-    /// The tool has run.
+    /// The call is complete.
     Complete(CallToolResult),
-    /// The server needs input first (since 2026-07-28).
+    /// The server requires input from the client (since 2026-07-28).
     InputRequired(InputRequiredResult),
-    /// The call became a task of the extension `io.modelcontextprotocol/tasks` (since 2026-07-28).
+    /// The call runs as a task of the extension `io.modelcontextprotocol/tasks` (since 2026-07-28).
     Task(extension::CreateTaskResult),
-    /// The call became a task, as the client asked (2025-11-25 only).
+    /// The call runs as a task, as the client requested (2025-11-25 only).
     LegacyTask(core::CreateTaskResult),
 }
 
 impl<'de> Deserialize<'de> for CallToolResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
-        let answer = match response::result_type(&raw).map_err(D::Error::custom)? {
+        let result = match response::result_type(&raw).map_err(D::Error::custom)? {
             ResultType::Complete if is_legacy_task(&raw) => raw.parse().map(Self::LegacyTask),
             ResultType::Complete => raw.parse().map(Self::Complete),
             ResultType::InputRequired => raw.parse().map(Self::InputRequired),
             ResultType::Task => raw.parse().map(Self::Task),
             unexpected => Err(response::unexpected(&unexpected)),
         };
-        answer.map_err(D::Error::custom)
+        result.map_err(D::Error::custom)
     }
 }
 
-/// In 2025-11-25 a created task has no discriminator: it is a result with `task` instead of `content`.
+/// Returns `true` for a created task of 2025-11-25: a result with `task` instead of `content`, without a `resultType`.
 fn is_legacy_task(raw: &RawJson) -> bool {
     #[derive(Deserialize)]
     struct Shape {

@@ -5,7 +5,7 @@ use crate::implementation::Icon;
 use crate::round_trip::check;
 
 #[test]
-fn a_tool_reads_in_every_era() {
+fn tools_of_every_revision_round_trip() {
     let schema =
         json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
     check::<Tool>(json!({"name": "add", "inputSchema": schema}));
@@ -22,14 +22,14 @@ fn a_tool_reads_in_every_era() {
 }
 
 #[test]
-fn schemas_keep_their_bytes() {
+fn schemas_round_trip_byte_for_byte() {
     let text = r#"{"name":"add","inputSchema":{ "type":"object", "properties":{"z":{},"a":{"minimum":1.0}} }}"#;
     let tool: Tool = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&tool).unwrap(), text);
 }
 
 #[test]
-fn lists_and_calls_read_in_every_era() {
+fn lists_and_calls_of_every_revision_round_trip() {
     check::<ListToolsResult>(json!({"tools": []}));
     check::<ListToolsResult>(json!({
         "resultType": "complete", "tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2",
@@ -46,7 +46,7 @@ fn lists_and_calls_read_in_every_era() {
 }
 
 #[test]
-fn structured_content_of_any_kind_survives() {
+fn structured_content_of_any_type_round_trips() {
     for value in [
         json!(null),
         json!({}),
@@ -64,7 +64,7 @@ fn structured_content_of_any_kind_survives() {
 }
 
 #[test]
-fn a_result_keeps_unknown_members_and_unknown_content() {
+fn result_round_trips_with_unknown_members_and_content() {
     check::<CallToolResult>(json!({
         "resultType": "complete", "content": [{"type": "later", "x": 1}], "isError": false, "_meta": {},
         "validator": {"etag": "1"},
@@ -72,13 +72,13 @@ fn a_result_keeps_unknown_members_and_unknown_content() {
 }
 
 #[test]
-fn missing_content_reads_as_none_at_all() {
+fn missing_content_parses_as_empty() {
     let result: CallToolResult = serde_json::from_str(r#"{"structuredContent":{"a":1}}"#).unwrap();
     assert_eq!(result.content, []);
 }
 
 #[test]
-fn constructors_build_what_their_names_say() {
+fn constructors_serialize_to_wire_format() {
     let expect = |result: CallToolResult, expected: Value| {
         assert_eq!(serde_json::to_value(result).unwrap(), expected);
     };
@@ -109,7 +109,7 @@ fn constructors_build_what_their_names_say() {
 }
 
 #[test]
-fn a_call_is_decoded_by_its_result_type() {
+fn call_response_is_parsed_by_result_type() {
     let task = json!({
         "taskId": "t", "status": "working", "createdAt": "2025-11-25T10:00:00Z",
         "lastUpdatedAt": "2025-11-25T10:00:00Z", "ttl": null,
@@ -144,22 +144,22 @@ fn a_call_is_decoded_by_its_result_type() {
 }
 
 #[test]
-fn an_unknown_result_type_is_an_error() {
-    for refused in [
+fn unknown_result_type_is_rejected() {
+    for invalid in [
         r#"{"resultType":"later","content":[]}"#,
         r#"{"resultType":7,"content":[]}"#,
         "null",
         "[]",
     ] {
-        assert!(serde_json::from_str::<CallToolResponse>(refused).is_err());
+        assert!(serde_json::from_str::<CallToolResponse>(invalid).is_err());
     }
 }
 
 #[test]
-fn a_result_reads_as_text_and_as_data() {
-    let icon = ContentBlock::image("AA==", "image/png");
+fn result_is_readable_as_text_and_as_structured_content() {
+    let image = ContentBlock::image("AA==", "image/png");
     let result = CallToolResult::text("one")
-        .with_content(icon)
+        .with_content(image)
         .with_content(ContentBlock::text("two"));
     assert_eq!(result.all_text(), "one\ntwo");
     assert_eq!(CallToolResult::default().all_text(), "");
