@@ -1,4 +1,4 @@
-//! What a caller needs before it may use a definition: `requires(…)` and `scopes(…)`.
+//! The access requirements of a handler: `requires(…)` and `scopes(…)`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,7 +6,7 @@ use syn::{Error, LitStr, Result};
 
 use crate::attributes::{Entries, quoted};
 
-/// The `.requires…` calls.
+/// Returns the `.requires…` calls.
 pub(crate) fn take_access(entries: &mut Entries, private: &TokenStream) -> Result<TokenStream> {
     let requires = take_requirements(entries, private)?;
     let scopes = entries.take_texts("scopes")?;
@@ -19,13 +19,13 @@ pub(crate) fn take_access(entries: &mut Entries, private: &TokenStream) -> Resul
     Ok(quote!(#requires #scopes))
 }
 
-/// RFC 6749, section 3.3.
+/// Returns `true` if the text is a scope token (RFC 6749, section 3.3).
 fn is_scope(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// The client capabilities `requires(…)` may name.
+/// The client capabilities that `requires(…)` accepts.
 const CAPABILITIES: &[&str] = &[
     "roots",
     "sampling",
@@ -37,22 +37,22 @@ const CAPABILITIES: &[&str] = &[
 ];
 
 fn take_requirements(entries: &mut Entries, private: &TokenStream) -> Result<Option<TokenStream>> {
-    let wanted = entries.take_texts("requires")?;
-    if let Some(unknown) = wanted
+    let required = entries.take_texts("requires")?;
+    if let Some(unknown) = required
         .iter()
         .find(|name| !CAPABILITIES.contains(&name.value().as_str()))
     {
         let message = format!(
-            "no such client capability; there are: {}",
+            "unknown client capability; the capabilities are: {}",
             quoted(CAPABILITIES)
         );
         return Err(Error::new_spanned(unknown, message));
     }
-    if wanted.is_empty() {
+    if required.is_empty() {
         return Ok(None);
     }
-    let asks = |name: &str| wanted.iter().any(|wanted: &LitStr| wanted.value() == name);
-    let part = |name: &str, call: TokenStream| asks(name).then_some(call);
+    let is_required = |name: &str| required.iter().any(|text: &LitStr| text.value() == name);
+    let part = |name: &str, call: TokenStream| is_required(name).then_some(call);
 
     let roots = part(
         "roots",
@@ -60,10 +60,11 @@ fn take_requirements(entries: &mut Entries, private: &TokenStream) -> Result<Opt
     );
     let context = part("sampling.context", quote!(.with_context()));
     let tools = part("sampling.tools", quote!(.with_tools()));
-    let sampling = (asks("sampling") || context.is_some() || tools.is_some())
+    let sampling = (is_required("sampling") || context.is_some() || tools.is_some())
         .then(|| quote!(.with_sampling(#private::SamplingCapability::new() #context #tools)));
-    // Elicitation without a mode means forms.
-    let form = (asks("elicitation") || asks("elicitation.form")).then(|| quote!(.with_form()));
+    // Elicitation without a mode means form mode.
+    let form = (is_required("elicitation") || is_required("elicitation.form"))
+        .then(|| quote!(.with_form()));
     let url = part("elicitation.url", quote!(.with_url()));
     let elicitation = (form.is_some() || url.is_some())
         .then(|| quote!(.with_elicitation(#private::ElicitationCapability::new() #form #url)));

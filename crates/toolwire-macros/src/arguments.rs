@@ -1,4 +1,4 @@
-//! The hidden struct a tool call's arguments are decoded into; its JSON Schema is the tool's input schema.
+//! The hidden struct into which the arguments of a tool call are parsed. Its JSON Schema is the input schema.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -29,12 +29,12 @@ pub(crate) const KEYS: &[&str] = &[
     "header",
 ];
 
-/// The name of the hidden struct. A user's type of that name would be shadowed, hence the underscores.
+/// Returns the name of the hidden struct. The underscores avoid shadowing a type of the user.
 pub(crate) fn struct_name() -> Ident {
     Ident::new("__Arguments", Span::call_site())
 }
 
-/// Declares the struct for the arguments among `parameters`; `strict` refuses unknown ones.
+/// Declares the struct for the arguments among `parameters`. With `strict`, it rejects unknown arguments.
 pub(crate) fn declare(
     parameters: &mut [Parameter],
     crate_path: &CratePath,
@@ -124,12 +124,13 @@ fn declare_field(
     Ok((field, default_function))
 }
 
-/// Spec 2026-07-28, server/tools, "x-mcp-header": a token, unique whatever the case, on strings, integers, booleans.
+/// Checks a header name. Spec 2026-07-28, server/tools, "x-mcp-header": a token, unique without regard to case, on
+/// strings, integers and booleans.
 fn check_header(header: &LitStr, argument: &Argument, seen: &mut Vec<String>) -> Result<()> {
     let name = header.value();
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
-        let message = "a header name is made of letters, digits and !#$%&'*+-.^_`|~";
+        let message = "a header name consists of letters, digits and !#$%&'*+-.^_`|~";
         return Err(Error::new_spanned(header, message));
     }
     let kind = Kind::of(&argument.owned);
@@ -138,7 +139,7 @@ fn check_header(header: &LitStr, argument: &Argument, seen: &mut Vec<String>) ->
         Kind::Text | Kind::Integer | Kind::Boolean | Kind::Unknown
     ) {
         let message = format!(
-            "`header` carries strings, integers and booleans, but `{}` is {}",
+            "`header` supports strings, integers and booleans, but `{}` is {}",
             argument.ident,
             kind.noun()
         );

@@ -1,7 +1,7 @@
-//! Reads the keys of an attribute such as `#[tool(title = "Add", read_only)]`.
+//! Parses the keys of an attribute such as `#[tool(title = "Add", read_only)]`.
 //!
-//! Every attribute names the keys it knows; anything else, a key given twice or a value of the wrong kind is an
-//! error at the place where it stands. What the keys mean is decided by the macro that asked for them.
+//! Each attribute has a list of known keys. Unknown keys, duplicate keys and values of the wrong type are errors with the
+//! span of the key or value. The macro that takes a key interprets it.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -13,7 +13,7 @@ use syn::{
     Result, Token,
 };
 
-/// The keys of one attribute, each until somebody takes it.
+/// The keys of one attribute that are not taken yet.
 #[derive(Default)]
 pub(crate) struct Entries {
     entries: Vec<Entry>,
@@ -32,14 +32,16 @@ enum Value {
 }
 
 impl Entries {
-    /// Reads the tokens between the parentheses of `attribute`, as messages call it, which knows the keys `known`.
+    /// Parses the tokens between the parentheses of an attribute.
+    ///
+    /// `attribute` is its name in error messages, and `known` are its keys.
     pub(crate) fn parse(tokens: TokenStream, attribute: &str, known: &[&str]) -> Result<Self> {
         let mut entries = Self::default();
         (|input: ParseStream<'_>| entries.read(input, attribute, known)).parse2(tokens)?;
         Ok(entries)
     }
 
-    /// Removes every attribute called `name` from `attributes` and reads their keys together.
+    /// Removes all attributes with this name from `attributes` and parses their keys into one list.
     pub(crate) fn extract(
         attributes: &mut Vec<Attribute>,
         name: &str,
@@ -69,7 +71,7 @@ impl Entries {
             let name = key.unraw().to_string();
             if !known.contains(&name.as_str()) {
                 let message = format!(
-                    "{attribute} has no key `{name}`; it knows: {}",
+                    "{attribute} has no key `{name}`; its keys are: {}",
                     quoted(known)
                 );
                 return Err(Error::new_spanned(&key, message));
@@ -101,7 +103,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Where `key` stands, if it is there.
+    /// Returns the span of `key`, or `None` if it is absent.
     pub(crate) fn span(&self, key: &str) -> Option<Span> {
         self.entries
             .iter()
@@ -109,7 +111,7 @@ impl Entries {
             .map(|entry| entry.span)
     }
 
-    /// Whether `key` is given as `key(…)`.
+    /// Returns `true` if `key` is given as `key(…)`.
     pub(crate) fn is_list(&self, key: &str) -> bool {
         let mut entries = self.entries.iter();
         entries.any(|entry| entry.key == key && matches!(entry.value, Value::List(_)))
@@ -162,7 +164,7 @@ impl Entries {
             .transpose()
     }
 
-    /// Takes `key` (the outer `Some` alone) or `key = expression`.
+    /// Takes `key`, which returns `Some(None)`, or `key = expression`.
     pub(crate) fn take_optional_expression(&mut self, key: &str) -> Result<Option<Option<Expr>>> {
         let Some(entry) = self.take(key) else {
             return Ok(None);
@@ -198,7 +200,7 @@ impl Entries {
         }
     }
 
-    /// Takes `crate = "path"`, where `toolwire` is found; `::toolwire` unless given.
+    /// Takes `crate = "path"`, the path of the `toolwire` crate. Default: `::toolwire`.
     pub(crate) fn take_crate(&mut self) -> Result<CratePath> {
         let path = match self.take_text("crate")? {
             Some(text) => text.parse_with(Path::parse_mod_style)?,
@@ -225,7 +227,7 @@ impl Entry {
     }
 }
 
-/// A function an attribute names.
+/// A function that an attribute names.
 pub(crate) enum Function {
     /// `names` or `Self::names`.
     Path(Path),
@@ -233,24 +235,24 @@ pub(crate) enum Function {
     Method(Ident),
 }
 
-/// Where the user's crate finds `toolwire`.
+/// The path of `toolwire` in the user's crate.
 #[derive(Clone)]
 pub(crate) struct CratePath(Path);
 
 impl CratePath {
-    /// The module with everything generated code may name.
+    /// Returns the path of the module that contains all items for generated code.
     pub(crate) fn private(&self) -> TokenStream {
         let path = &self.0;
         quote!(#path::__private)
     }
 
-    /// The path of a crate that [`CratePath::private`] re-exports, as the text serde and schemars ask for.
+    /// Returns the path of a crate that [`CratePath::private`] re-exports, as text for attributes of serde and schemars.
     pub(crate) fn reexported(&self, name: &str) -> String {
         format!("{}::{name}", self.private())
     }
 }
 
-/// Whether the attribute's path ends in `name`, so that `#[tool]` and `#[toolwire::tool]` are the same.
+/// Returns `true` if the path of the attribute ends in `name`, so that `#[tool]` equals `#[toolwire::tool]`.
 pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
     attribute
         .path()
@@ -259,7 +261,7 @@ pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
         .is_some_and(|segment| segment.ident == name)
 }
 
-/// Names in backquotes with commas between them.
+/// Returns the names in backquotes, separated by commas.
 pub(crate) fn quoted(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
 
     fn check(written: &str, expected: &str) {
-        let tokens = written.parse().expect("the test writes valid tokens");
+        let tokens = written.parse().expect("the test input is valid tokens");
         let outcome = Entries::parse(tokens, "`#[tool]`", &["title", "icon", "read_only"])
             .and_then(|mut entries| {
                 let title = entries.take_text("title")?.map(|text| text.value());
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_in_any_order() {
+    fn keys_are_parsed_in_any_order() {
         check("", "None 0 None");
         check("read_only, title = \"T\",", "Some(\"T\") 0 Some(true)");
         check("read_only = false", "None 0 Some(false)");
@@ -301,10 +303,10 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_to_write() {
+    fn invalid_keys_are_rejected_with_the_expected_form() {
         check(
             "titel = 1",
-            "`#[tool]` has no key `titel`; it knows: `title`, `icon`, `read_only`",
+            "`#[tool]` has no key `titel`; its keys are: `title`, `icon`, `read_only`",
         );
         check("title = 1", "expected a string literal");
         check("title", "write `title = \"text\"`");

@@ -1,4 +1,4 @@
-//! The constraints of `#[arg(…)]`: which JSON Schema keyword each one writes and which types it makes sense for.
+//! The constraints of `#[arg(…)]`: the JSON Schema keyword and the applicable types of each.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -11,15 +11,15 @@ use crate::parameters::Argument;
 struct Constraint {
     key: &'static str,
     keyword: &'static str,
-    value: Written,
-    /// What it constrains, for the message.
+    value: LiteralKind,
+    /// The constrained values, for error messages.
     subject: &'static str,
     applies_to: &'static [Kind],
 }
 
-/// The literals a constraint accepts; any other expression is left to the compiler.
+/// The literal that a constraint accepts. The compiler checks other expressions.
 #[derive(Clone, Copy)]
-enum Written {
+enum LiteralKind {
     Number,
     Count,
     Text,
@@ -31,13 +31,13 @@ const fn number(key: &'static str, keyword: &'static str) -> Constraint {
     Constraint {
         key,
         keyword,
-        value: Written::Number,
+        value: LiteralKind::Number,
         subject: "numbers",
         applies_to: NUMBERS,
     }
 }
 
-const fn string(key: &'static str, keyword: &'static str, value: Written) -> Constraint {
+const fn string(key: &'static str, keyword: &'static str, value: LiteralKind) -> Constraint {
     Constraint {
         key,
         keyword,
@@ -51,7 +51,7 @@ const fn list(key: &'static str, keyword: &'static str) -> Constraint {
     Constraint {
         key,
         keyword,
-        value: Written::Count,
+        value: LiteralKind::Count,
         subject: "lists",
         applies_to: &[Kind::List],
     }
@@ -63,15 +63,15 @@ const CONSTRAINTS: &[Constraint] = &[
     number("exclusive_minimum", "exclusiveMinimum"),
     number("exclusive_maximum", "exclusiveMaximum"),
     number("multiple_of", "multipleOf"),
-    string("min_length", "minLength", Written::Count),
-    string("max_length", "maxLength", Written::Count),
-    string("pattern", "pattern", Written::Text),
-    string("format", "format", Written::Text),
+    string("min_length", "minLength", LiteralKind::Count),
+    string("max_length", "maxLength", LiteralKind::Count),
+    string("pattern", "pattern", LiteralKind::Text),
+    string("format", "format", LiteralKind::Text),
     list("min_items", "minItems"),
     list("max_items", "maxItems"),
 ];
 
-/// Takes the constraints from `argument` and returns its schema extensions, `"keyword" = value` each.
+/// Takes the constraints from `argument` and returns them as schema extensions of the form `"keyword" = value`.
 pub(crate) fn take_extensions(argument: &mut Argument) -> Result<Vec<TokenStream>> {
     let kind = Kind::of(&argument.owned);
     let mut extensions = Vec::new();
@@ -97,7 +97,7 @@ pub(crate) fn take_extensions(argument: &mut Argument) -> Result<Vec<TokenStream
     Ok(extensions)
 }
 
-fn check_literal(value: &Expr, written: Written) -> Result<()> {
+fn check_literal(value: &Expr, literal_kind: LiteralKind) -> Result<()> {
     let (literal, negative) = match value {
         Expr::Lit(literal) => (&literal.lit, false),
         Expr::Unary(ExprUnary {
@@ -110,10 +110,10 @@ fn check_literal(value: &Expr, written: Written) -> Result<()> {
         },
         _ => return Ok(()),
     };
-    let (fits, expected) = match written {
-        Written::Number => (matches!(literal, Lit::Int(_) | Lit::Float(_)), "a number"),
-        Written::Count => (matches!(literal, Lit::Int(_)) && !negative, "a count"),
-        Written::Text => (matches!(literal, Lit::Str(_)), "a string literal"),
+    let (fits, expected) = match literal_kind {
+        LiteralKind::Number => (matches!(literal, Lit::Int(_) | Lit::Float(_)), "a number"),
+        LiteralKind::Count => (matches!(literal, Lit::Int(_)) && !negative, "a count"),
+        LiteralKind::Text => (matches!(literal, Lit::Str(_)), "a string literal"),
     };
     if fits {
         Ok(())

@@ -1,4 +1,4 @@
-//! The four things a function can serve, and what generated code calls them.
+//! The four attributes that make a function a handler, and the items that generated code uses for each.
 
 use proc_macro2::TokenStream;
 use syn::Result;
@@ -9,14 +9,14 @@ use crate::{prompt, resource, resource_template, tool};
 
 /// One of the attributes `#[tool]`, `#[prompt]`, `#[resource]`, `#[resource_template]`.
 pub(crate) struct Definition {
-    /// The attribute, which is also the method of `Server` that registers the thing.
+    /// The name of the attribute, and of the method of `Server` that registers the handler.
     pub(crate) attribute: &'static str,
     /// The keys of the attribute.
     pub(crate) keys: &'static [&'static str],
     pub(crate) subject: Subject,
-    /// The type of the served thing.
+    /// The type of the handler.
     pub(crate) served: &'static str,
-    /// Builds the expression of the served thing.
+    /// Builds the expression that creates the handler.
     pub(crate) serve: fn(Entries, Handler) -> Result<TokenStream>,
 }
 

@@ -1,11 +1,11 @@
-//! Turns doc comments into descriptions.
+//! Converts doc comments into descriptions.
 //!
-//! Line comments (`///`) and block comments (`/** … */`) both arrive as `#[doc = "…"]`. The indentation and stars that
-//! only lay out the comment go, and lines that were wrapped for the editor become one paragraph again.
+//! The compiler passes line comments (`///`) and block comments (`/** … */`) as `#[doc = "…"]`. This module removes the
+//! indentation and stars of a block comment, and joins wrapped lines into paragraphs.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The doc comment among `attributes`, or nothing when it is missing or blank.
+/// Returns the doc comment among `attributes`, or `None` if it is missing or blank.
 pub(crate) fn description(attributes: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for text in attributes.iter().filter_map(doc_text) {
@@ -17,7 +17,7 @@ pub(crate) fn description(attributes: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Joins the lines of each paragraph; lists, headings, tables and code keep theirs.
+/// Joins the lines of each paragraph. Lists, headings, tables and code keep their lines.
 fn unwrapped(lines: &[String]) -> String {
     let mut text = String::new();
     let mut in_code = false;
@@ -33,7 +33,7 @@ fn unwrapped(lines: &[String]) -> String {
     text
 }
 
-/// Whether Markdown begins something new with this line.
+/// Returns `true` if the line starts a new Markdown block.
 fn stands_alone(line: &str) -> bool {
     let begins = line.trim_start();
     let numbered = begins.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -43,13 +43,13 @@ fn stands_alone(line: &str) -> bool {
         || (numbered.len() < begins.len() && numbered.starts_with(['.', ')']))
 }
 
-/// Whether nothing may be appended to the line the text ends with.
+/// Returns `true` if no line may be joined to the last line of the text.
 fn stands_alone_at_end(text: &str) -> bool {
     let last = text.rsplit('\n').next().unwrap_or_default().trim_start();
     last.is_empty() || last.starts_with(['#', '|']) || last.starts_with("```")
 }
 
-/// Whether the attribute is a doc comment or another `#[doc …]`.
+/// Returns `true` if the attribute is a doc comment or another `#[doc …]`.
 pub(crate) fn is_doc(attribute: &Attribute) -> bool {
     attribute.path().is_ident("doc")
 }
@@ -72,7 +72,7 @@ fn tidy(line: &str, block: bool) -> String {
         return line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
     }
     let line = line.trim();
-    // `* item` inside a block comment is its left border, not a list.
+    // A leading `*` in a block comment is its left border, not a list item.
     line.strip_prefix('*')
         .map_or(line, |rest| rest.strip_prefix(' ').unwrap_or(rest))
         .to_owned()
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapped_lines_become_paragraphs() {
+    fn wrapped_lines_are_joined_into_paragraphs() {
         let check = |lines: &[&str], expected: &str| {
             let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
             assert_eq!(unwrapped(&lines), expected);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_become_their_text() {
+    fn doc_comments_are_converted_to_text() {
         check(
             &parse_quote!(
                 fn plain() {}

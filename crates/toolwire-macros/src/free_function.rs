@@ -1,8 +1,8 @@
-//! A free function with `#[tool]` or one of its siblings.
+//! Expands `#[tool]` and the other handler attributes on a free function.
 //!
-//! It becomes a function that makes the tool, so that `server.tool(add)` registers it; the author's function remains as
-//! `add::call`, on a type of the same name. Types and functions have different namespaces, and unlike a unit struct a
-//! function does not get in the way of `let add = …`.
+//! The function is replaced by a function that creates the handler, so that `server.tool(add)` registers it. The original
+//! function becomes `add::call`, on a type of the same name. Types and functions have different namespaces. Unlike a unit
+//! struct, a function does not conflict with `let add = …`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -21,7 +21,7 @@ pub(crate) fn expand(
 ) -> TokenStream {
     let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
         let message = format!(
-            "`#[{}]` belongs on a function or, in a `#[server]` block, on a method",
+            "`#[{}]` requires a function or, in a `#[server]` block, a method",
             definition.attribute
         );
         let error = Error::new(proc_macro2::Span::call_site(), message).into_compile_error();
@@ -29,7 +29,7 @@ pub(crate) fn expand(
     };
     generate(definition, attribute, &mut function).unwrap_or_else(|error| {
         let error = error.into_compile_error();
-        // Without a receiver the function itself still compiles, and what uses it shows fewer follow-up errors.
+        // A function without a receiver still compiles. Emitting it avoids follow-up errors at its uses.
         let function = function.sig.receiver().is_none().then_some(function);
         quote!(#error #function)
     })
@@ -63,20 +63,20 @@ fn generate(
 
     let ident = &function.sig.ident;
     let visibility = &function.vis;
-    let (shown, kept): (Vec<_>, Vec<_>) = function
+    let (doc_attributes, other_attributes): (Vec<_>, Vec<_>) = function
         .attrs
         .iter()
         .partition(|attribute| docs::is_doc(attribute));
-    let call_docs = (!shown.is_empty()).then(|| {
+    let call_docs = (!doc_attributes.is_empty()).then(|| {
         let noun = definition.subject.noun;
         let text =
-            format!("\n\nThis makes {noun} to register; the function itself is [`{ident}::call`].");
+            format!("\n\nReturns {noun} to register. The function itself is [`{ident}::call`].");
         quote!(#[doc = #text])
     });
-    let type_docs = format!("Where the function behind [`{ident}()`] lives.");
-    let call = associated_function(function, &kept);
+    let type_docs = format!("The type with the function behind [`{ident}()`] as `call`.");
+    let call = associated_function(function, &other_attributes);
     Ok(quote! {
-        #(#shown)*
+        #(#doc_attributes)*
         #call_docs
         #[must_use]
         #visibility fn #ident() -> #private::#served_type {
@@ -94,13 +94,16 @@ fn generate(
     })
 }
 
-/// `call`, with the function inside it under its own name.
+/// Returns the associated function `call`, which contains the original function under its own name.
 ///
-/// There the name means the author's function again, so that its body may call itself.
-fn associated_function(function: &ItemFn, kept: &[&syn::Attribute]) -> TokenStream {
+/// Inside `call`, the name refers to the original function, so that the function can call itself.
+fn associated_function(function: &ItemFn, attributes: &[&syn::Attribute]) -> TokenStream {
     let mut inner = function.clone();
     inner.vis = Visibility::Inherited;
-    inner.attrs = kept.iter().map(|&attribute| attribute.clone()).collect();
+    inner.attrs = attributes
+        .iter()
+        .map(|&attribute| attribute.clone())
+        .collect();
 
     let ItemFn { vis, sig, .. } = function;
     let mut outer = sig.clone();

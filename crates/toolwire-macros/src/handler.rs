@@ -1,7 +1,6 @@
-//! A function that serves something: what every macro checks about its signature, and how generated code calls it.
+//! A handler function: the checks of its signature, and the generated code that calls it.
 //!
-//! Names in generated code start with two underscores: a free handler becomes a unit struct, and a binding of the same
-//! name as a unit struct in scope would be taken for a pattern.
+//! Names in generated code start with two underscores, so that they do not conflict with names of the user.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -15,43 +14,43 @@ use crate::kinds;
 use crate::parameters::{self, Parameter};
 use crate::self_type::ReplaceSelf;
 
-/// A handler function, checked, with the macros' attributes taken off.
+/// A checked handler function without the attributes of the macros.
 pub(crate) struct Handler {
     pub(crate) crate_path: CratePath,
-    /// The name of the function, which is also what the client sees unless an attribute says otherwise.
+    /// The name of the function, which is also the default name of the handler.
     pub(crate) ident: Ident,
     /// The doc comment.
     pub(crate) description: Option<String>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) is_async: bool,
-    /// Where errors about the returned value should point.
+    /// The span of errors about the returned value.
     pub(crate) output_span: Span,
     /// Whether the return type is written as a `Result`.
     pub(crate) is_fallible: bool,
     callee: Callee,
 }
 
-/// What generated code calls.
+/// The function that generated code calls.
 pub(crate) enum Callee {
-    /// `name::call`, where the body of a free function lives.
+    /// `name::call`, which contains the body of a free function.
     Free,
-    /// `Self::name` of the type a `#[server]` block is for.
+    /// `Self::name` of the type of a `#[server]` block.
     Method(Box<Type>),
 }
 
-/// The words a macro uses about its handlers.
+/// The terms and keys of a macro's handlers.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject {
-    /// Such as `a tool`.
+    /// The noun in error messages, such as `a tool`.
     pub(crate) noun: &'static str,
-    /// How to call `#[arg]` on its parameters in messages.
+    /// The name of `#[arg]` on its parameters in error messages.
     pub(crate) argument_attribute: &'static str,
-    /// The keys that `#[arg]` knows.
+    /// The keys of `#[arg]`.
     pub(crate) argument_keys: &'static [&'static str],
 }
 
 impl Handler {
-    /// Checks the function and takes the macros' attributes off its parameters.
+    /// Checks the function and removes the attributes of the macros from its parameters.
     pub(crate) fn take(
         subject: Subject,
         crate_path: CratePath,
@@ -59,7 +58,7 @@ impl Handler {
         signature: &mut Signature,
         callee: Callee,
     ) -> Result<Self> {
-        // Parameters first: even when the rest is wrong, the emitted function must not keep `#[arg]`.
+        // Parameters first: the emitted function must not contain `#[arg]`, even if a later check fails.
         let parameters = parameters::take_parameters(
             signature,
             subject.argument_attribute,
@@ -96,12 +95,12 @@ impl Handler {
         })
     }
 
-    /// The name the client sees unless an attribute says otherwise.
+    /// Returns the default name of the handler.
     pub(crate) fn default_name(&self) -> String {
         syn::ext::IdentExt::unraw(&self.ident).to_string()
     }
 
-    /// The expression that calls the function with `values`, one per argument, waiting for it if it is async.
+    /// Returns the expression that calls the function with one value per argument, and awaits an async function.
     pub(crate) fn call(&self, values: &[TokenStream]) -> TokenStream {
         let mut values = values.iter();
         let mut passed: Vec<TokenStream> = Vec::new();
@@ -128,7 +127,7 @@ impl Handler {
         }
     }
 
-    /// A closure over the request context and `inputs` that returns the future of `body`.
+    /// Returns a closure over the request context and `inputs` that returns the future of `body`.
     pub(crate) fn async_closure(&self, inputs: &TokenStream, body: &TokenStream) -> TokenStream {
         let context = self.context_input();
         let shared = self.share();
@@ -140,13 +139,13 @@ impl Handler {
         }
     }
 
-    /// A closure over the request context and `inputs` that runs `body` where it is called.
+    /// Returns a closure over the request context and `inputs` that runs `body` synchronously.
     pub(crate) fn blocking_closure(&self, inputs: &TokenStream, body: &TokenStream) -> TokenStream {
         let context = self.context_input();
         quote_spanned!(self.output_span=> move |#context, #inputs| #body)
     }
 
-    /// Takes another reference to the shared handlers, when there are any.
+    /// Returns the statement that clones the reference to the shared handlers. Empty for a free function.
     pub(crate) fn share(&self) -> TokenStream {
         match self.callee {
             Callee::Free => TokenStream::new(),
@@ -174,14 +173,15 @@ fn check_signature(subject: Subject, signature: &Signature, callee: &Callee) -> 
         return Err(Error::new_spanned(quote!(#generics #where_clause), message));
     }
     if !matches!(signature.safety, Safety::Default) {
-        let message = format!("{noun} cannot be `unsafe`: clients call it with whatever they like");
+        let message =
+            format!("{noun} cannot be `unsafe`: clients call it with untrusted arguments");
         return Err(Error::new_spanned(&signature.safety, message));
     }
     if let ReturnType::Type(_, ty) = &signature.output
         && let Type::ImplTrait(opaque) = &**ty
     {
         let message =
-            format!("{noun} must name the type it returns: its conversion is chosen by the type");
+            format!("{noun} must name its return type: the type determines the conversion");
         return Err(Error::new_spanned(opaque, message));
     }
     check_receiver(noun, signature, callee)
@@ -190,15 +190,14 @@ fn check_signature(subject: Subject, signature: &Signature, callee: &Callee) -> 
 fn check_receiver(noun: &str, signature: &Signature, callee: &Callee) -> Result<()> {
     match (callee, signature.inputs.first()) {
         (Callee::Free, Some(FnArg::Receiver(receiver))) => {
-            let message =
-                "a method is served by its `impl` block: put `#[toolwire::server]` on the block";
+            let message = "a method is registered by its `impl` block: put `#[toolwire::server]` on the block";
             Err(Error::new_spanned(receiver, message))
         }
         (Callee::Method(_), Some(FnArg::Receiver(receiver))) => match receiver.kind {
             ReceiverKind::Reference(_, _, None) => Ok(()),
             _ => {
                 let message = format!(
-                    "{noun} takes `&self`: calls run at the same time, so shared state changes behind a `Mutex` or \
+                    "{noun} takes `&self`: calls run concurrently, so put shared mutable state in a `Mutex` or \
                      an atomic"
                 );
                 Err(Error::new_spanned(receiver, message))

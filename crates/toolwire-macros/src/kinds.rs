@@ -1,11 +1,11 @@
-//! Recognises types by how they are written.
+//! Recognizes types by their tokens.
 //!
-//! A macro sees tokens, not types: `String` may be anybody's `String`. So these answers are used to help (an error for
-//! a maximum on a string, `&str` served from a `String`), and an unknown name is never refused here.
+//! A macro sees tokens, not types, so `String` may be any type of that name. The result is therefore used only for better
+//! error messages and for borrowed parameters. An unknown name is never rejected here.
 
 use syn::{GenericArgument, PathArguments, PathSegment, Type};
 
-/// What a written type holds on the wire.
+/// The JSON type that a Rust type corresponds to, by its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of `ty`, seen through `Option`.
+    /// Returns the kind of `ty`, or of `T` for `Option<T>`.
     pub(crate) fn of(ty: &Type) -> Self {
         let ty = option_inner(ty).unwrap_or(ty);
         match ty {
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// What to call a value of this kind in a message.
+    /// Returns the noun for a value of this kind in error messages.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Text => "a string",
@@ -53,27 +53,27 @@ impl Kind {
             Self::List => "a list",
             Self::Map => "a map",
             Self::Tuple => "a tuple",
-            Self::Unknown => "of a type of its own",
+            Self::Unknown => "of a custom type",
         }
     }
 }
 
-/// `T` of `Option<T>`.
+/// Returns `T` of `Option<T>`.
 pub(crate) fn option_inner(ty: &Type) -> Option<&Type> {
     generic_argument(ty, "Option")
 }
 
-/// `T` of `Vec<T>`.
+/// Returns `T` of `Vec<T>`.
 pub(crate) fn vec_inner(ty: &Type) -> Option<&Type> {
     generic_argument(ty, "Vec")
 }
 
-/// `T` of `BTreeSet<T>` and `HashSet<T>`.
+/// Returns `T` of `BTreeSet<T>` and `HashSet<T>`.
 pub(crate) fn set_inner(ty: &Type) -> Option<&Type> {
     generic_argument(ty, "BTreeSet").or_else(|| generic_argument(ty, "HashSet"))
 }
 
-/// Whether `ty` is a path that ends in `name`.
+/// Returns `true` if `ty` is a path that ends in `name`.
 pub(crate) fn is_called(ty: &Type, name: &str) -> bool {
     last_segment(ty).is_some_and(|segment| segment.ident == name)
 }
@@ -94,7 +94,7 @@ fn generic_argument<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
 fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match ty {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
-        // A type that went through a `macro_rules` variable is wrapped in an invisible group.
+        // A type from a `macro_rules` variable is in an invisible group.
         Type::Group(group) => last_segment(&group.elem),
         Type::Paren(paren) => last_segment(&paren.elem),
         _ => None,
@@ -106,12 +106,12 @@ mod tests {
     use super::*;
 
     fn check(ty: &str, expected: Kind) {
-        let ty = syn::parse_str(ty).expect("the test writes a type");
+        let ty = syn::parse_str(ty).expect("the test input is a type");
         assert_eq!(Kind::of(&ty), expected);
     }
 
     #[test]
-    fn types_are_known_by_their_last_name() {
+    fn types_are_recognized_by_the_last_path_segment() {
         check("String", Kind::Text);
         check("&str", Kind::Text);
         check("std::string::String", Kind::Text);

@@ -1,7 +1,7 @@
 //! Attribute and derive macros of toolwire.
 //!
-//! Use them through the `toolwire` crate, which re-exports them: generated code names only `toolwire::__private`. A crate
-//! that reaches toolwire by another path says so with `crate = "path"` in the attribute.
+//! Use the macros through the `toolwire` crate, which re-exports them: generated code uses only `toolwire::__private`. A
+//! crate that imports toolwire under another path sets `crate = "path"` in the attribute.
 
 mod access;
 mod arguments;
@@ -36,30 +36,30 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// The function may be async or not. A free function becomes a unit struct of its name; the function itself is then
-/// `add::call`, and other functions of the module cannot have a variable called `add`. A method belongs in a
-/// [`#[server]`](macro@server) block.
+/// The function may be async or not. For a free function, the macro generates a function of the same name that returns
+/// the tool; the original function becomes `add::call`. A method must be in a [`#[server]`](macro@server) block.
 ///
 /// # Keys
 ///
 /// | key | meaning |
 /// |---|---|
-/// | `name`, `title`, `description`, `icon` | how it is shown; the function's name and doc comment unless given |
-/// | `read_only`, `destructive`, `idempotent`, `open_world` | hints, alone or `= true` / `= false` |
-/// | `requires("sampling", …)` | capabilities a client must have to call it |
-/// | `scopes("files:read", …)` | scopes an access token must grant to call it over HTTP |
-/// | `output_schema = false` | publishes no output schema |
-/// | `blocking` | runs it on the pool for blocking work |
-/// | `strict` | refuses arguments that are not parameters |
-/// | `crate = "path"` | where toolwire is found |
+/// | `name`, `title`, `description`, `icon` | the presentation of the tool. Default: the name and the doc comment of the function |
+/// | `read_only`, `destructive`, `idempotent`, `open_world` | annotations, alone or `= true` / `= false` |
+/// | `requires("sampling", …)` | the capabilities that a client needs to call the tool |
+/// | `scopes("files:read", …)` | the scopes that an access token needs for a call over HTTP |
+/// | `output_schema = false` | omits the output schema |
+/// | `blocking` | runs the function on the pool for blocking work |
+/// | `strict` | rejects arguments that are not parameters |
+/// | `crate = "path"` | the path of the `toolwire` crate |
 ///
 /// # Parameters
 ///
-/// A parameter of type `RequestContext` or `&RequestContext` gets the context. All others are arguments: `Option<T>` may
-/// be left out, `&str` and `&[T]` are lent from what arrived, doc comments are their descriptions. `#[arg(…)]` adds:
+/// A parameter of type `RequestContext` or `&RequestContext` receives the context. All others are arguments. An
+/// `Option<T>` argument is optional, `&str` and `&[T]` borrow from the parsed arguments, and a doc comment is the
+/// description of an argument. The keys of `#[arg(…)]` are
 /// `name`, `title`, `description`, `default` (alone or `= value`), `minimum`, `maximum`, `exclusive_minimum`,
 /// `exclusive_maximum`, `multiple_of`, `min_length`, `max_length`, `pattern`, `format`, `min_items`, `max_items`, and
-/// `header = "Region"`, which mirrors the argument into an HTTP header.
+/// `header = "Region"`, which copies the argument into an HTTP header.
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::TOOL, attribute.into(), &item.into()).into()
@@ -68,7 +68,7 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a function a prompt: `server.prompt(greet)`.
 ///
 /// ```text
-/// /// Greets somebody.
+/// /// Greets a user.
 /// #[prompt]
 /// fn greet(#[arg(complete = known_names)] name: String, mood: Option<String>) -> String {
 ///     format!("Say hello to {name}.")
@@ -76,10 +76,11 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// Keys: `name`, `title`, `description`, `icon`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`.
-/// Parameters are strings or any type that parses from one;
-/// `Option<T>` and those with a default may be left out. `#[arg(…)]` knows `name`, `title`, `description`, `default` and
-/// `complete = path`, a function from the text typed so far (`&str`) to suggestions (`Vec<String>` or `Completion`); in a
-/// [`#[server]`](macro@server) block also `complete = self.method`.
+/// Parameters are strings or types that parse from a string. An `Option<T>` and a parameter with a default are optional.
+///
+/// The keys of `#[arg(…)]` are `name`, `title`, `description`, `default` and `complete = path`. The path names a function
+/// from the entered text (`&str`) to suggestions (`Vec<String>` or `Completion`). In a [`#[server]`](macro@server) block,
+/// `complete = self.method` is possible too.
 #[proc_macro_attribute]
 pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::PROMPT, attribute.into(), &item.into()).into()
@@ -95,15 +96,15 @@ pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Keys: `uri` (needed), `name`, `title`, `description`, `mime_type`, `size`, `icon`, `audience("user", "assistant")`,
-/// `priority`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`. A parameter marked `#[arg(uri)]` gets the
-/// URI.
+/// Keys: `uri` (required), `name`, `title`, `description`, `mime_type`, `size`, `icon`, `audience("user", "assistant")`,
+/// `priority`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`. A parameter marked `#[arg(uri)]` receives
+/// the URI.
 #[proc_macro_attribute]
 pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::RESOURCE, attribute.into(), &item.into()).into()
 }
 
-/// Makes a function every resource of a URI template: `server.resource_template(note)`.
+/// Makes a function the handler of all resources of a URI template: `server.resource_template(note)`.
 ///
 /// ```text
 /// /// One note.
@@ -113,9 +114,11 @@ pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Keys: those of [`#[resource]`](macro@resource) without `size`. The parameters are the variables of the template, each
-/// of a type that parses from text; `Option<T>` may be missing, and `Vec<String>` takes every value of a list. `#[arg(…)]`
-/// knows `name`, `default`, `complete` (see [`#[prompt]`](macro@prompt)) and `uri`, which asks for the whole URI.
+/// Keys: those of [`#[resource]`](macro@resource) without `size`. The parameters are the variables of the template. Each
+/// has a type that parses from text. An `Option<T>` is optional, and a `Vec<String>` receives all values of a list.
+///
+/// The keys of `#[arg(…)]` are `name`, `default`, `complete` (see [`#[prompt]`](macro@prompt)) and `uri`, which marks the
+/// parameter that receives the complete URI.
 #[proc_macro_attribute]
 pub fn resource_template(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(
@@ -126,7 +129,7 @@ pub fn resource_template(attribute: TokenStream, item: TokenStream) -> TokenStre
     .into()
 }
 
-/// Serves the methods of an `impl` block: `server.handlers(notes)`, or `notes.into_server()`.
+/// Makes methods of an `impl` block handlers of a server: `server.handlers(notes)`, or `notes.into_server()`.
 ///
 /// ```text
 /// #[toolwire::server]
@@ -137,15 +140,17 @@ pub fn resource_template(attribute: TokenStream, item: TokenStream) -> TokenStre
 /// }
 /// ```
 ///
-/// Methods marked `#[tool]`, `#[prompt]`, `#[resource]` or `#[resource_template]` take `&self`, which all calls share; they
-/// remain ordinary methods. Keys: `name` and `version` of the server that `into_server` makes (the type's name and the
-/// package's version unless given), `crate`.
+/// Methods marked `#[tool]`, `#[prompt]`, `#[resource]` or `#[resource_template]` take `&self`, which all calls share. They
+/// remain ordinary methods.
+///
+/// Keys: `name` and `version` of the server that `into_server` creates, and `crate`. Default: the name of the type and the
+/// version of the package.
 #[proc_macro_attribute]
 pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     server::expand(attribute.into(), &item.into()).into()
 }
 
-/// Makes a flat struct a form that a client can show, or a unit enum a choice in one.
+/// Makes a flat struct an elicitation form, or a unit enum a choice in a form.
 ///
 /// ```text
 /// #[derive(Deserialize, Elicit)]
@@ -167,24 +172,24 @@ pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Fields are text (`String`, `char`), numbers of up to 64 bits, booleans, enums that derive `Elicit`, `Vec`s and sets of
-/// those enums (a choice of several), `Option`s of all these, and aliases of them.
+/// A field is text (`String`, `char`), a number of up to 64 bits, a boolean or an enum that derives `Elicit`. A `Vec` or
+/// set of such an enum is a multi-select field. An `Option` of these types is optional. Type aliases work too.
 ///
 /// # Keys
 ///
 /// | key | on | meaning |
 /// |---|---|---|
 /// | `title` | fields, variants | the label |
-/// | `description` | fields | the explanation, instead of the doc comment |
-/// | `default` | fields | what stands there at first; `default("a", "b")` for a choice of several |
+/// | `description` | fields | the explanation. Default: the doc comment |
+/// | `default` | fields | the default value; `default("a", "b")` for a multi-select field |
 /// | `format` | text | `email`, `uri`, `date` or `date-time` |
-/// | `min_length`, `max_length` | text | in characters |
-/// | `minimum`, `maximum` | numbers | both included; the range of the type unless given |
-/// | `min_items`, `max_items` | choices of several | how many to choose |
-/// | `crate = "path"` | the type | where toolwire is found |
+/// | `min_length`, `max_length` | text | the length in characters |
+/// | `minimum`, `maximum` | numbers | the range, both inclusive. Default: the range of the type |
+/// | `min_items`, `max_items` | multi-select fields | the number of selected values |
+/// | `crate = "path"` | the type | the path of the `toolwire` crate |
 ///
-/// Values are constants, and one that does not fit its field fails the build. Names follow serde's `rename` and
-/// `rename_all`; `default` makes a field optional and `skip` leaves it out.
+/// Values are constants. A value that is invalid for its field is a compile error. Names follow serde's `rename` and
+/// `rename_all`. The serde attribute `default` makes a field optional, and `skip` omits it.
 #[proc_macro_derive(Elicit, attributes(elicit))]
 pub fn elicit(item: TokenStream) -> TokenStream {
     elicit::expand(item.into()).into()

@@ -1,7 +1,6 @@
-//! Sorts the parameters of a handler function into the request context and everything the client sends.
+//! Splits the parameters of a handler function into the request context and the arguments from the client.
 //!
-//! The attributes that only the macros understand (`#[arg]`, doc comments) are taken off the signature here, so that
-//! what remains is a function the compiler accepts.
+//! This module removes `#[arg]` and doc comments from the signature, because the compiler does not accept them there.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -13,29 +12,29 @@ use crate::kinds;
 
 /// One parameter, in the order of the signature.
 pub(crate) enum Parameter {
-    /// The request context, wanted as `&RequestContext` or by value.
+    /// The request context, as `&RequestContext` or by value.
     Context { by_reference: bool },
-    /// Something the client sends.
+    /// An argument from the client.
     Argument(Box<Argument>),
 }
 
-/// A parameter that is filled from what the client sends.
+/// A parameter whose value the client sends.
 pub(crate) struct Argument {
     pub(crate) ident: Ident,
-    /// The type a value is kept in: `String` for a parameter of type `&str`.
+    /// The owned type of the value: `String` for a parameter of type `&str`.
     pub(crate) owned: Type,
-    /// The keys of `#[arg(…)]` that the macro has not taken yet.
+    /// The keys of `#[arg(…)]` that are not taken yet.
     pub(crate) entries: Entries,
-    /// What the client calls it.
+    /// The name on the wire.
     pub(crate) name: String,
-    /// `#[arg(description = "…")]`, or else the doc comment.
+    /// The text of `#[arg(description = "…")]` or of the doc comment.
     pub(crate) description: Option<String>,
-    /// What to use when the client sends nothing.
+    /// The value to use if the client omits the argument.
     pub(crate) default: Option<Expr>,
     passing: Passing,
 }
 
-/// How a kept value is handed to the function.
+/// How an owned value is passed to the function.
 #[derive(Clone, Copy)]
 enum Passing {
     Value,
@@ -43,7 +42,7 @@ enum Passing {
     OptionalReference,
 }
 
-/// Takes the macros' attributes off `signature` and returns its parameters without the receiver.
+/// Removes the attributes of the macros from `signature` and returns its parameters without the receiver.
 pub(crate) fn take_parameters(
     signature: &mut Signature,
     attribute: &str,
@@ -53,7 +52,7 @@ pub(crate) fn take_parameters(
     let mut errors = Errors::default();
     for input in &mut signature.inputs {
         if let FnArg::Typed(input) = input
-            && let Some(parameter) = errors.keep(take_parameter(input, attribute, known))
+            && let Some(parameter) = errors.ok_or_add(take_parameter(input, attribute, known))
         {
             let is_context = |parameter: &Parameter| matches!(parameter, Parameter::Context { .. });
             if is_context(&parameter) && parameters.iter().any(is_context) {
@@ -92,7 +91,7 @@ fn take_parameter(input: &mut PatType, attribute: &str, known: &[&str]) -> Resul
             return Err(Error::new_spanned(pattern, message));
         }
     };
-    let (owned, passing) = keep(&input.ty)?;
+    let (owned, passing) = owned_type(&input.ty)?;
     let name = match entries.take_text("name")? {
         Some(name) => name.value(),
         None => syn::ext::IdentExt::unraw(&ident).to_string(),
@@ -116,7 +115,7 @@ fn take_parameter(input: &mut PatType, attribute: &str, known: &[&str]) -> Resul
 }
 
 impl Argument {
-    /// The expression that hands the kept `value` to the function.
+    /// Returns the expression that passes the owned `value` to the function.
     pub(crate) fn pass(&self, value: &TokenStream) -> TokenStream {
         match self.passing {
             Passing::Value => quote!(#value),
@@ -125,13 +124,13 @@ impl Argument {
         }
     }
 
-    /// Whether the client may leave it out.
+    /// Returns `true` if the client may omit the argument.
     pub(crate) fn is_optional(&self) -> bool {
         self.default.is_some() || kinds::option_inner(&self.owned).is_some()
     }
 }
 
-/// `Some(by reference)` when the type is the request context.
+/// Returns whether the context is passed by reference, or `None` if the type is not the request context.
 fn as_context(ty: &Type) -> Option<bool> {
     match ty {
         Type::Reference(reference) if reference.mutability.is_none() => {
@@ -141,11 +140,11 @@ fn as_context(ty: &Type) -> Option<bool> {
     }
 }
 
-fn keep(ty: &Type) -> Result<(Type, Passing)> {
+fn owned_type(ty: &Type) -> Result<(Type, Passing)> {
     if let Type::Reference(reference) = ty {
         if reference.mutability.is_some() {
             let message =
-                "a parameter cannot be `&mut`: nobody would see the change; take it by value";
+                "a parameter cannot be `&mut`: the change would be lost; take it by value";
             return Err(Error::new_spanned(ty, message));
         }
         return Ok((owned(&reference.elem), Passing::Reference));
@@ -157,8 +156,8 @@ fn keep(ty: &Type) -> Result<(Type, Passing)> {
             return Err(Error::new_spanned(ty, message));
         }
         let inner = owned(&reference.elem);
-        let kept = syn::parse_quote!(::core::option::Option<#inner>);
-        return Ok((kept, Passing::OptionalReference));
+        let optional = syn::parse_quote!(::core::option::Option<#inner>);
+        return Ok((optional, Passing::OptionalReference));
     }
     Ok((ty.clone(), Passing::Value))
 }
@@ -174,13 +173,13 @@ fn owned(borrowed: &Type) -> Type {
     }
 }
 
-/// Gathers errors, so that a user sees all of them at once.
+/// Collects errors, so that the compiler reports all of them at once.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
 impl Errors {
-    /// The value, or nothing after noting the error.
-    pub(crate) fn keep<T>(&mut self, outcome: Result<T>) -> Option<T> {
+    /// Returns the value, or records the error and returns `None`.
+    pub(crate) fn ok_or_add<T>(&mut self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.add(error)).ok()
     }
 
@@ -191,7 +190,7 @@ impl Errors {
         }
     }
 
-    /// The value if nothing went wrong.
+    /// Returns the value, or the collected errors.
     pub(crate) fn finish<T>(self, value: T) -> Result<T> {
         self.0.map_or(Ok(value), Err)
     }

@@ -1,4 +1,4 @@
-//! What every definition shows to people and models: title, description, icons.
+//! The presentation of a handler: title, description, icons and annotations.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::{Error, LitStr, Result};
 use crate::attributes::Entries;
 use crate::handler::Handler;
 
-/// The `.with_…` calls for `title`, `description` (or else the doc comment) and every `icon`.
+/// Returns the `.with_…` calls for `title`, `description` and every `icon`. The default description is the doc comment.
 pub(crate) fn take_presentation(entries: &mut Entries, handler: &Handler) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let title = entries
@@ -22,7 +22,7 @@ pub(crate) fn take_presentation(entries: &mut Entries, handler: &Handler) -> Res
     Ok(quote!(#title #description #(.with_icon(#private::Icon::new(#icons)))*))
 }
 
-/// The `.with_annotations(…)` call for `audience` and `priority`.
+/// Returns the `.with_annotations(…)` call for `audience` and `priority`.
 pub(crate) fn take_annotations(entries: &mut Entries, handler: &Handler) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let roles = entries.take_texts("audience")?;

@@ -1,6 +1,6 @@
 //! `#[prompt]`: a function as a prompt, its parameters as the prompt's arguments.
 //!
-//! Prompt arguments are strings on the wire; a parameter may be of any type that parses from one.
+//! Prompt arguments are strings on the wire. A parameter may have any type that parses from a string.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -24,14 +24,14 @@ pub(crate) const KEYS: &[&str] = &[
     "crate",
 ];
 
-/// What messages call it.
+/// The terms for error messages.
 pub(crate) const SUBJECT: Subject = Subject {
     noun: "a prompt",
     argument_attribute: "`#[arg]` of a prompt",
     argument_keys: &["name", "title", "description", "default", "complete"],
 };
 
-/// The expression of the served prompt.
+/// Returns the expression that creates the prompt handler.
 pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let share = handler.share();
@@ -43,7 +43,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         let Parameter::Argument(argument) = parameter else {
             continue;
         };
-        text_values::refuse_list(argument, "a prompt argument")?;
+        text_values::reject_list(argument, "a prompt argument")?;
         let (value, read) = text_values::read(argument, values.len());
         values.push(value);
         reads.push(read);

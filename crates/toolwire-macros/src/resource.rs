@@ -28,14 +28,14 @@ pub(crate) const KEYS: &[&str] = &[
     "crate",
 ];
 
-/// What messages call it.
+/// The terms for error messages.
 pub(crate) const SUBJECT: Subject = Subject {
     noun: "a resource",
     argument_attribute: "`#[arg]` of a resource",
     argument_keys: &["uri"],
 };
 
-/// The expression of the served resource.
+/// Returns the expression that creates the resource handler.
 pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let uri = take_uri(
@@ -51,8 +51,8 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
             continue;
         };
         let Some((value, read)) = take_uri_parameter(argument)? else {
-            let message = "a resource has a fixed URI and nothing to fill in: use `#[resource_template]`, or mark the \
-                           parameter that wants the URI with `#[arg(uri)]`";
+            let message = "a resource has a fixed URI without variables: use `#[resource_template]`, or mark the \
+                           parameter for the URI with `#[arg(uri)]`";
             return Err(Error::new_spanned(&argument.ident, message));
         };
         values.push(value);
@@ -93,7 +93,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     })
 }
 
-/// The `uri` every resource needs.
+/// Takes the required key `uri`.
 pub(crate) fn take_uri(
     entries: &mut Entries,
     function: Span,
@@ -106,7 +106,7 @@ pub(crate) fn take_uri(
     })
 }
 
-/// The value and the statement for a parameter marked `#[arg(uri)]`: the URI that was asked for.
+/// Returns the value and the statement for a parameter marked `#[arg(uri)]`, which receives the requested URI.
 pub(crate) fn take_uri_parameter(
     argument: &mut Argument,
 ) -> Result<Option<(TokenStream, TokenStream)>> {
@@ -122,7 +122,7 @@ pub(crate) fn take_uri_parameter(
     Ok(Some((quote!(__uri), quote!(let __uri: #owned = #source;))))
 }
 
-/// The pattern for the URI, which most handlers do not read.
+/// Returns the pattern for the URI. It is `_` if the handler does not use the URI.
 pub(crate) fn uri_binding(reads: &[TokenStream]) -> TokenStream {
     if reads.is_empty() {
         quote!(_)

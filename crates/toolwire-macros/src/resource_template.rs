@@ -1,4 +1,4 @@
-//! `#[resource_template]`: a function as every resource of a URI template, its parameters as the template's variables.
+//! `#[resource_template]`: a function as the handler of a URI template, its parameters as the variables.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -29,14 +29,14 @@ pub(crate) const KEYS: &[&str] = &[
     "crate",
 ];
 
-/// What messages call it.
+/// The terms for error messages.
 pub(crate) const SUBJECT: Subject = Subject {
     noun: "a resource template",
     argument_attribute: "`#[arg]` of a resource template",
     argument_keys: &["name", "default", "complete", "uri"],
 };
 
-/// The expression of the served template.
+/// Returns the expression that creates the template handler.
 pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let share = handler.share();
@@ -50,7 +50,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let mut uri_reads = Vec::new();
     let mut values = Vec::new();
     let mut completions = Vec::new();
-    let mut filled: Vec<Filled> = Vec::new();
+    let mut bound: Vec<BoundVariable> = Vec::new();
     for parameter in &mut handler.parameters {
         let Parameter::Argument(argument) = parameter else {
             continue;
@@ -60,7 +60,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
             uri_reads.push(read);
             continue;
         }
-        filled.push(Filled {
+        bound.push(BoundVariable {
             name: argument.name.clone(),
             span: argument.ident.span(),
         });
@@ -69,7 +69,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         reads.push(read);
         completions.extend(text_values::take_completion(argument, &private, &share)?);
     }
-    check_variables(&template, &filled)?;
+    check_variables(&template, &bound)?;
 
     let arguments = text_values::arguments_binding(&reads);
     let uri = uri_binding(&uri_reads);
@@ -100,8 +100,8 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     Ok(quote!(#served #presentation #mime_type #annotations #access #(#completions)*))
 }
 
-/// A variable that a parameter takes.
-struct Filled {
+/// A template variable that a parameter receives.
+struct BoundVariable {
     name: String,
     span: proc_macro2::Span,
 }
@@ -120,15 +120,15 @@ fn read(argument: &Argument, index: usize) -> Result<(TokenStream, TokenStream)>
             quote!(let #value = __arguments.list(#name);),
         ));
     }
-    text_values::refuse_list(argument, "a variable of a template")?;
+    text_values::reject_list(argument, "a variable of a template")?;
     Ok(text_values::read(argument, index))
 }
 
-/// Every parameter is a variable of the template, and every variable has a parameter.
-fn check_variables(template: &LitStr, filled: &[Filled]) -> Result<()> {
+/// Checks that each parameter is a variable of the template, and that each variable has a parameter.
+fn check_variables(template: &LitStr, bound: &[BoundVariable]) -> Result<()> {
     let variables = variables(template)?;
     let mut errors = Errors::default();
-    for parameter in filled {
+    for parameter in bound {
         if !variables.contains(&parameter.name) {
             let known: Vec<&str> = variables.iter().map(String::as_str).collect();
             let known = if known.is_empty() {
@@ -144,7 +144,7 @@ fn check_variables(template: &LitStr, filled: &[Filled]) -> Result<()> {
         }
     }
     for variable in &variables {
-        if !filled.iter().any(|parameter| parameter.name == *variable) {
+        if !bound.iter().any(|parameter| parameter.name == *variable) {
             let message =
                 format!("the variable `{variable}` of the template has no parameter of that name");
             errors.add(Error::new_spanned(template, message));

@@ -1,16 +1,16 @@
-//! Writes out `Self`: the structs and functions generated inside a method are items of their own, where `Self` would
-//! mean something else or nothing.
+//! Replaces `Self` by the concrete type. The structs and functions generated inside a method are separate items, in which
+//! `Self` has another meaning or none.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Path, PathSegment, Type};
 
-/// Replaces `Self` by the type of the `impl` block.
+/// A visitor that replaces `Self` by the type of the `impl` block.
 pub(crate) struct ReplaceSelf<'a> {
     self_path: Option<&'a Path>,
 }
 
 impl<'a> ReplaceSelf<'a> {
-    /// A type that is not a plain path is left alone, and the compiler explains.
+    /// Creates a visitor. If the type is not a plain path, `Self` stays, and the compiler reports the error.
     pub(crate) fn new(self_type: &'a Type) -> Self {
         let self_path = match self_type {
             Type::Path(path) if path.qself.is_none() => Some(&path.path),
@@ -45,13 +45,13 @@ mod tests {
 
     fn check(ty: &str, expected: &str) {
         let self_type = syn::parse_str("notes::Notes").expect("a type");
-        let mut ty: Type = syn::parse_str(ty).expect("the test writes a type");
+        let mut ty: Type = syn::parse_str(ty).expect("the test input is a type");
         ReplaceSelf::new(&self_type).visit_type_mut(&mut ty);
         assert_eq!(ty.to_token_stream().to_string(), expected);
     }
 
     #[test]
-    fn self_is_written_out() {
+    fn self_is_replaced_by_the_type() {
         check("Self", "notes :: Notes");
         check("Vec<Self>", "Vec < notes :: Notes >");
         check("Self::Kind", "notes :: Notes :: Kind");

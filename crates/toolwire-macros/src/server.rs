@@ -1,7 +1,7 @@
 //! `#[server]`: the methods of an `impl` block as handlers that share their state.
 //!
-//! The methods stay what they are. Beside the block stands an implementation of `Handlers`, which puts the value behind
-//! an `Arc` and registers one closure per marked method.
+//! The methods do not change. The macro adds an implementation of `Handlers`, which puts the value into an `Arc` and
+//! registers one closure per marked method.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -18,7 +18,7 @@ const KEYS: &[&str] = &["name", "version", "crate"];
 /// Expands `#[server(attribute)]` on the block in `item`.
 pub(crate) fn expand(attribute: TokenStream, item: &TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
-        let message = "`#[server]` belongs on an `impl` block";
+        let message = "`#[server]` requires an `impl` block";
         let error = Error::new(proc_macro2::Span::call_site(), message).into_compile_error();
         return quote!(#error #item);
     };
@@ -29,13 +29,13 @@ pub(crate) fn expand(attribute: TokenStream, item: &TokenStream) -> TokenStream 
 fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let mut entries = errors
-        .keep(Entries::parse(attribute, "`#[server]`", KEYS))
+        .ok_or_add(Entries::parse(attribute, "`#[server]`", KEYS))
         .unwrap_or_default();
     let crate_path = entries.take_crate()?;
     if let Some((path, _)) = &block.trait_ {
         errors.add(Error::new_spanned(
             path,
-            "`#[server]` belongs on an `impl` block of its own, without a trait",
+            "`#[server]` requires an inherent `impl` block, without a trait",
         ));
     }
     let self_type = block.self_ty.clone();
@@ -43,16 +43,17 @@ fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
     for item in &mut block.items {
         if let ImplItem::Fn(method) = item {
             let registration = register(method, &self_type, &crate_path);
-            registrations.extend(errors.keep(registration).flatten());
+            registrations.extend(errors.ok_or_add(registration).flatten());
         }
     }
-    let into_server = errors.keep(into_server(&mut entries, block, &crate_path));
+    let into_server = errors.ok_or_add(into_server(&mut entries, block, &crate_path));
     errors.finish(())?;
 
     let private = crate_path.private();
     let mut generics = block.generics.clone();
     if !generics.params.is_empty() {
-        // Handlers are shared between threads; said here, a missing bound is an error at the use and not in here.
+        // Handlers are shared between threads. With this bound, a missing `Send` is an error at the use of the type, not
+        // in the generated code.
         generics
             .make_where_clause()
             .predicates
@@ -78,7 +79,7 @@ fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
     })
 }
 
-/// The statement that registers `method`, if it is marked.
+/// Returns the statement that registers `method`, or `None` if the method is not marked.
 fn register(
     method: &mut ImplItemFn,
     self_type: &Type,
@@ -99,7 +100,7 @@ fn register(
         return Ok(None);
     };
 
-    // What arrived belongs to the call, so owned parameters are the natural ones.
+    // Each call owns its arguments, so handlers usually take them by value.
     method
         .attrs
         .push(syn::parse_quote!(#[allow(clippy::needless_pass_by_value)]));
@@ -113,7 +114,7 @@ fn register(
     if let Some((_, second)) = marks.next() {
         return Err(Error::new_spanned(
             &second,
-            "a method can be one thing only: keep one of its attributes",
+            "a method can have only one handler attribute: remove the others",
         ));
     }
     let title = format!("`#[{}]`", definition.attribute);
@@ -130,7 +131,7 @@ fn register(
     let entries = Entries::parse(tokens, &title, &keys)?;
     let served = (definition.serve)(entries, handler?)?;
     let register = format_ident!("{}", definition.attribute);
-    // A method that is compiled away is not registered either.
+    // A method that `cfg` removes is not registered either.
     let conditions = method
         .attrs
         .iter()
@@ -155,7 +156,7 @@ fn into_server(
         Some(version) => quote!(#version),
         None => quote!(::core::env!("CARGO_PKG_VERSION")),
     };
-    let docs = format!("A server called `{name}` with these handlers.");
+    let docs = format!("Creates a server named `{name}` with these handlers.");
     Ok(quote! {
         #[doc = #docs]
         #[allow(dead_code)]
@@ -178,7 +179,7 @@ fn type_name(ty: &Type) -> Result<String> {
     .ok_or_else(|| Error::new_spanned(ty, "give the server a name: `#[server(name = \"…\")]`"))
 }
 
-/// `HTTPNotes2` becomes `http-notes2`.
+/// Converts a type name to kebab case: `HTTPNotes2` becomes `http-notes2`.
 fn kebab_case(name: &str) -> String {
     let letters: Vec<char> = name.trim_matches('_').chars().collect();
     let mut kebab = String::new();
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn server_names_come_from_type_names() {
+    fn server_name_is_the_type_name_in_kebab_case() {
         check("Notes", "notes");
         check("NoteServer", "note-server");
         check("HTTPNotes2", "http-notes2");

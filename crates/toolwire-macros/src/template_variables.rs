@@ -1,8 +1,8 @@
-//! Finds the variables of a URI template (RFC 6570), as far as a macro needs them: their names.
+//! Parses the variable names of a URI template (RFC 6570).
 
 use syn::{Error, LitStr, Result};
 
-/// The variables of `template` in the order they first appear.
+/// Returns the variables of `template`, in the order of their first appearance.
 pub(crate) fn variables(template: &LitStr) -> Result<Vec<String>> {
     names(&template.value()).map_err(|message| Error::new_spanned(template, message))
 }
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_named_once_without_operators_and_modifiers() {
+    fn variables_are_listed_once_without_operators_and_modifiers() {
         check("notes://all", "");
         check("notes://{name}", "name");
         check("file://{+path}{?query,page*}{&query}", "path query page");
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_templates_are_explained() {
+    fn malformed_templates_are_rejected() {
         check("a://{name", "the template opens a `{` that is not closed");
         check("a://{a{b}}", "the template opens a `{` that is not closed");
         check("a://name}", "the template closes a `}` that was not opened");

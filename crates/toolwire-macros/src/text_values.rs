@@ -10,12 +10,12 @@ use crate::handler::Handler;
 use crate::kinds::{self, Kind};
 use crate::parameters::Argument;
 
-/// Refuses types that no string parses into, for a `place` that takes one string per name.
-pub(crate) fn refuse_list(argument: &Argument, place: &str) -> Result<()> {
+/// Rejects types that do not parse from a string. `subject` names the argument in the error message.
+pub(crate) fn reject_list(argument: &Argument, subject: &str) -> Result<()> {
     let kind = Kind::of(&argument.owned);
     if matches!(kind, Kind::List | Kind::Map | Kind::Tuple) {
         let message = format!(
-            "{place} is one string, but `{}` is {}",
+            "{subject} is one string, but `{}` is {}",
             argument.ident,
             kind.noun()
         );
@@ -24,12 +24,12 @@ pub(crate) fn refuse_list(argument: &Argument, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// The binding a value is kept in, and the statement that reads it from `__arguments`.
+/// Returns the binding of a value, and the statement that reads the value from `__arguments`.
 pub(crate) fn read(argument: &Argument, index: usize) -> (TokenStream, TokenStream) {
     let value = format_ident!("__value_{index}");
     let name = &argument.name;
     let owned = &argument.owned;
-    // The span makes a type that does not parse from text an error at the parameter's type.
+    // With this span, an error about a type that does not parse from text points at the parameter's type.
     let span = owned.span();
     let source = match (kinds::option_inner(owned), &argument.default) {
         (Some(inner), None) => quote_spanned!(span=> __arguments.optional::<#inner>(#name)?),
@@ -50,7 +50,7 @@ pub(crate) fn read(argument: &Argument, index: usize) -> (TokenStream, TokenStre
     (quote!(#value), quote!(let #value: #owned = #source;))
 }
 
-/// The pattern for the arguments, which nobody reads when there are no values.
+/// Returns the pattern for the arguments. It is `_` if there are no values.
 pub(crate) fn arguments_binding(values: &[TokenStream]) -> TokenStream {
     if values.is_empty() {
         quote!(_)
@@ -59,7 +59,7 @@ pub(crate) fn arguments_binding(values: &[TokenStream]) -> TokenStream {
     }
 }
 
-/// Reads the values, calls the handler and converts what it returns.
+/// Returns the code that reads the values, calls the handler and converts the returned value.
 pub(crate) fn respond(
     handler: &Handler,
     reads: &[TokenStream],
@@ -80,8 +80,10 @@ pub(crate) fn respond(
     }
 }
 
-/// The `.with_completion(…)` call for `complete = function`, from the typed text to suggestions. A method is called on
-/// the handlers that `share` takes another reference to; there are none around a free function.
+/// Returns the `.with_completion(…)` call for `complete = function`.
+///
+/// The function maps the entered text to suggestions. A method is called on the shared handlers, whose reference `share`
+/// clones. For a free function, `share` is empty.
 pub(crate) fn take_completion(
     argument: &mut Argument,
     private: &TokenStream,
@@ -96,7 +98,7 @@ pub(crate) fn take_completion(
             |#inputs| async move { #path(&__request.value) }
         },
         Function::Method(method) if share.is_empty() => {
-            let message = "a free function has no `self`: name a function, or serve a method of a `#[server]` block";
+            let message = "a free function has no `self`: name a function, or use a method of a `#[server]` block";
             return Err(Error::new_spanned(method, message));
         }
         Function::Method(method) => quote_spanned! {method.span()=>

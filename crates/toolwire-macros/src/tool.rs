@@ -29,14 +29,14 @@ pub(crate) const KEYS: &[&str] = &[
     "crate",
 ];
 
-/// What messages call it.
+/// The terms for error messages.
 pub(crate) const SUBJECT: Subject = Subject {
     noun: "a tool",
     argument_attribute: "`#[arg]` of a tool",
     argument_keys: arguments::KEYS,
 };
 
-/// The expression of the served tool.
+/// Returns the expression that creates the tool handler.
 pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let strict = entries.take_flag("strict")?.unwrap_or(false);
@@ -58,7 +58,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     };
     let inputs = quote!(#binding: #struct_name);
     let call = handler.call(&values);
-    // A `Result` is a value with a schema, too, when both its halves are: say which of the two is meant.
+    // A `Result` can also be a value with a schema. The wrapper selects the conversion of a fallible handler.
     let call = if handler.is_fallible {
         quote_spanned!(handler.output_span=> #private::Fallible::new(#call))
     } else {
@@ -68,7 +68,8 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let blocking = entries.span("blocking");
     let (constructor, closure) = if entries.take_flag("blocking")?.unwrap_or(false) {
         if let Some(span) = blocking.filter(|_| handler.is_async) {
-            let message = "an async function never blocks its thread: remove `blocking` or `async`";
+            let message =
+                "an async function must not block its thread: remove `blocking` or `async`";
             return Err(Error::new(span, message));
         }
         (quote!(blocking), handler.blocking_closure(&inputs, &call))
@@ -86,7 +87,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let no_output_schema = (entries.take_flag("output_schema")? == Some(false))
         .then(|| quote!(.without_output_schema()));
     let share = handler.share();
-    // The span makes a return type without conversion an error at the return type.
+    // With this span, an error about a return type without conversion points at the return type.
     let tool = quote_spanned! {handler.output_span=>
         #private::ToolHandler::#constructor::<#struct_name, _, _, _>(#name, #closure)
     };

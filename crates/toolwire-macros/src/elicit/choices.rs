@@ -1,4 +1,4 @@
-//! A unit enum as a choice: one word per variant, with a title where the variant has one.
+//! A unit enum as a choice: one value per variant, with an optional title.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
@@ -10,14 +10,14 @@ use crate::attributes::{CratePath, Entries};
 use crate::elicit::serde_names::SerdeAttributes;
 use crate::parameters::Errors;
 
-/// A word the user can choose.
+/// A value that the user can select.
 struct Choice {
-    word: String,
+    value: String,
     title: Option<String>,
     span: Span,
 }
 
-/// The implementation for the enum `ident`.
+/// Returns the trait implementations for the enum `ident`.
 pub(crate) fn choice(
     ident: &Ident,
     data: DataEnum,
@@ -27,11 +27,11 @@ pub(crate) fn choice(
     let mut errors = Errors::default();
     let mut choices: Vec<Choice> = Vec::new();
     for variant in data.variants {
-        let Some(choice) = errors.keep(read(variant, serde)).flatten() else {
+        let Some(choice) = errors.ok_or_add(read(variant, serde)).flatten() else {
             continue;
         };
-        if choices.iter().any(|other| other.word == choice.word) {
-            let message = format!("two variants are called {:?} on the wire", choice.word);
+        if choices.iter().any(|other| other.value == choice.value) {
+            let message = format!("two variants are called {:?} on the wire", choice.value);
             errors.add(Error::new(choice.span, message));
         }
         choices.push(choice);
@@ -39,20 +39,20 @@ pub(crate) fn choice(
     if choices.is_empty() {
         errors.add(Error::new_spanned(
             ident,
-            "a choice needs at least one variant that can be chosen",
+            "a choice needs at least one variant that can be selected",
         ));
     }
     let private = crate_path.private();
-    let words = choices.iter().map(|choice| &choice.word);
+    let values = choices.iter().map(|choice| &choice.value);
     let has_titles = choices.iter().any(|choice| choice.title.is_some());
     let titles = choices
         .iter()
         .filter(|_| has_titles)
-        .map(|choice| choice.title.as_ref().unwrap_or(&choice.word));
+        .map(|choice| choice.title.as_ref().unwrap_or(&choice.value));
     errors.finish(quote! {
         #[automatically_derived]
         impl #private::ElicitChoice for #ident {
-            const WORDS: &'static [&'static str] = &[#(#words),*];
+            const WORDS: &'static [&'static str] = &[#(#values),*];
             const TITLES: &'static [&'static str] = &[#(#titles),*];
         }
 
@@ -70,7 +70,7 @@ pub(crate) fn choice(
 
 fn read(mut variant: Variant, serde: &SerdeAttributes) -> Result<Option<Choice>> {
     if !matches!(variant.fields, Fields::Unit) {
-        let message = "a choice is one word, so its variants carry no data; ask for the data in a field of the form";
+        let message = "a choice is a string, so its variants cannot have data; request the data in a field of the form";
         return Err(Error::new_spanned(&variant, message));
     }
     let mut entries = Entries::extract(
@@ -84,11 +84,11 @@ fn read(mut variant: Variant, serde: &SerdeAttributes) -> Result<Option<Choice>>
         return Ok(None);
     }
     let name = variant.ident.unraw().to_string();
-    let word = own.rename.unwrap_or_else(|| match serde.rename_all {
+    let value = own.rename.unwrap_or_else(|| match serde.rename_all {
         Some(case) => case.of_variant(&name),
         None => name,
     });
     let title = entries.take_text("title")?.map(|title| title.value());
     let span = variant.span();
-    Ok(Some(Choice { word, title, span }))
+    Ok(Some(Choice { value, title, span }))
 }

@@ -12,7 +12,7 @@ use crate::elicit::serde_names::SerdeAttributes;
 use crate::kinds::{self, Kind};
 use crate::parameters::Errors;
 
-/// The implementation for the struct `ident`.
+/// Returns the trait implementation for the struct `ident`.
 pub(crate) fn form(
     ident: &Ident,
     fields: FieldsNamed,
@@ -24,13 +24,13 @@ pub(crate) fn form(
     let mut additions = Vec::new();
     let mut names = Vec::new();
     for field in fields.named {
-        let place = field.ident.clone();
-        let Some((name, addition)) = errors.keep(add(field, serde, &private)).flatten() else {
+        let ident_span = field.ident.clone();
+        let Some((name, addition)) = errors.ok_or_add(add(field, serde, &private)).flatten() else {
             continue;
         };
         if names.contains(&name) {
             let message = format!("two fields are called {name:?} on the wire");
-            errors.add(Error::new_spanned(place, message));
+            errors.add(Error::new_spanned(ident_span, message));
         }
         names.push(name);
         additions.push(addition);
@@ -47,7 +47,7 @@ pub(crate) fn form(
     })
 }
 
-/// The name of `field` and the statements that add it to the form, unless decoding never reads it.
+/// Returns the name of `field` and the statements that add it to the form, or `None` if serde skips the field.
 fn add(
     mut field: Field,
     serde: &SerdeAttributes,
@@ -69,12 +69,11 @@ fn add(
     let inner = kinds::option_inner(&field.ty);
     let optional = (inner.is_some() || own.default || serde.default).then(|| quote!(.optional()));
     let value = inner.unwrap_or(&field.ty).clone();
-    let asked = Asked::of(&value)?;
+    let kind = FieldKind::of(&value)?;
     let description = docs::description(&field.attrs);
-    refuse_patterns(&field.attrs)?;
-    let mut entries =
-        Entries::extract(&mut field.attrs, "elicit", asked.attribute(), asked.keys())?;
-    let keys = keywords::take(&mut entries, asked, description, private)?;
+    reject_patterns(&field.attrs)?;
+    let mut entries = Entries::extract(&mut field.attrs, "elicit", kind.attribute(), kind.keys())?;
+    let keys = keywords::take(&mut entries, kind, description, private)?;
     let calls = keys.calls();
     let checks = keys.checks(&value, private);
 
@@ -85,8 +84,8 @@ fn add(
     Ok(Some((name, addition)))
 }
 
-/// `pattern` deserves a message of its own: JSON Schema has it and people expect it.
-fn refuse_patterns(attributes: &[Attribute]) -> Result<()> {
+/// Rejects `pattern` with a specific message, because users expect it from JSON Schema.
+fn reject_patterns(attributes: &[Attribute]) -> Result<()> {
     let lists = attributes
         .iter()
         .filter(|attribute| is_named(attribute, "elicit"))
@@ -100,7 +99,7 @@ fn refuse_patterns(attributes: &[Attribute]) -> Result<()> {
         {
             return Err(Error::new_spanned(
                 key,
-                "no revision of the protocol has patterns in forms: use `format` or lengths, or check the answer in the \
+                "no revision of the protocol has patterns in forms: use `format` or lengths, or check the value in the \
                  handler",
             ));
         }
@@ -108,34 +107,32 @@ fn refuse_patterns(attributes: &[Attribute]) -> Result<()> {
     Ok(())
 }
 
-/// What a field asks for, as far as the way its type is written shows it.
+/// The kind of a form field, as far as the tokens of its type show it.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum FieldKind {
     Text,
     Number,
     Boolean,
     /// Several variants of an enum.
     Several,
-    /// One variant of an enum, an alias, or whatever else implements `ElicitField`.
+    /// One variant of an enum, an alias, or another type that implements `ElicitField`.
     Unknown,
 }
 
-impl Asked {
+impl FieldKind {
     fn of(ty: &Type) -> Result<Self> {
-        let refuse = |message: &str| Err(Error::new_spanned(ty, message));
+        let reject = |message: &str| Err(Error::new_spanned(ty, message));
         if kinds::option_inner(ty).is_some() {
-            return refuse("a field of a form is there or not: one `Option` says it");
+            return reject("a form field cannot be a nested `Option`: use one `Option`");
         }
         if matches!(ty, Type::Reference(_)) {
-            return refuse(
-                "an answer is decoded into a value of its own: use `String` instead of `&str`",
-            );
+            return reject("a form is parsed into owned values: use `String` instead of `&str`");
         }
         if let Some(item) = list_item(ty) {
             return match Kind::of(item) {
                 Kind::Unknown if kinds::option_inner(item).is_none() => Ok(Self::Several),
-                _ => refuse(
-                    "a list in a form is a choice of several: it holds variants of an enum that derives `Elicit`",
+                _ => reject(
+                    "a list in a form is a multi-select field: its items must be an enum that derives `Elicit`",
                 ),
             };
         }
@@ -143,32 +140,32 @@ impl Asked {
             .iter()
             .any(|name| kinds::is_called(ty, name))
         {
-            return refuse("the numbers of a form have at most 64 bits: use `i64` or `u64`");
+            return reject("the numbers of a form have at most 64 bits: use `i64` or `u64`");
         }
         match Kind::of(ty) {
             Kind::Text => Ok(Self::Text),
             Kind::Integer | Kind::Number => Ok(Self::Number),
             Kind::Boolean => Ok(Self::Boolean),
             Kind::Unknown => Ok(Self::Unknown),
-            Kind::List => refuse(
-                "a form cannot carry this list; `Vec` of an enum that derives `Elicit` is a choice of several",
+            Kind::List => reject(
+                "a form cannot contain this list; use a `Vec` of an enum that derives `Elicit`",
             ),
-            Kind::Map => refuse(
-                "a form is flat and cannot carry a map; use one field per entry, or ask in several rounds",
+            Kind::Map => reject(
+                "a form is flat and cannot contain a map; use one field per entry, or several elicitations",
             ),
             Kind::Tuple => {
-                refuse("a form is flat and cannot carry a tuple; use one field per part")
+                reject("a form is flat and cannot contain a tuple; use one field per element")
             }
         }
     }
 
-    /// How messages call `#[elicit]` on such a field.
+    /// Returns the name of `#[elicit]` on such a field in error messages.
     fn attribute(self) -> &'static str {
         match self {
             Self::Text => "`#[elicit]` of a text field",
             Self::Number => "`#[elicit]` of a number field",
             Self::Boolean => "`#[elicit]` of a boolean field",
-            Self::Several => "`#[elicit]` of a choice of several",
+            Self::Several => "`#[elicit]` of a multi-select field",
             Self::Unknown => "`#[elicit]` of a field",
         }
     }
@@ -186,7 +183,7 @@ impl Asked {
             Self::Number => &["title", "description", "default", "minimum", "maximum"],
             Self::Boolean => &["title", "description", "default"],
             Self::Several => &["title", "description", "default", "min_items", "max_items"],
-            // The compiler knows what the type is, and which of these fit it.
+            // The generated assertions check which of these keys apply to the type.
             Self::Unknown => &[
                 "title",
                 "description",
@@ -203,7 +200,7 @@ impl Asked {
     }
 }
 
-/// `T` of `Vec<T>` and of sets of `T`.
+/// Returns `T` of `Vec<T>` and of sets of `T`.
 fn list_item(ty: &Type) -> Option<&Type> {
     kinds::vec_inner(ty).or_else(|| kinds::set_inner(ty))
 }

@@ -1,16 +1,16 @@
-//! The keys of `#[elicit(…)]` on a field, and what must hold of them.
+//! The keys of `#[elicit(…)]` on a field, and their checks.
 //!
-//! What the syntax shows is refused here. The rest depends on the type, so the compiler checks it: generated assertions
-//! fail the build at the key.
+//! The macro rejects errors that the syntax shows. The other checks depend on the type, so the macro generates assertions,
+//! which fail the build with the span of the key.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, Expr, ExprLit, ExprUnary, Lit, LitFloat, LitInt, LitStr, Result, Type, UnOp};
 
 use crate::attributes::{Entries, quoted};
-use crate::elicit::fields::Asked;
+use crate::elicit::fields::FieldKind;
 
-/// What stands in a field at first.
+/// The default value of a field.
 enum Default {
     Text(LitStr),
     Number(TokenStream),
@@ -18,12 +18,12 @@ enum Default {
     Words(Vec<LitStr>),
 }
 
-/// A limit: its key, where it stands, and the expression of its value.
+/// A limit: its key, its span, and the expression of its value.
 type Limit = (&'static str, Span, TokenStream);
 
 /// The keys of one field.
 pub(super) struct Keys {
-    /// Title and description.
+    /// The title and the description.
     labels: Vec<(&'static str, String)>,
     format: Option<(Span, TokenStream)>,
     lengths: [Option<Limit>; 2],
@@ -32,10 +32,10 @@ pub(super) struct Keys {
     default: Option<(Span, Default)>,
 }
 
-/// Takes what `asked` knows; `description` is the doc comment.
+/// Takes the keys of a field of this kind. `description` is the doc comment.
 pub(super) fn take(
     entries: &mut Entries,
-    asked: Asked,
+    kind: FieldKind,
     description: Option<String>,
     private: &TokenStream,
 ) -> Result<Keys> {
@@ -68,7 +68,7 @@ pub(super) fn take(
             take_count(entries, "min_items")?,
             take_count(entries, "max_items")?,
         ],
-        default: take_default(entries, asked)?,
+        default: take_default(entries, kind)?,
     })
 }
 
@@ -85,17 +85,17 @@ fn take_number(entries: &mut Entries, key: &'static str) -> Result<Option<Limit>
     Ok(value.map(|value| (key, span, value)))
 }
 
-fn take_default(entries: &mut Entries, asked: Asked) -> Result<Option<(Span, Default)>> {
+fn take_default(entries: &mut Entries, kind: FieldKind) -> Result<Option<(Span, Default)>> {
     let Some(span) = entries.span("default") else {
         return Ok(None);
     };
     let is_list =
-        asked == Asked::Several || (asked == Asked::Unknown && entries.is_list("default"));
-    let default = match asked {
+        kind == FieldKind::Several || (kind == FieldKind::Unknown && entries.is_list("default"));
+    let default = match kind {
         _ if is_list => Some(Default::Words(entries.take_texts("default")?)),
-        Asked::Text => entries.take_text("default")?.map(Default::Text),
-        Asked::Boolean => entries.take_flag("default")?.map(Default::Flag),
-        Asked::Number => {
+        FieldKind::Text => entries.take_text("default")?.map(Default::Text),
+        FieldKind::Boolean => entries.take_flag("default")?.map(Default::Flag),
+        FieldKind::Number => {
             let value = entries.take_expression("default")?;
             let value = value.map(|value| float(&value)).transpose()?;
             value.map(Default::Number)
@@ -117,7 +117,7 @@ fn take_default(entries: &mut Entries, asked: Asked) -> Result<Option<(Span, Def
 }
 
 impl Keys {
-    /// The calls that set the keys on a field.
+    /// Returns the calls that set the keys on a field.
     pub(super) fn calls(&self) -> Vec<TokenStream> {
         let labels = self.labels.iter().map(|(key, text)| {
             let key = format_ident!("{key}");
@@ -142,7 +142,7 @@ impl Keys {
         labels.chain(format).chain(limits).chain(default).collect()
     }
 
-    /// What the compiler must find true of the keys on a field of type `ty`; nothing when there is nothing to check.
+    /// Returns the assertions about the keys on a field of type `ty`. Empty if there is nothing to check.
     pub(super) fn checks(&self, ty: &Type, private: &TokenStream) -> TokenStream {
         let mut checks = Checks {
             name: quote!(#ty).to_string().replace(' ', ""),
@@ -167,28 +167,31 @@ impl Keys {
         let keys = lengths.clone().map(|(key, span, _)| (*key, *span));
         let format = self.format.iter().map(|(span, _)| ("format", *span));
         for (key, span) in keys.chain(format) {
-            let message = format!("`{key}` is for text, and `{}` is none", checks.name);
+            let message = format!("`{key}` applies to text, but `{}` is not text", checks.name);
             checks.assert(span, |kind| quote!(is_text(#kind)), &message);
         }
         for (key, span, value) in lengths {
-            let message = format!("`{}` does not hold a text of this `{key}`", checks.name);
+            let message = format!("`{}` cannot store text of this `{key}`", checks.name);
             checks.assert(*span, |kind| quote!(holds_length(#kind, #value)), &message);
         }
-        checks.ordered(&self.lengths, "no text is that long and that short");
+        checks.ordered(&self.lengths, "no text can satisfy both");
     }
 
     fn check_range(&self, checks: &mut Checks) {
         for (key, span, value) in self.range.iter().flatten() {
-            let message = format!("`{key}` is for numbers, and `{}` is none", checks.name);
+            let message = format!(
+                "`{key}` applies to numbers, but `{}` is not a number",
+                checks.name
+            );
             checks.assert(*span, |kind| quote!(is_number(#kind)), &message);
-            let message = format!("`{key}` is not a number that `{}` holds", checks.name);
+            let message = format!("`{key}` is out of range for `{}`", checks.name);
             checks.assert(*span, |kind| quote!(holds_number(#kind, #value)), &message);
         }
         if let [Some((_, _, minimum)), Some((_, span, maximum))] = &self.range {
             checks.assert(
                 *span,
                 |_| quote!(is_between(#minimum, None, Some(#maximum))),
-                "`minimum` is larger than `maximum`: no number would do",
+                "`minimum` is larger than `maximum`: no number can satisfy both",
             );
         }
     }
@@ -196,7 +199,7 @@ impl Keys {
     fn check_items(&self, checks: &mut Checks) {
         for (key, span, _) in self.items.iter().flatten() {
             let message = format!(
-                "`{key}` is for choices of several, and `{}` is none; use a `Vec` of the enum",
+                "`{key}` applies to multi-select fields, but `{}` is not one; use a `Vec` of the enum",
                 checks.name
             );
             checks.assert(*span, |kind| quote!(is_several(#kind)), &message);
@@ -205,17 +208,17 @@ impl Keys {
             checks.assert(
                 *span,
                 |kind| quote!(has_words(#kind, #minimum)),
-                "`min_items` is more than there is to choose from",
+                "`min_items` is larger than the number of values",
             );
         }
         if let [_, Some((_, span, maximum))] = &self.items {
             checks.assert(
                 *span,
                 |_| quote!(are_ordered(Some(1), Some(#maximum))),
-                "with `max_items = 0` nothing could be chosen",
+                "`max_items = 0` permits no selection",
             );
         }
-        checks.ordered(&self.items, "nobody can choose that many and that few");
+        checks.ordered(&self.items, "no selection can satisfy both");
     }
 
     fn check_default(&self, checks: &mut Checks) {
@@ -227,19 +230,19 @@ impl Keys {
             Default::Text(text) => {
                 let [minimum, maximum] = options(&self.lengths);
                 let message = format!(
-                    "the default {:?} is not in `{name}`: write one of its words, as they are on the wire",
+                    "the default {:?} is not a value of `{name}`: use one of its names on the wire",
                     text.value()
                 );
                 checks.assert(*span, |kind| quote!(takes_text(#kind, #text)), &message);
                 checks.assert(
                     *span,
                     |kind| quote!(fits_length(#kind, #text, #minimum, #maximum)),
-                    "the default is shorter or longer than the field allows",
+                    "the default is shorter or longer than the field permits",
                 );
             }
             Default::Number(number) => {
                 let [minimum, maximum] = options(&self.range);
-                let message = format!("the default is not a number that `{name}` holds");
+                let message = format!("the default is not a valid number for `{name}`");
                 checks.assert(*span, |kind| quote!(holds_number(#kind, #number)), &message);
                 checks.assert(
                     *span,
@@ -248,14 +251,14 @@ impl Keys {
                 );
             }
             Default::Flag(_) => {
-                let message = format!("the default is `true` or `false`, and `{name}` is neither");
+                let message = format!("the default is a boolean, but `{name}` is not");
                 checks.assert(*span, |kind| quote!(is_boolean(#kind)), &message);
             }
             Default::Words(words) => {
                 let [minimum, maximum] = options(&self.items);
                 let count = words.len() as u64;
                 let message = format!(
-                    "a default is not in `{name}`: write words of its enum, as they are on the wire"
+                    "a default is not a value of `{name}`: use names of its enum on the wire"
                 );
                 let words = quote!(&[#(#words),*]);
                 checks.assert(*span, |kind| quote!(takes_words(#kind, #words)), &message);
@@ -274,18 +277,18 @@ impl Keys {
     }
 }
 
-/// Assertions about one field, as they are collected.
+/// The collected assertions about one field.
 struct Checks {
-    /// The type as messages call it.
+    /// The name of the type in error messages.
     name: String,
     kind: TokenStream,
-    /// The module with the rules.
+    /// The path of the module with the rules.
     rules: TokenStream,
     asserts: Vec<TokenStream>,
 }
 
 impl Checks {
-    /// Asserts a rule, given what the field holds; an error stands at `span`.
+    /// Adds an assertion of a rule about the kind of the field. An error points at `span`.
     fn assert(&mut self, span: Span, rule: impl Fn(&TokenStream) -> TokenStream, message: &str) {
         let (rules, call) = (&self.rules, rule(&self.kind));
         self.asserts
@@ -301,7 +304,7 @@ impl Checks {
     }
 }
 
-/// The limits as expressions of options.
+/// Returns the limits as expressions of type `Option`.
 fn options(limits: &[Option<Limit>; 2]) -> [TokenStream; 2] {
     limits.each_ref().map(|limit| match limit {
         Some((_, _, value)) => quote!(::core::option::Option::Some(#value)),
@@ -309,7 +312,7 @@ fn options(limits: &[Option<Limit>; 2]) -> [TokenStream; 2] {
     })
 }
 
-/// The formats a form knows; clients refuse others.
+/// Returns the variant of a format. Only the formats of the specification are accepted, because clients reject others.
 fn string_format(format: &LitStr, private: &TokenStream) -> Result<TokenStream> {
     const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
     let variant = match format.value().as_str() {
@@ -318,14 +321,14 @@ fn string_format(format: &LitStr, private: &TokenStream) -> Result<TokenStream> 
         "date" => quote!(Date),
         "date-time" => quote!(DateTime),
         _ => {
-            let message = format!("a form knows the formats {}", quoted(&FORMATS));
+            let message = format!("a form supports only the formats {}", quoted(&FORMATS));
             return Err(Error::new_spanned(format, message));
         }
     };
     Ok(quote!(#private::StringFormat::#variant))
 }
 
-/// A number as the `f64` the schema keeps.
+/// Returns a number as the `f64` that the schema stores.
 fn float(value: &Expr) -> Result<TokenStream> {
     match value {
         Expr::Lit(literal) => match &literal.lit {
@@ -350,7 +353,7 @@ fn exact(number: &LitInt) -> Result<TokenStream> {
     let float = value as f64;
     if float as u128 != u128::from(value) {
         let message = format!(
-            "the numbers of a form are doubles, which do not hold {value}; the nearest is {float}"
+            "the numbers of a form are `f64`, which cannot represent {value}; the nearest is {float}"
         );
         return Err(Error::new_spanned(number, message));
     }

@@ -1,7 +1,7 @@
-//! `#[derive(Elicit)]`: a struct as a form, a unit enum as a choice in one.
+//! `#[derive(Elicit)]`: a struct as a form, a unit enum as a choice in a form.
 //!
-//! Forms are flat: text, numbers, booleans and choices. What cannot be carried is refused here when the syntax shows it,
-//! and by the trait `ElicitField` otherwise.
+//! Forms are flat: text, numbers, booleans and choices. The macro rejects other types if the syntax shows them. The trait
+//! `ElicitField` rejects the rest.
 
 mod choices;
 mod fields;
@@ -40,7 +40,7 @@ fn generate(mut item: DeriveInput) -> Result<TokenStream> {
         Data::Struct(data) => match data.fields {
             Fields::Named(fields) => fields::form(&item.ident, fields, &serde, &crate_path),
             _ => {
-                let message = "a form has named fields, for the names are what the user is asked for: write `struct Name { field: String }`";
+                let message = "a form needs named fields, because the names are the names of the form fields: write `struct Name { field: String }`";
                 Err(Error::new_spanned(&item.ident, message))
             }
         },

@@ -1,22 +1,23 @@
-//! What serde calls a field or a variant, so that a form asks under the name that decoding expects.
+//! The serde names of fields and variants, so that a form uses the names that deserialization expects.
 //!
-//! Covers `rename`, `rename_all`, `default`, `skip` and `skip_deserializing`; attributes that change the shape are refused.
+//! Supports `rename`, `rename_all`, `default`, `skip` and `skip_deserializing`. Attributes that change the JSON structure
+//! are rejected.
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Result, Token};
 
-/// The serde attributes of a type, field or variant, as far as a form depends on them.
+/// The serde attributes of a type, field or variant that affect a form.
 #[derive(Default)]
 pub(crate) struct SerdeAttributes {
     pub(crate) rename: Option<String>,
     pub(crate) rename_all: Option<Case>,
-    /// Decoding does without it.
+    /// Whether deserialization accepts a missing value.
     pub(crate) default: bool,
-    /// Decoding never reads it.
+    /// Whether deserialization skips it.
     pub(crate) skipped: bool,
 }
 
-/// The spellings `rename_all` knows.
+/// The cases of `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     Lower,
@@ -40,7 +41,7 @@ const CASES: &[(&str, Case)] = &[
     ("SCREAMING-KEBAB-CASE", Case::ScreamingKebab),
 ];
 
-/// Attributes after which the value is no longer a flat object or a word.
+/// The attributes with which the value is no longer a flat object or a string.
 const SHAPE_CHANGING: &[&str] = &[
     "flatten",
     "tag",
@@ -61,13 +62,13 @@ impl SerdeAttributes {
             let metas =
                 attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
             for meta in metas {
-                read.note(&meta)?;
+                read.record(&meta)?;
             }
         }
         Ok(read)
     }
 
-    fn note(&mut self, meta: &Meta) -> Result<()> {
+    fn record(&mut self, meta: &Meta) -> Result<()> {
         let path = meta.path();
         if path.is_ident("rename") {
             self.rename = deserialize_text(meta)?
@@ -90,14 +91,14 @@ impl SerdeAttributes {
         } else if SHAPE_CHANGING.iter().any(|name| path.is_ident(name)) {
             return Err(Error::new_spanned(
                 meta,
-                "a form is a flat object, and a choice a word: this serde attribute changes the shape, so remove it",
+                "a form is a flat object and a choice is a string: remove this serde attribute, which changes the structure",
             ));
         }
         Ok(())
     }
 }
 
-/// The text of `key = "text"` or `key(deserialize = "text")`.
+/// Returns the text of `key = "text"` or `key(deserialize = "text")`.
 fn deserialize_text(meta: &Meta) -> Result<Option<LitStr>> {
     match meta {
         Meta::NameValue(pair) => match &pair.value {
@@ -121,7 +122,7 @@ fn deserialize_text(meta: &Meta) -> Result<Option<LitStr>> {
 }
 
 impl Case {
-    /// Spells the name of a field, written in snake case.
+    /// Converts the name of a field from snake case.
     pub(crate) fn of_field(self, name: &str) -> String {
         match self {
             Self::Lower | Self::Snake => name.to_owned(),
@@ -133,7 +134,7 @@ impl Case {
         }
     }
 
-    /// Spells the name of a variant, written in Pascal case.
+    /// Converts the name of a variant from Pascal case.
     pub(crate) fn of_variant(self, name: &str) -> String {
         match self {
             Self::Pascal => name.to_owned(),
@@ -185,8 +186,8 @@ mod tests {
 
     fn check(case: &str, field: &str, variant: &str) {
         let attribute = syn::parse_str(&format!("#[serde(rename_all = {case:?})] struct S;"));
-        let item: syn::ItemStruct = attribute.expect("the test writes an attribute");
-        let read = SerdeAttributes::read(&item.attrs).expect("the attribute is one we read");
+        let item: syn::ItemStruct = attribute.expect("the test input is an attribute");
+        let read = SerdeAttributes::read(&item.attrs).expect("the attribute is supported");
         let case = read.rename_all.expect("the case is known");
         assert_eq!(
             (
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_spelled_as_serde_spells_them() {
+    fn renamed_names_match_serde() {
         check("lowercase", "first_name", "darkred");
         check("UPPERCASE", "FIRST_NAME", "DARKRED");
         check("PascalCase", "FirstName", "DarkRed");

@@ -48,7 +48,7 @@ pub trait ElicitField {
 /// An enum without data, whose variants a user can choose from; `#[derive(Elicit)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no choice, so a form cannot carry a list of it",
-    note = "a list in a form is a choice of several: it holds variants of an enum that derives `Elicit`"
+    note = "a list in a form is a multi-select field: its items must be an enum that derives `Elicit`"
 )]
 pub trait ElicitChoice: ElicitField {
     /// The words on the wire, in the order of the variants.
