@@ -1,6 +1,6 @@
 //! `#[server]`: the methods of an `impl` block as handlers that share their state.
 //!
-//! The methods do not change. The macro adds an implementation of `Handlers`, which puts the value into an `Arc` and
+//! The methods do not change. The macro adds an implementation of `HandlerSet`, which puts the value into an `Arc` and
 //! registers one closure per marked method.
 
 use proc_macro2::TokenStream;
@@ -64,7 +64,7 @@ fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        impl #impl_generics #private::Handlers for #self_type #where_clause {
+        impl #impl_generics #private::HandlerSet for #self_type #where_clause {
             #[allow(unused_variables)]
             fn register(self, __server: #private::Server) -> #private::Server {
                 let __handlers = ::std::sync::Arc::new(self);
