@@ -2,53 +2,53 @@
 //!
 //! Start with [`getting_started`]. Every example on these pages is compiled, and run where it can end.
 
-#[doc = include_str!("guide/getting_started.md")]
+#[doc = include_str!("getting_started.md")]
 pub mod getting_started {}
 
-#[doc = include_str!("guide/tools.md")]
+#[doc = include_str!("tools.md")]
 pub mod tools {}
 
-#[doc = include_str!("guide/resources_and_prompts.md")]
+#[doc = include_str!("resources_and_prompts.md")]
 pub mod resources_and_prompts {}
 
-#[doc = include_str!("guide/request_context.md")]
+#[doc = include_str!("request_context.md")]
 pub mod request_context {}
 
-#[doc = include_str!("guide/asking_for_input.md")]
+#[doc = include_str!("asking_for_input.md")]
 pub mod asking_for_input {}
 
-#[doc = include_str!("guide/versions.md")]
+#[doc = include_str!("versions.md")]
 pub mod versions {}
 
-#[doc = include_str!("guide/serving.md")]
+#[doc = include_str!("serving.md")]
 pub mod serving {}
 
 #[cfg(feature = "http-server")]
-#[doc = include_str!("guide/http.md")]
+#[doc = include_str!("http.md")]
 pub mod http {}
 
 #[cfg(feature = "resource-server")]
-#[doc = include_str!("guide/authorization.md")]
+#[doc = include_str!("authorization.md")]
 pub mod authorization {}
 
 #[cfg(feature = "oauth-proxy")]
-#[doc = include_str!("guide/oauth_proxy.md")]
+#[doc = include_str!("oauth_proxy.md")]
 pub mod oauth_proxy {}
 
 #[cfg(feature = "http-client")]
-#[doc = include_str!("guide/client.md")]
+#[doc = include_str!("client.md")]
 pub mod client {}
 
 #[cfg(feature = "oauth-client")]
-#[doc = include_str!("guide/logging_in.md")]
+#[doc = include_str!("logging_in.md")]
 pub mod logging_in {}
 
-#[doc = include_str!("guide/terminal.md")]
+#[doc = include_str!("terminal.md")]
 pub mod terminal {}
 
 #[cfg(feature = "testing")]
-#[doc = include_str!("guide/testing.md")]
+#[doc = include_str!("testing.md")]
 pub mod testing {}
 
-#[doc = include_str!("guide/coming_from_mcpd.md")]
+#[doc = include_str!("coming_from_mcpd.md")]
 pub mod coming_from_mcpd {}
