@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use toolwire_types::{LoggingLevel, ProgressToken, ProtocolVersion, RequestId};
 
-use super::params::Params;
+use crate::admit::params::Params;
 use crate::envelope::RequestEnvelope;
 use crate::features::{Era, VersionFeatures};
 use crate::methods::{Method, NameSource};

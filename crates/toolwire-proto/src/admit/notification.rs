@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{ProtocolVersion, RequestId};
 
-use super::{AdmissionContext, Era, header_era, legacy_header_version};
+use crate::admit::{AdmissionContext, Era, header_era, legacy_header_version};
 use crate::envelope::NotificationEnvelope;
 use crate::features::VersionFeatures;
 use crate::lifecycle::Lifecycle;

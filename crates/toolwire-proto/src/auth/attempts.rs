@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-use super::challenge::{Challenge, ChallengeError};
+use crate::auth::challenge::{Challenge, ChallengeError};
 use crate::scopes::ScopeSet;
 
 /// How often scopes are added for one request, unless the caller says otherwise: with the first authorization, a user

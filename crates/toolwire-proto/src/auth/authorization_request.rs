@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use toolwire_types::auth::Secret;
 
-use super::endpoints::{self, InvalidUrl};
-use super::pkce::{self, Verifier};
-use super::resource_indicator::ResourceIndicator;
-use super::{form, redirect_uri};
+use crate::auth::endpoints::{self, InvalidUrl};
+use crate::auth::pkce::{self, Verifier};
+use crate::auth::resource_indicator::ResourceIndicator;
+use crate::auth::{form, redirect_uri};
 use crate::scopes::{OFFLINE_ACCESS, ScopeSet};
 
 /// Parameters that are set here and by nobody else.

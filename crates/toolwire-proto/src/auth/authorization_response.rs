@@ -7,8 +7,8 @@ use std::fmt;
 
 use toolwire_types::auth::{OAuthError, Secret};
 
-use super::form;
-use super::token_response::described;
+use crate::auth::form;
+use crate::auth::token_response::described;
 
 /// The longest query that is read, in bytes.
 pub const LONGEST_QUERY: usize = 16 * 1024;

@@ -6,8 +6,8 @@ use std::fmt;
 
 use toolwire_types::auth::Secret;
 
-use super::challenge::TokenScheme;
-use super::form;
+use crate::auth::challenge::TokenScheme;
+use crate::auth::form;
 
 /// The longest token that is read or sent, in bytes.
 pub const LONGEST_TOKEN: usize = 16 * 1024;

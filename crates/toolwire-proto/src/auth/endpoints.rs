@@ -2,7 +2,7 @@
 //!
 //! Everything that authorization sends is worth stealing, so it goes over TLS or stays on this machine (spec 2026-07-28,
 //! authorization/security-considerations, "Communication Security"; security best practices, "Server-Side Request
-//! Forgery"). Names that resolve to private addresses are judged when they are resolved, by [`super::addresses`].
+//! Forgery"). Names that resolve to private addresses are judged when they are resolved, by [`crate::auth::addresses`].
 
 pub use crate::web_url::{InvalidUrl, LONGEST_URL, UrlProblem};
 

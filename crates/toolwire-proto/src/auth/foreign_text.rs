@@ -13,18 +13,18 @@ use toolwire_types::auth::{
     TokenResponse,
 };
 
-use super::authorization_response::{self, ExpectedResponse};
-use super::credentials::{Credentials, is_in_query};
-use super::dpop::{self, DEFAULT_PROOF_AGE, ExpectedProof};
-use super::jwt_claims::{DEFAULT_LEEWAY, TokenRules, client_of, scopes_of};
-use super::metadata_rules::{
+use crate::auth::authorization_response::{self, ExpectedResponse};
+use crate::auth::credentials::{Credentials, is_in_query};
+use crate::auth::dpop::{self, DEFAULT_PROOF_AGE, ExpectedProof};
+use crate::auth::jwt_claims::{DEFAULT_LEEWAY, TokenRules, client_of, scopes_of};
+use crate::auth::metadata_rules::{
     IssuerPolicy, check_client_id_document, check_identity, check_resource, check_server, keys_url,
 };
-use super::resource_indicator::ResourceIndicator;
-use super::signing_algorithm::SigningAlgorithm;
-use super::token_response::{GrantedToken, consequence};
-use super::well_known::{resource_metadata_url, server_metadata_urls};
-use super::{challenge, endpoints, form, jwk_rules, redirect_uri};
+use crate::auth::resource_indicator::ResourceIndicator;
+use crate::auth::signing_algorithm::SigningAlgorithm;
+use crate::auth::token_response::{GrantedToken, consequence};
+use crate::auth::well_known::{resource_metadata_url, server_metadata_urls};
+use crate::auth::{challenge, endpoints, form, jwk_rules, redirect_uri};
 use crate::scopes::ScopeSet;
 
 const ISSUER: &str = "https://auth.example.com";

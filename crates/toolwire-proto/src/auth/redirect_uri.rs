@@ -13,7 +13,7 @@ use crate::web_url::{InvalidUrl, UrlProblem, WebUrl};
 /// # Errors
 /// When it is neither `https` nor on this machine, or has a fragment. Private schemes are refused, too.
 pub fn check(uri: &str) -> Result<(), InvalidUrl> {
-    super::endpoints::check(uri)?;
+    crate::auth::endpoints::check(uri)?;
     if WebUrl::parse(uri)?.has_dot_segments() {
         return Err(InvalidUrl::new(uri, UrlProblem::HasDotSegments));
     }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
 
-use super::challenge::TokenScheme;
-use super::credentials::is_token;
-use super::token_request::ID_JAG;
+use crate::auth::challenge::TokenScheme;
+use crate::auth::credentials::is_token;
+use crate::auth::token_request::ID_JAG;
 use crate::http::shown;
 use crate::scopes::{InvalidScope, ScopeSet};
 

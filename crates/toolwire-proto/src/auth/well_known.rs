@@ -5,7 +5,7 @@
 
 use toolwire_types::ProtocolVersion;
 
-use super::endpoints::{self, InvalidUrl, UrlProblem};
+use crate::auth::endpoints::{self, InvalidUrl, UrlProblem};
 use crate::features::VersionFeatures as _;
 use crate::web_url::WebUrl;
 

@@ -2,7 +2,7 @@
 //!
 //! Preferences are not weighed: the kind of answer follows from the request, and the header can only rule it out.
 
-use super::quoted;
+use crate::http::quoted;
 
 /// Whether the values of a request's `Accept` headers allow `media_type`, such as `text/event-stream`.
 ///

@@ -3,7 +3,7 @@
 //! This is a guard, too. A web page may send any other site a few content types without asking first; JSON is not among
 //! them, so a browser asks, and the answer is no (Fetch, "CORS-safelisted request-header").
 
-use super::quoted;
+use crate::http::quoted;
 
 /// Whether the body is declared as JSON in UTF-8; a missing header declares nothing.
 #[must_use]

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::authority::{Authority, Host};
-use super::shown;
+use crate::http::authority::{Authority, Host};
+use crate::http::shown;
 
 /// The hosts a server answers to.
 #[derive(Debug, Clone)]

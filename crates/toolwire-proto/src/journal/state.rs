@@ -5,7 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, EntryDigest, Journal};
+use crate::journal::{Entry, EntryDigest, Journal};
 
 /// Members have short names because a client carries them back and forth.
 #[derive(Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 use toolwire_types::RawJson;
 
-use super::{ParamHeader, ParamKind};
 use crate::header_value::PARAM_PREFIX;
+use crate::param_headers::{ParamHeader, ParamKind};
 
 const ANNOTATION: &str = "x-mcp-header";
 

@@ -5,7 +5,7 @@
 
 use toolwire_types::RequestId;
 
-use super::{DEFAULT_IN_FLIGHT, Overloaded};
+use crate::requests::{DEFAULT_IN_FLIGHT, Overloaded};
 
 /// Which inbound request an exchange is about; never used twice by one ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

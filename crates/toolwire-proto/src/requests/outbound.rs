@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolwire_types::RequestId;
 
-use super::{DEFAULT_IN_FLIGHT, Overloaded};
+use crate::requests::{DEFAULT_IN_FLIGHT, Overloaded};
 
 /// How long an answer is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

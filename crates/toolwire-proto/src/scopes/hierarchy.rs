@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ScopeSet;
+use crate::scopes::ScopeSet;
 
 /// Which scopes imply which others. None do unless they are named here.
 ///

@@ -1,6 +1,6 @@
 //! Which scopes a client asks for (spec 2026-07-28, authorization, "Scope Selection Strategy", "Refresh Tokens").
 
-use super::{InvalidScope, ScopeSet};
+use crate::scopes::{InvalidScope, ScopeSet};
 
 /// The scope that asks for a refresh token (OpenID Connect Core, section 11).
 pub const OFFLINE_ACCESS: &str = "offline_access";

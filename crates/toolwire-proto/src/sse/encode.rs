@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::SseEvent;
+use crate::sse::SseEvent;
 
 /// An id or event type that cannot be written, because it would end its line or be ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use toolwire_types::{
     ProtocolVersion, RootsCapability, SamplingCapability, ServerCapabilities,
 };
 
-use super::{Stamp, Target, keep_if, stamp_meta};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
 /// 2025-11-25 has no `extensions` in its schema, but peers of that revision already negotiate extensions there.
 fn tolerates_extensions(version: ProtocolVersion) -> bool {

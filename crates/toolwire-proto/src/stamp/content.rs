@@ -5,8 +5,8 @@ use toolwire_types::{
     ProtocolVersion, ResourceContents, ResourceLink, TextContent, TextResourceContents,
 };
 
-use super::{Stamp, Target, keep_if};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp, Target, keep_if};
 
 impl Stamp for ContentBlock {
     fn stamp(&mut self, target: &Target<'_>) {

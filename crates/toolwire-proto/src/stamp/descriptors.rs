@@ -8,8 +8,8 @@ use toolwire_types::{
     ResourceTemplate, Tool,
 };
 
-use super::{Stamp, Target, keep_if};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp, Target, keep_if};
 
 impl Stamp for Implementation {
     fn stamp(&mut self, target: &Target<'_>) {

@@ -10,8 +10,8 @@ use toolwire_types::{
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
 
-use super::{Stamp, Target, keep_if, stamp_meta};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
 /// Makes the parameters of `elicitation/create` fit a revision, or says why that is impossible.
 ///

@@ -6,8 +6,8 @@ use toolwire_types::{
     ResourceUpdatedNotificationParams, Root, SubscriptionsAcknowledgedNotificationParams,
 };
 
-use super::{Stamp, Target, keep_if, stamp_meta};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
 impl Stamp for ProgressNotificationParams {
     fn stamp(&mut self, target: &Target<'_>) {

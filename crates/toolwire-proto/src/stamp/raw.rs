@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use toolwire_types::{RawJson, meta_key};
 
-use super::Target;
 use crate::features::VersionFeatures;
+use crate::stamp::Target;
 
 /// Makes the raw result of a custom method fit a revision.
 ///

@@ -8,8 +8,8 @@ use toolwire_types::{
     meta_key,
 };
 
-use super::{Stamp, Target, keep_if, stamp_meta};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
 /// What every result has in common: its kind and the name of the server, in revisions that know them.
 pub(super) fn stamp_result(

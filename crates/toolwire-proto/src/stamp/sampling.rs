@@ -9,9 +9,9 @@ use toolwire_types::{
     SamplingMessage, SamplingMessageContentBlock, TextContent, ToolResultContent,
 };
 
-use super::results::stamp_structured;
-use super::{Stamp, Target, keep_if, stamp_meta};
 use crate::features::VersionFeatures;
+use crate::stamp::results::stamp_structured;
+use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
 /// Makes the parameters of `sampling/createMessage` fit a revision, or says why that is impossible.
 ///

@@ -5,8 +5,8 @@
 use toolwire_types::ResultType;
 use toolwire_types::tasks::{core, extension};
 
-use super::results::stamp_result;
-use super::{Stamp, Target, stamp_meta};
+use crate::stamp::results::stamp_result;
+use crate::stamp::{Stamp, Target, stamp_meta};
 
 impl Stamp for core::CreateTaskResult {
     fn stamp(&mut self, target: &Target<'_>) {

@@ -2,8 +2,8 @@
 
 use toolwire_types::{CallToolResult, ContentBlock, RawJson, json, meta_key};
 
-use super::{Stamp as _, Target};
 use crate::features::VersionFeatures;
+use crate::stamp::{Stamp as _, Target};
 
 /// Appends a result as its revision wants it.
 ///

@@ -7,9 +7,9 @@ use crate::envelope::{
     Envelope, MalformedMessage, NotificationEnvelope, RequestEnvelope, ResponseEnvelope,
 };
 
-use super::members::{IdMember, Members};
-use super::text::string_value;
-use super::{Limits, invalid};
+use crate::strict_json::members::{IdMember, Members};
+use crate::strict_json::text::string_value;
+use crate::strict_json::{Limits, invalid};
 
 pub(super) fn classify<'a>(
     members: &Members<'a>,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use toolwire_types::json::plain_run;
 
-use super::text::{characters, unescape};
+use crate::strict_json::text::{characters, unescape};
 
 /// A number this long is checked against the range of a double; any shorter one without exponent fits.
 const LONG_NUMBER: usize = 300;

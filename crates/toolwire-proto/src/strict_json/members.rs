@@ -2,8 +2,8 @@
 
 use toolwire_types::RequestId;
 
-use super::text::string_value;
 use crate::param_members::ParamMembers;
+use crate::strict_json::text::string_value;
 
 /// The members JSON-RPC knows; others are ignored.
 #[derive(Debug, Default)]

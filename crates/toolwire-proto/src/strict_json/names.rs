@@ -3,8 +3,8 @@
 //! Small objects compare each new name with the earlier ones; large objects sort their names once, when they close. So
 //! the cost is never quadratic, and ordinary messages need no allocation.
 
-use super::cursor::StringToken;
-use super::text::characters;
+use crate::strict_json::cursor::StringToken;
+use crate::strict_json::text::characters;
 
 /// Up to this many names an object is checked name by name.
 const SMALL_OBJECT: usize = 16;

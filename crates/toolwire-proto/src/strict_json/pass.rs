@@ -2,10 +2,10 @@
 //!
 //! Those are the members of the message, of its `params`, and of the `_meta` in them; or the elements of a batch.
 
-use super::Limits;
-use super::cursor::{Cursor, Malformed, StringToken};
-use super::members::Members;
-use super::names::OpenNames;
+use crate::strict_json::Limits;
+use crate::strict_json::cursor::{Cursor, Malformed, StringToken};
+use crate::strict_json::members::Members;
+use crate::strict_json::names::OpenNames;
 
 /// `serde_json` refuses the 128th container, so a larger limit would only move the failure to a later reader.
 const MAX_DEPTH: usize = 127;

@@ -4,14 +4,14 @@
 
 use toolwire_types::RequestId;
 
-use super::Limits;
-use super::cursor::{Cursor, Malformed};
-use super::members::{IdMember, Members};
-use super::text::unescape;
+use crate::strict_json::Limits;
+use crate::strict_json::cursor::{Cursor, Malformed};
+use crate::strict_json::members::{IdMember, Members};
+use crate::strict_json::text::unescape;
 
 /// The top-level `id` of a message, even when the rest of it is nested too deeply or repeats names.
 ///
-/// Agrees with [`super::read`] whenever that succeeds under the default limits. Two `id` members count as none.
+/// Agrees with [`crate::strict_json::read`] whenever that succeeds under the default limits. Two `id` members count as none.
 #[must_use]
 pub fn salvage_id(bytes: &[u8]) -> Option<RequestId> {
     let members = std::str::from_utf8(bytes).ok().and_then(scan)?;

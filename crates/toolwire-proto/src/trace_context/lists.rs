@@ -2,7 +2,7 @@
 
 use toolwire_types::meta_key;
 
-use super::{
+use crate::trace_context::{
     BAGGAGE_BYTES, BAGGAGE_ENTRIES, InvalidTraceContext, TRACESTATE_BYTES, TRACESTATE_ENTRIES,
 };
 

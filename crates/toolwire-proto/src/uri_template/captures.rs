@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use super::characters::Token;
-use super::{Modifier, TemplateValue, Values, Variable};
+use crate::uri_template::characters::Token;
+use crate::uri_template::{Modifier, TemplateValue, Values, Variable};
 
 /// The captures so far.
 pub(super) struct Captures<'template, 'uri> {

@@ -39,11 +39,11 @@ impl std::error::Error for TemplateError {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateErrorKind {
-    /// More than [`MAX_TEMPLATE_BYTES`](super::MAX_TEMPLATE_BYTES).
+    /// More than [`MAX_TEMPLATE_BYTES`](crate::uri_template::MAX_TEMPLATE_BYTES).
     TooLong,
-    /// More than [`MAX_EXPRESSIONS`](super::MAX_EXPRESSIONS).
+    /// More than [`MAX_EXPRESSIONS`](crate::uri_template::MAX_EXPRESSIONS).
     TooManyExpressions,
-    /// More than [`MAX_VARIABLES`](super::MAX_VARIABLES).
+    /// More than [`MAX_VARIABLES`](crate::uri_template::MAX_VARIABLES).
     TooManyVariables,
     /// A `{` without its `}`.
     UnclosedExpression,

@@ -1,9 +1,9 @@
 //! Expands a template, following RFC 6570 section 3 and the pseudo-code of its appendix A.
 
-use super::characters::{AsciiSet, UNRESERVED, URI, escape_into, escaped_octet};
-use super::error::{TemplateError, TemplateErrorKind};
-use super::operator::OperatorRules;
-use super::{Expression, Modifier, TemplatePart, TemplateValue, Values, Variable};
+use crate::uri_template::characters::{AsciiSet, UNRESERVED, URI, escape_into, escaped_octet};
+use crate::uri_template::error::{TemplateError, TemplateErrorKind};
+use crate::uri_template::operator::OperatorRules;
+use crate::uri_template::{Expression, Modifier, TemplatePart, TemplateValue, Values, Variable};
 
 /// Writes all parts.
 pub(super) fn expand(parts: &[TemplatePart], values: &Values) -> Result<String, TemplateError> {

@@ -4,11 +4,13 @@
 //! after it match the rest of the URI: one sweep over the URI for each variable. Then from the beginning to the end, each
 //! variable takes the longest text after which the rest can still match; that choice is never taken back.
 
-use super::captures::Captures;
-use super::characters::{AsciiSet, Token, tokenize};
-use super::error::{TemplateError, TemplateErrorKind};
-use super::position_set::PositionSet;
-use super::{Expression, Literal, MAX_URI_BYTES, TemplatePart, Values, Variable, named, ordered};
+use crate::uri_template::captures::Captures;
+use crate::uri_template::characters::{AsciiSet, Token, tokenize};
+use crate::uri_template::error::{TemplateError, TemplateErrorKind};
+use crate::uri_template::position_set::PositionSet;
+use crate::uri_template::{
+    Expression, Literal, MAX_URI_BYTES, TemplatePart, Values, Variable, named, ordered,
+};
 
 /// The values with which the parts make up the URI. `steps` counts the characters looked at, to show the bound in tests.
 pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Option<Values> {
@@ -32,7 +34,7 @@ pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Opti
     walk.run(parts, &ways)
 }
 
-/// Tells whether matching needs no guess; see [`super::UriTemplate::check_matchable`].
+/// Tells whether matching needs no guess; see [`crate::uri_template::UriTemplate::check_matchable`].
 pub(super) fn check(parts: &[TemplatePart]) -> Result<(), TemplateError> {
     let mut neighbours: Vec<&Expression> = Vec::new();
     for part in parts {

@@ -2,11 +2,11 @@
 //!
 //! A pair is a name, or a name, `=` and a value. The name says which variable the pair belongs to, so the order is free.
 
-use super::captures::Pair;
-use super::characters::{AsciiSet, Token};
-use super::matching::{TemplateMatcher, may_hold};
-use super::position_set::PositionSet;
-use super::{Expression, Variable};
+use crate::uri_template::captures::Pair;
+use crate::uri_template::characters::{AsciiSet, Token};
+use crate::uri_template::matching::{TemplateMatcher, may_hold};
+use crate::uri_template::position_set::PositionSet;
+use crate::uri_template::{Expression, Variable};
 
 /// No name holds what can stand before a name, so that all names in a URI together are no longer than the URI.
 const NOT_IN_NAMES: AsciiSet = AsciiSet::of("=/?&;");

@@ -1,6 +1,6 @@
 //! The operators of RFC 6570 and what each of them does.
 
-use super::characters::{AsciiSet, URI};
+use crate::uri_template::characters::{AsciiSet, URI};
 
 /// The operator of an expression, under the names of RFC 6570 section 3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

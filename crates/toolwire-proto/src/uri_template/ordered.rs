@@ -2,10 +2,10 @@
 //!
 //! No item holds the separator, so an item ends at a separator before the next item or where the expression ends.
 
-use super::characters::Token;
-use super::matching::{TemplateMatcher, may_hold};
-use super::position_set::PositionSet;
-use super::{Expression, Variable};
+use crate::uri_template::characters::Token;
+use crate::uri_template::matching::{TemplateMatcher, may_hold};
+use crate::uri_template::position_set::PositionSet;
+use crate::uri_template::{Expression, Variable};
 
 /// For each variable, where an item of it may begin so that everything after it matches.
 pub(super) fn item_starts(

@@ -1,9 +1,9 @@
 //! Reads a template, strictly by the grammar of RFC 6570 section 2.
 
-use super::characters::{AsciiSet, URI, escape_into, escaped_octet, tokenize};
-use super::error::{TemplateError, TemplateErrorKind as Kind};
-use super::operator::Operator;
-use super::{
+use crate::uri_template::characters::{AsciiSet, URI, escape_into, escaped_octet, tokenize};
+use crate::uri_template::error::{TemplateError, TemplateErrorKind as Kind};
+use crate::uri_template::operator::Operator;
+use crate::uri_template::{
     Expression, Literal, MAX_EXPRESSIONS, MAX_TEMPLATE_BYTES, MAX_VARIABLES, Modifier,
     TemplatePart, Variable,
 };

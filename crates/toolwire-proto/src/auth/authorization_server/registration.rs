@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolwire_types::auth::{ClientMetadata, ClientRegistration, Secret};
 
-use super::authorization::LONGEST_REDIRECT_URI;
+use crate::auth::authorization_server::authorization::LONGEST_REDIRECT_URI;
 use crate::auth::endpoints::InvalidUrl;
 use crate::auth::metadata_rules::AuthMethod;
 use crate::auth::redirect_uri;

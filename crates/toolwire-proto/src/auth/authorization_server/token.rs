@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use toolwire_types::auth::Secret;
 
-use super::authorization::check_resource;
-use super::parameters::Parameters;
+use crate::auth::authorization_server::authorization::check_resource;
+use crate::auth::authorization_server::parameters::Parameters;
 use crate::auth::form;
 use crate::auth::resource_indicator::ResourceIndicator;
 

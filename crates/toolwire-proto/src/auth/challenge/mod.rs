@@ -39,7 +39,7 @@ pub struct Challenge {
     /// The scopes that the request needs, separated by spaces; to be read with [`ScopeSet::parse`].
     pub scope: Option<String>,
     /// Where the metadata of the protected resource is; to be checked with
-    /// [`check_named_by`](super::endpoints::check_named_by) before it is fetched.
+    /// [`check_named_by`](crate::auth::endpoints::check_named_by) before it is fetched.
     pub resource_metadata: Option<String>,
     /// The algorithms that proofs may be signed with, separated by spaces (`DPoP` only).
     pub algs: Option<String>,

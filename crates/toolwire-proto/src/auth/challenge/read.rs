@@ -4,7 +4,7 @@
 //! without it is the next scheme. Two habits of real servers are understood: parameters without commas between them,
 //! and URLs without quotes. Where a header stops making sense, reading it stops; what was whole before counts.
 
-use super::{Challenge, ChallengeError, TokenScheme};
+use crate::auth::challenge::{Challenge, ChallengeError, TokenScheme};
 
 /// The longest header that is read, in bytes; a longer one is skipped.
 pub const LONGEST_HEADER: usize = 16 * 1024;

@@ -16,10 +16,10 @@ use toolwire_types::auth::{
     AccessTokenClaims, DpopProofClaims, JwtHeader, ProtectedResourceMetadata, Secret,
 };
 
-use super::challenge::{Challenge, TokenScheme};
-use super::endpoints::InvalidUrl;
-use super::jwk_rules;
-use super::signing_algorithm::SigningAlgorithm;
+use crate::auth::challenge::{Challenge, TokenScheme};
+use crate::auth::endpoints::InvalidUrl;
+use crate::auth::jwk_rules;
+use crate::auth::signing_algorithm::SigningAlgorithm;
 use crate::web_url::WebUrl;
 
 /// The type of a proof.

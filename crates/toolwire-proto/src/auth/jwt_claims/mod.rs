@@ -11,8 +11,8 @@ use std::fmt;
 
 use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse, JwtHeader};
 
-use super::resource_indicator::ResourceIndicator;
-use super::signing_algorithm::SigningAlgorithm;
+use crate::auth::resource_indicator::ResourceIndicator;
+use crate::auth::signing_algorithm::SigningAlgorithm;
 use crate::scopes::{InvalidScope, ScopeSet};
 
 /// How many seconds clocks may differ, unless the rules say otherwise.

@@ -12,9 +12,9 @@ use std::fmt;
 
 use toolwire_types::auth::Secret;
 
-use super::form;
-use super::pkce::Verifier;
-use super::resource_indicator::ResourceIndicator;
+use crate::auth::form;
+use crate::auth::pkce::Verifier;
+use crate::auth::resource_indicator::ResourceIndicator;
 use crate::scopes::ScopeSet;
 
 pub use self::assertion::{ASSERTION_LIFETIME, ClientAssertionClaims};

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::authority::{Authority, Host};
-use super::host::ServedHost;
-use super::shown;
+use crate::http::authority::{Authority, Host};
+use crate::http::host::ServedHost;
+use crate::http::shown;
 
 /// The origins that may call a server, besides its own.
 #[derive(Debug, Clone)]

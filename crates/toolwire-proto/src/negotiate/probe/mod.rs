@@ -11,8 +11,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use toolwire_types::{ErrorObject, ProtocolVersion, code};
 
-use super::{accept_initialized, newest_common};
 use crate::features::{SupportedVersions, VersionFeatures};
+use crate::negotiate::{accept_initialized, newest_common};
 
 /// What the server is reached through; the two count evidence differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

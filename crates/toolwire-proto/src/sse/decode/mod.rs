@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use super::SseEvent;
+use crate::sse::SseEvent;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 

@@ -10,13 +10,13 @@ use toolwire_proto::auth::attempts::NextStep;
 use toolwire_proto::auth::token_request::RevokedToken;
 use toolwire_types::ProtocolVersion;
 
-use super::AuthError;
-use super::authorized::challenges_of;
-use super::config::OAuthConfig;
-use super::flow::{RejectedRequest, TokenSource};
-use super::registration::Registrar;
-use super::store::{Records, StoredToken};
-use super::token_endpoint::TokenEndpoint;
+use crate::auth::client::AuthError;
+use crate::auth::client::authorized::challenges_of;
+use crate::auth::client::config::OAuthConfig;
+use crate::auth::client::flow::{RejectedRequest, TokenSource};
+use crate::auth::client::registration::Registrar;
+use crate::auth::client::store::{Records, StoredToken};
+use crate::auth::client::token_endpoint::TokenEndpoint;
 use crate::client::http::HttpClient as _;
 use crate::transport::http_client::HyperHttp;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use toolwire_proto::auth::token_request::SubjectTokenType;
 use toolwire_types::auth::Secret;
 
-use super::AuthError;
-use super::registered_client::RegisteredClient;
+use crate::auth::client::AuthError;
+use crate::auth::client::registered_client::RegisteredClient;
 use crate::engine::BoxFuture;
 
 /// Gives signed tokens that say who this workload, or its user, is. It is asked anew for every access token.

@@ -10,9 +10,9 @@ use toolwire_proto::auth::challenge::{self, Challenge};
 use toolwire_proto::auth::denied_upgrades::operation;
 use toolwire_types::ProtocolVersion;
 
-use super::AuthError;
-use super::config::OAuthConfig;
-use super::flow::{ActiveToken, RejectedRequest, TokenSource};
+use crate::auth::client::AuthError;
+use crate::auth::client::config::OAuthConfig;
+use crate::auth::client::flow::{ActiveToken, RejectedRequest, TokenSource};
 use crate::auth::fetch::DocumentFetcher;
 use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
 use crate::client::login_wait::UserInteraction;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use toolwire_types::auth::ClientMetadata;
 
-use super::assertion::{AssertionSource, IdentityProvider};
-use super::authorized::OAuthHttpClient;
-use super::login::Login;
-use super::registered_client::RegisteredClient;
-use super::signing::SigningKey;
-use super::store::{MemoryTokenStore, TokenStore};
+use crate::auth::client::assertion::{AssertionSource, IdentityProvider};
+use crate::auth::client::authorized::OAuthHttpClient;
+use crate::auth::client::login::Login;
+use crate::auth::client::registered_client::RegisteredClient;
+use crate::auth::client::signing::SigningKey;
+use crate::auth::client::store::{MemoryTokenStore, TokenStore};
 use crate::auth::fetch::DocumentFetcher;
 use crate::client::ClientBuilder;
 use crate::client::http::HttpClient;

@@ -13,7 +13,7 @@ use toolwire_proto::features::VersionFeatures as _;
 use toolwire_types::ProtocolVersion;
 use toolwire_types::auth::{AuthorizationServerMetadata, ProtectedResourceMetadata};
 
-use super::AuthError;
+use crate::auth::client::AuthError;
 use crate::auth::fetch::{DocumentFetcher, FetchError, FetchedDocument};
 
 /// Whom to ask for a token, and for what.

@@ -75,7 +75,7 @@ impl AuthError {
         None
     }
 
-    /// Whether somebody has to log in, and this client is not one to ask for it; see [`OAuthConfig::stored`](super::OAuthConfig::stored).
+    /// Whether somebody has to log in, and this client is not one to ask for it; see [`OAuthConfig::stored`](crate::auth::client::OAuthConfig::stored).
     #[must_use]
     pub fn needs_login(&self) -> bool {
         self.needs_login

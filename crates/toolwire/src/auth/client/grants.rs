@@ -9,16 +9,16 @@ use toolwire_proto::auth::token_response::{Consequence, GrantedToken, read_asser
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
-use super::AuthError;
-use super::assertion::IdentityProvider;
-use super::config::{GrantKind, OAuthSettings};
-use super::discovery::{DiscoveredServer, Discovery};
-use super::id_token;
-use super::login::{CallbackVerdict, Login, PendingLogin};
-use super::proofs::DpopSigner;
-use super::registration::{KnownClient, Registrar};
-use super::store::{Records, StoredToken};
-use super::token_endpoint::{Refused, TokenEndpoint};
+use crate::auth::client::AuthError;
+use crate::auth::client::assertion::IdentityProvider;
+use crate::auth::client::config::{GrantKind, OAuthSettings};
+use crate::auth::client::discovery::{DiscoveredServer, Discovery};
+use crate::auth::client::id_token;
+use crate::auth::client::login::{CallbackVerdict, Login, PendingLogin};
+use crate::auth::client::proofs::DpopSigner;
+use crate::auth::client::registration::{KnownClient, Registrar};
+use crate::auth::client::store::{Records, StoredToken};
+use crate::auth::client::token_endpoint::{Refused, TokenEndpoint};
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
@@ -197,8 +197,8 @@ impl GrantClient<'_> {
         let pending = login.begin(registered.as_deref()).await?;
         let redirect_uri = pending.redirect_uri().to_owned();
         let client = self.registrar().client(Some(&redirect_uri)).await?;
-        let state = state_from_random(super::random()?);
-        let verifier = Verifier::from_random(super::random()?);
+        let state = state_from_random(crate::auth::client::random()?);
+        let verifier = Verifier::from_random(crate::auth::client::random()?);
         let mut request =
             AuthorizationRequest::new(&client.client_id, &redirect_uri, &state, &verifier);
         if let Some(resource) = &self.found.resource {

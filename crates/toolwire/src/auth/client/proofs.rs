@@ -8,9 +8,9 @@ use tokio::sync::OnceCell;
 use toolwire_proto::auth::dpop::{PROOF_TYPE, proof_claims};
 use toolwire_types::auth::{Jwk, Secret};
 
-use super::AuthError;
-use super::signing::SigningKey;
-use super::store::Records;
+use crate::auth::client::AuthError;
+use crate::auth::client::signing::SigningKey;
+use crate::auth::client::store::Records;
 use crate::engine::since_epoch;
 
 /// The header of a proof.
@@ -75,7 +75,7 @@ impl DpopSigner {
         let key = self.key.get_or_try_init(|| self.load()).await?;
         let nonce = self.nonces().get(origin).cloned();
         let now = since_epoch().as_secs();
-        let random = super::random()?;
+        let random = crate::auth::client::random()?;
         let claims = proof_claims(method.as_str(), url, now, random, token, nonce.as_deref());
         let claims = claims.map_err(AuthError::of)?;
         let proof = key

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwire_types::auth::Secret;
 
-use super::signing::SigningKey;
+use crate::auth::client::signing::SigningKey;
 
 /// A client's credentials, from a registration by hand.
 ///

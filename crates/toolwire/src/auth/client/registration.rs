@@ -11,11 +11,11 @@ use toolwire_proto::auth::metadata_rules::{
 use toolwire_proto::auth::redirect_uri::{application_type, is_registered};
 use toolwire_types::auth::{AuthorizationServerMetadata, ClientRegistration, OAuthError, Secret};
 
-use super::AuthError;
-use super::config::OAuthSettings;
-use super::signing::SigningKey;
-use super::store::{Records, StoredClient, StoredToken};
-use super::token_endpoint::reason;
+use crate::auth::client::AuthError;
+use crate::auth::client::config::OAuthSettings;
+use crate::auth::client::signing::SigningKey;
+use crate::auth::client::store::{Records, StoredClient, StoredToken};
+use crate::auth::client::token_endpoint::reason;
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 

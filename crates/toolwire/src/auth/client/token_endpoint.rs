@@ -10,9 +10,9 @@ use toolwire_proto::auth::token_response::{Consequence, consequence, described};
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{OAuthError, Secret, TokenResponse};
 
-use super::AuthError;
-use super::proofs::DpopSigner;
-use super::registration::KnownClient;
+use crate::auth::client::AuthError;
+use crate::auth::client::proofs::DpopSigner;
+use crate::auth::client::registration::KnownClient;
 use crate::auth::fetch::{DocumentFetcher, FetchedDocument};
 use crate::engine::since_epoch;
 
@@ -143,7 +143,7 @@ impl TokenEndpoint<'_> {
             &self.client.client_id,
             self.issuer,
             since_epoch().as_secs(),
-            super::random()?,
+            crate::auth::client::random()?,
         );
         key.sign("JWT", None, &claims).map(Some)
     }

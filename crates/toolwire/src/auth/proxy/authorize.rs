@@ -21,13 +21,13 @@ use toolwire_proto::auth::metadata_rules::check_client_id_url;
 use toolwire_proto::auth::pkce::Verifier;
 use toolwire_proto::auth::redirect_uri::Destination;
 
-use super::ProxyState;
-use super::answers::{self, ProxyResponse};
-use super::browser::{BrowserSession, Consent, LOGIN_TIME};
-use super::clients::NoClient;
-use super::page::{self, ConsentPage};
-use super::records::{AuthorizationRecord, ClientRecord, LoginRecord};
-use super::vault::{Terms, key_of, random};
+use crate::auth::proxy::ProxyState;
+use crate::auth::proxy::answers::{self, ProxyResponse};
+use crate::auth::proxy::browser::{BrowserSession, Consent, LOGIN_TIME};
+use crate::auth::proxy::clients::NoClient;
+use crate::auth::proxy::page::{self, ConsentPage};
+use crate::auth::proxy::records::{AuthorizationRecord, ClientRecord, LoginRecord};
+use crate::auth::proxy::vault::{Terms, key_of, random};
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
 /// What forms are sealed for.

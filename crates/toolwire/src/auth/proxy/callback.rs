@@ -12,15 +12,15 @@ use toolwire_proto::auth::authorization_server::redirection::relayed_error;
 use toolwire_proto::auth::pkce::Verifier;
 use toolwire_types::auth::Secret;
 
-use super::ProxyState;
-use super::answers::{self, ProxyResponse};
-use super::authorize::out_of_order;
-use super::browser::BrowserSession;
-use super::grants::now;
-use super::leg::UpstreamError;
-use super::page;
-use super::records::{AuthorizationRecord, GrantRecord, LoginRecord};
-use super::vault::key_of;
+use crate::auth::proxy::ProxyState;
+use crate::auth::proxy::answers::{self, ProxyResponse};
+use crate::auth::proxy::authorize::out_of_order;
+use crate::auth::proxy::browser::BrowserSession;
+use crate::auth::proxy::grants::now;
+use crate::auth::proxy::leg::UpstreamError;
+use crate::auth::proxy::page;
+use crate::auth::proxy::records::{AuthorizationRecord, GrantRecord, LoginRecord};
+use crate::auth::proxy::vault::key_of;
 use crate::store::StoreError;
 
 /// Answers a redirect of the identity provider.

@@ -63,7 +63,7 @@ use self::records::{GrantRecord, RecordDigest};
 use self::renewal::GrantError;
 use self::sources::Sources;
 use self::vault::SealedStore;
-use super::resource::{ResourceServer, TokenError, TokenPurpose, TokenVerifier};
+use crate::auth::resource::{ResourceServer, TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::{BoxFuture, TokenInfo};
 use crate::transport::http::{AuthorizationError, Authorizer, PublicRoute};
 

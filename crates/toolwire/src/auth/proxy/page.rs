@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use toolwire_proto::auth::authorization_server::names::shown_name;
 use toolwire_proto::auth::redirect_uri::Destination;
 
-use super::answers::{self, ProxyResponse};
+use crate::auth::proxy::answers::{self, ProxyResponse};
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}\
     dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}.warning{border-left:.25rem solid #b45309;\

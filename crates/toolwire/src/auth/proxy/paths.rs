@@ -7,8 +7,8 @@ use toolwire_proto::auth::well_known::server_metadata_url;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::AuthorizationServerMetadata;
 
-use super::ProxyRoute;
-use super::config::OAuthProxyConfigError;
+use crate::auth::proxy::ProxyRoute;
+use crate::auth::proxy::config::OAuthProxyConfigError;
 
 /// Where everything is.
 #[derive(Debug)]

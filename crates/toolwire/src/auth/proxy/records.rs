@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolwire_types::auth::Secret;
 
-use super::upstream::UpstreamUser;
+use crate::auth::proxy::upstream::UpstreamUser;
 use crate::store::ProxyRecord;
 
 /// What a record is found by: the digest of something secret.

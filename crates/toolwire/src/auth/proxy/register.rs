@@ -8,8 +8,8 @@ use toolwire_proto::auth::redirect_uri::Destination;
 use toolwire_proto::http::is_json;
 use toolwire_types::auth::ClientMetadata;
 
-use super::ProxyState;
-use super::answers::{self, ProxyResponse};
+use crate::auth::proxy::ProxyState;
+use crate::auth::proxy::answers::{self, ProxyResponse};
 use crate::store::OwnerLimit;
 
 /// Registers a client.

@@ -12,12 +12,12 @@ use toolwire_proto::auth::authorization_server::token::{
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
-use super::ProxyState;
-use super::answers::{self, ProxyResponse};
-use super::authorize::form_of;
-use super::clients::NotAuthenticated;
-use super::grants::{Issued, Redemption, now};
-use super::renewal::GrantError;
+use crate::auth::proxy::ProxyState;
+use crate::auth::proxy::answers::{self, ProxyResponse};
+use crate::auth::proxy::authorize::form_of;
+use crate::auth::proxy::clients::NotAuthenticated;
+use crate::auth::proxy::grants::{Issued, Redemption, now};
+use crate::auth::proxy::renewal::GrantError;
 use crate::store::StoreError;
 
 /// Why there is no token.

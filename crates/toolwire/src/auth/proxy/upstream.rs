@@ -22,7 +22,7 @@ const LONGEST_CLAIM: usize = 256;
 
 /// The client that stands for a server at an identity provider.
 ///
-/// Register it there with the redirect URI that [`OAuthProxy::callback_url`](super::OAuthProxy::callback_url) names:
+/// Register it there with the redirect URI that [`OAuthProxy::callback_url`](crate::auth::proxy::OAuthProxy::callback_url) names:
 /// `https://mcp.example.com/callback` for the resource `https://mcp.example.com/mcp`.
 #[derive(Clone)]
 pub struct Upstream {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use toolwire_proto::request_state::{self, Binding, KeyRing};
 
-use super::records::{ProxyEntry, RecordDigest};
+use crate::auth::proxy::records::{ProxyEntry, RecordDigest};
 use crate::engine::since_epoch;
 use crate::store::{NewProxyRecord, ProxyOwner, ProxyStore, StoreError};
 

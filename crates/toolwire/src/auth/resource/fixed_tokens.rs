@@ -2,7 +2,7 @@
 
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
-use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
+use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
 /// A few tokens that are known beforehand. For development and tests: they never end and cannot be taken back.

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
 use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse};
 
-use super::config::tests::ISSUER;
 use super::*;
 use crate::auth::canned_http::CannedHttp;
 use crate::auth::fetch::DocumentFetcher;
 use crate::auth::jws::test_keys::TestKey;
+use crate::auth::resource::config::tests::ISSUER;
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 

@@ -9,8 +9,8 @@ use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use crate::engine::BoxFuture;
 
-/// Verifies access tokens: [`JwtVerifier`](super::JwtVerifier), [`Introspection`](super::Introspection),
-/// [`StaticTokens`](super::StaticTokens), or one of your own.
+/// Verifies access tokens: [`JwtVerifier`](crate::auth::resource::JwtVerifier), [`Introspection`](crate::auth::resource::Introspection),
+/// [`StaticTokens`](crate::auth::resource::StaticTokens), or one of your own.
 ///
 /// It finds out what a token says. Whether that is good for this server (its issuer, whom it is for, its times, its
 /// scopes) is judged by the resource server afterwards, so no verifier can forget to. So the claims have to name the

@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 
-use super::{HttpFailure, HttpStep};
+use crate::client::http::{HttpFailure, HttpStep};
 
 /// The body of an answer: bytes that come in pieces, perhaps for hours.
 ///

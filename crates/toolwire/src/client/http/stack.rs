@@ -8,7 +8,7 @@ use http::{Request, Response};
 
 use crate::engine::BoxFuture;
 
-use super::{HttpBody, HttpFailure};
+use crate::client::http::{HttpBody, HttpFailure};
 
 /// What carries one HTTP request to a server and its answer back.
 ///

@@ -6,8 +6,8 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{ElicitationCompleteNotificationParams, ErrorObject, RawJson};
 
-use super::RequestScope;
 use crate::engine::RoundState;
+use crate::engine::scope::RequestScope;
 use crate::engine::transport::no_channel;
 use crate::error::Error;
 

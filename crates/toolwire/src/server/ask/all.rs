@@ -2,8 +2,8 @@
 
 use toolwire_types::{ErrorObject, RawJson};
 
-use super::{Ask, PendingAsk};
 use crate::error::Error;
+use crate::server::ask::{Ask, PendingAsk};
 
 /// Several questions: a tuple of up to eight, or a `Vec` of alike ones.
 ///

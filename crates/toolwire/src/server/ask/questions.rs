@@ -13,8 +13,8 @@ use toolwire_types::{
     Root,
 };
 
-use super::answer::{self, ElicitOutcome, FormOutput};
 use crate::error::Error;
+use crate::server::ask::answer::{self, ElicitOutcome, FormOutput};
 
 /// A question to the client: [`form`], [`form_of`], [`url`], [`model`] or [`roots`].
 pub trait Ask {

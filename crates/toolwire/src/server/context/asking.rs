@@ -11,10 +11,10 @@ use toolwire_types::{
     ListRootsResult, ProtocolVersion, RawJson,
 };
 
-use super::RequestContext;
 use crate::error::Error;
 use crate::server::access::check_declared;
 use crate::server::ask::check_url;
+use crate::server::context::RequestContext;
 use crate::server::elicit::Elicit;
 use crate::server::sealing::NO_RANDOMNESS;
 

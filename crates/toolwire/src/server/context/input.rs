@@ -4,9 +4,9 @@ use serde::de::DeserializeOwned;
 use toolwire_proto::rounds;
 use toolwire_types::{ElicitRequestFormParams, ErrorObject, InputResponses, RawJson};
 
-use super::RequestContext;
 use crate::error::Error;
 use crate::server::ask::FormOutput;
+use crate::server::context::RequestContext;
 
 impl RequestContext {
     /// The answers the client attached, by the keys the previous round asked for. Empty on the first call.

@@ -2,7 +2,7 @@
 //!
 //! Generated code asserts these with a message of its own for each. An absent limit is `None`.
 
-use super::FieldKind;
+use crate::server::elicit::FieldKind;
 
 /// The field takes lengths and formats.
 #[must_use]

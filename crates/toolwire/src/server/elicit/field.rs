@@ -4,7 +4,7 @@
 
 use toolwire_types::{ElicitSchema, PrimitiveSchema, StringFormat};
 
-use super::ElicitField;
+use crate::server::elicit::ElicitField;
 
 /// A field on its way into a form. Generated code only.
 #[derive(Debug)]

@@ -12,13 +12,13 @@ use toolwire_types::{
     BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents,
 };
 
-use super::arguments::TemplateArguments;
-use super::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::Access;
 use crate::server::completion::Completers;
 use crate::server::failure::ToolError;
+use crate::server::resource::arguments::TemplateArguments;
+use crate::server::resource::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 
 type Outcome = Result<ResourceResponse, ToolError>;
 type Reader =

@@ -17,7 +17,7 @@ use crate::transport::http::body::ServerBody;
 
 /// Verifies the access tokens of requests. `toolwire::auth::ResourceServer` is one.
 ///
-/// It has [`HttpLimits::authorization_deadline`](super::HttpLimits::authorization_deadline) for each, and a panic in it
+/// It has [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline) for each, and a panic in it
 /// costs that one request.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say who is calling",
@@ -46,7 +46,7 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
 
     /// Answers a request at a [`public_route`](Self::public_route), which has passed the guards of the endpoint.
     ///
-    /// The extensions of the request contain a [`PeerAddress`](super::PeerAddress) if the listener of toolwire, or a layer
+    /// The extensions of the request contain a [`PeerAddress`](crate::transport::http::PeerAddress) if the listener of toolwire, or a layer
     /// in front, knows the peer of the connection.
     ///
     /// How the answer is sent is not its business: fields about the connection and the length of the body, and `Date`,

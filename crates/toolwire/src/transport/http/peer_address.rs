@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 /// The address at the other end of a connection: that of the client, or of a reverse proxy in front of the server.
 ///
-/// It is in the extensions of requests at a [`public_route`](super::Authorizer::public_route). Where
-/// [`HttpService`](super::HttpService) is part of another HTTP stack, a layer in front inserts it, or
-/// [`HttpService::with_peer_address`](super::HttpService::with_peer_address) sets it.
+/// It is in the extensions of requests at a [`public_route`](crate::transport::http::Authorizer::public_route). Where
+/// [`HttpService`](crate::transport::http::HttpService) is part of another HTTP stack, a layer in front inserts it, or
+/// [`HttpService::with_peer_address`](crate::transport::http::HttpService::with_peer_address) sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(SocketAddr);
 

@@ -15,9 +15,9 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::deadline::Deadline;
-use super::place::Place;
-use super::{HttpFailure, HttpStep};
+use crate::transport::http_client::deadline::Deadline;
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// How long an attempt may be silent before the next address is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);

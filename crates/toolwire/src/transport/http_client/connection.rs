@@ -11,11 +11,11 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-use super::HttpFailure;
-use super::explain;
-use super::http1::Http1;
-use super::origin::Origin;
-use super::wire::Wire;
+use crate::transport::http_client::HttpFailure;
+use crate::transport::http_client::explain;
+use crate::transport::http_client::http1::Http1;
+use crate::transport::http_client::origin::Origin;
+use crate::transport::http_client::wire::Wire;
 
 /// How often an HTTP/2 connection with open streams is asked whether it still lives, and how long it may take to say so.
 const PING_INTERVAL: Duration = Duration::from_secs(30);

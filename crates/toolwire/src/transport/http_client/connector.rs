@@ -6,13 +6,13 @@ use std::time::Duration;
 use http::Uri;
 use http::uri::Scheme;
 
-use super::HttpFailure;
-use super::addresses::Addresses;
-use super::deadline::Deadline;
-use super::place::Place;
-use super::proxy::{Proxy, Rules};
-use super::tls::Trust;
-use super::wire::Wire;
+use crate::transport::http_client::HttpFailure;
+use crate::transport::http_client::addresses::Addresses;
+use crate::transport::http_client::deadline::Deadline;
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::proxy::{Proxy, Rules};
+use crate::transport::http_client::tls::Trust;
+use crate::transport::http_client::wire::Wire;
 
 /// What a server may choose from, best first.
 const PROTOCOLS: &[&str] = &["h2", "http/1.1"];

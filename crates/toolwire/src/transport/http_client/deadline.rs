@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{HttpFailure, HttpStep};
 use crate::engine::deadline_after;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// The end of that time.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,6 @@ use std::sync::Arc;
 use http::Uri;
 use toolwire_proto::negotiate::Channel;
 
-use super::endpoint::RemoteEndpoint;
-use super::http_with_sse;
-use super::hyper_http::HyperHttp;
-use super::link::HttpTransport;
-use super::place::Place;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpClient;
 use crate::client::inbox::IncomingMessages;
@@ -17,6 +12,11 @@ use crate::client::link::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
+use crate::transport::http_client::endpoint::RemoteEndpoint;
+use crate::transport::http_client::http_with_sse;
+use crate::transport::http_client::hyper_http::HyperHttp;
+use crate::transport::http_client::link::HttpTransport;
+use crate::transport::http_client::place::Place;
 
 impl Client {
     /// Connects to a server at a URL, whatever it speaks.

@@ -10,9 +10,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use toolwire_proto::header_value;
 use toolwire_types::ProtocolVersion;
 
-use super::redirect;
 use crate::client::http::{HttpBody, HttpClient};
 use crate::error::Error;
+use crate::transport::http_client::redirect;
 
 /// Where requests go, who carries them, and what goes with each of them.
 #[derive(Clone)]

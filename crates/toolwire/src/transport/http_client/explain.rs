@@ -3,9 +3,9 @@
 use std::error::Error as StdError;
 use std::io;
 
-use super::http1::Broken;
-use super::place::Place;
-use super::{HttpFailure, HttpStep};
+use crate::transport::http_client::http1::Broken;
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// Why no head of an answer came, whichever version of HTTP was spoken.
 enum Reason {

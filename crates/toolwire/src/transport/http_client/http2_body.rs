@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::HttpFailure;
-use super::explain;
-use super::origin::Origin;
+use crate::transport::http_client::HttpFailure;
+use crate::transport::http_client::explain;
+use crate::transport::http_client::origin::Origin;
 
 /// A body and where it comes from. Dropped before its end, it resets its stream.
 #[derive(Debug)]

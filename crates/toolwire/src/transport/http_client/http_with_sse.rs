@@ -6,16 +6,16 @@ use std::sync::Arc;
 use http::{HeaderMap, Uri};
 use tokio::task::AbortHandle;
 
-use super::answer;
-use super::endpoint::RemoteEndpoint;
-use super::event_reader::EventReader;
-use super::redirect;
 use crate::client::inbox::IncomingMessages;
 use crate::client::link::ClientTransport;
 use crate::client::pipe::{StreamShutdown, StreamTransport};
 use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
+use crate::transport::http_client::answer;
+use crate::transport::http_client::endpoint::RemoteEndpoint;
+use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::redirect;
 
 /// Opens the stream and waits for the address of the other endpoint.
 pub(super) async fn open(

@@ -10,15 +10,15 @@ use http::{HeaderName, HeaderValue, Request, Response, Uri, Version, request};
 
 use crate::engine::BoxFuture;
 
-use super::addresses::Addresses;
-use super::connector::{Connector, Plan};
-use super::explain;
-use super::origin::IdleLimits;
-use super::pool::Pool;
-use super::proxy::HttpProxies;
-use super::redirect::{self, MAX_REDIRECTS};
-use super::tls::Trust;
-use super::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use crate::transport::http_client::addresses::Addresses;
+use crate::transport::http_client::connector::{Connector, Plan};
+use crate::transport::http_client::explain;
+use crate::transport::http_client::origin::IdleLimits;
+use crate::transport::http_client::pool::Pool;
+use crate::transport::http_client::proxy::HttpProxies;
+use crate::transport::http_client::redirect::{self, MAX_REDIRECTS};
+use crate::transport::http_client::tls::Trust;
+use crate::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIME: Duration = Duration::from_secs(60);

@@ -9,10 +9,6 @@ use std::sync::Arc;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_types::ProtocolVersion;
 
-use super::answer::{self, ResponseBody};
-use super::endpoint::{RemoteEndpoint, headers_of, insert};
-use super::event_reader::EventReader;
-use super::session::LegacySession;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
 use crate::client::inbox::IncomingMessages;
@@ -21,6 +17,10 @@ use crate::client::link::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
+use crate::transport::http_client::answer::{self, ResponseBody};
+use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of, insert};
+use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::session::LegacySession;
 
 /// A way to one endpoint.
 #[derive(Debug)]

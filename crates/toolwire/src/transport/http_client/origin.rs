@@ -12,12 +12,12 @@ use http::{HeaderValue, Uri};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::connection::{Connection, Http2};
-use super::connector::Connector;
-use super::http1::Http1;
-use super::place::Place;
-use super::{HttpFailure, HttpStep};
 use crate::engine::deadline_after;
+use crate::transport::http_client::connection::{Connection, Http2};
+use crate::transport::http_client::connector::Connector;
+use crate::transport::http_client::http1::Http1;
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// How long a connection waits, and how many of them do.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use http::Uri;
 use http::uri::Scheme;
 
-use super::{HttpFailure, HttpStep};
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::deadline::Deadline;
-use super::place::Place;
-use super::wire::Wire;
-use super::{HttpFailure, HttpStep};
+use crate::transport::http_client::deadline::Deadline;
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::wire::Wire;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// What stands for a proxy whose URL cannot be used, so that asking for it is noticed. Nobody can own this name.
 const BROKEN: &str = "http://unusable-proxy.invalid/";

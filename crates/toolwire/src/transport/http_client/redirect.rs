@@ -6,8 +6,8 @@
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::place::Place;
-use super::{HttpFailure, HttpStep};
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// How many redirects one request may follow.
 pub(super) const MAX_REDIRECTS: usize = 5;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use toolwire_proto::negotiate::confirms;
 use toolwire_types::{InitializeResult, ProtocolVersion, RawJson, RequestId};
 
-use super::session::LegacySession;
 use crate::client::intake::MessageRouter;
 use crate::client::link::OutgoingRequest;
 use crate::client::send::{SendMessage, encode_notification};
 use crate::error::Error;
+use crate::transport::http_client::session::LegacySession;
 
 /// Opens the session anew, once for everybody who lost this generation of it.
 pub(super) async fn renew(

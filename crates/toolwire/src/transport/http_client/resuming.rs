@@ -9,12 +9,12 @@ use std::time::Duration;
 use toolwire_proto::http::is_session_lost;
 use toolwire_proto::sse::{Reconnects, SseEvent};
 
-use super::answer;
-use super::endpoint::put_event_id;
-use super::event_reader::EventReader;
-use super::session::LegacySession;
 use crate::client::http::HttpBody;
 use crate::error::Error;
+use crate::transport::http_client::answer;
+use crate::transport::http_client::endpoint::put_event_id;
+use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::session::LegacySession;
 
 /// A stream that is opened again when it is lost.
 #[derive(Debug)]

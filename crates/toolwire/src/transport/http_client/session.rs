@@ -14,11 +14,6 @@ use toolwire_proto::http::{is_session_id, is_session_lost};
 use toolwire_proto::requests::spellings;
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
-use super::answer::{self, ResponseBody};
-use super::endpoint::{RemoteEndpoint, headers_of};
-use super::renewal;
-use super::resuming::ResumableEvents;
-use super::standing;
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
 use crate::client::inbox::IncomingMessages;
@@ -27,6 +22,11 @@ use crate::client::link::{OutgoingRequest, ServerResponse};
 use crate::client::send::SendMessage;
 use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
+use crate::transport::http_client::answer::{self, ResponseBody};
+use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of};
+use crate::transport::http_client::renewal;
+use crate::transport::http_client::resuming::ResumableEvents;
+use crate::transport::http_client::standing;
 
 /// How long the stream for the server's own messages may take to open before requests no longer wait for it.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);

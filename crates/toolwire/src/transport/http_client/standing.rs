@@ -5,11 +5,11 @@ use std::sync::Weak;
 use http::StatusCode;
 use toolwire_proto::sse::Reconnects;
 
-use super::answer;
-use super::endpoint::put_event_id;
-use super::event_reader::EventReader;
-use super::session::LegacySession;
 use crate::client::intake::MessageRouter;
+use crate::transport::http_client::answer;
+use crate::transport::http_client::endpoint::put_event_id;
+use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::session::LegacySession;
 
 /// Listens until the session ends, the server has no such stream, or it is lost too often without any news.
 pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: MessageRouter) {

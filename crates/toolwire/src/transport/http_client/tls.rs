@@ -12,10 +12,10 @@ use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
-use super::deadline::Deadline;
-use super::place::Place;
-use super::wire::Wire;
-use super::{HttpFailure, HttpStep};
+use crate::transport::http_client::deadline::Deadline;
+use crate::transport::http_client::place::Place;
+use crate::transport::http_client::wire::Wire;
+use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// Whose certificates are accepted.
 #[derive(Clone)]

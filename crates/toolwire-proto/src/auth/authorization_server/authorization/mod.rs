@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::parameters::{Parameters, ParametersRefused};
+use crate::auth::authorization_server::parameters::{Parameters, ParametersRefused};
 use crate::auth::resource_indicator::ResourceIndicator;
 use crate::auth::{pkce, redirect_uri};
 use crate::scopes::ScopeSet;

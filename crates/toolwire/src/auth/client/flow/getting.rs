@@ -3,10 +3,10 @@
 use toolwire_proto::auth::attempts::NextStep;
 use toolwire_proto::scopes::{ScopeSet, ScopeSources};
 
-use super::{RejectedRequest, RenewedToken, TokenSource};
 use crate::auth::client::AuthError;
 use crate::auth::client::config::GrantKind;
 use crate::auth::client::discovery::{DiscoveredServer, Discovery};
+use crate::auth::client::flow::{RejectedRequest, RenewedToken, TokenSource};
 use crate::auth::client::grants::GrantClient;
 use crate::auth::client::store::{StoredToken, TokenStoreLock};
 use crate::engine::since_epoch;

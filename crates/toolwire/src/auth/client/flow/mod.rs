@@ -19,11 +19,11 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ProtocolVersion;
 use tracing::Instrument as _;
 
-use super::AuthError;
-use super::config::OAuthSettings;
-use super::discovery::DiscoveredServer;
-use super::proofs::DpopSigner;
-use super::store::{Records, StoredToken};
+use crate::auth::client::AuthError;
+use crate::auth::client::config::OAuthSettings;
+use crate::auth::client::discovery::DiscoveredServer;
+use crate::auth::client::proofs::DpopSigner;
+use crate::auth::client::store::{Records, StoredToken};
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 

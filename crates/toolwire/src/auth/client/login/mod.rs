@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use loopback::LoopbackLogin;
 
-use super::AuthError;
+use crate::auth::client::AuthError;
 use crate::engine::BoxFuture;
 
 /// Sends users to authorization servers. [`LoopbackLogin`] does it on the user's own machine.

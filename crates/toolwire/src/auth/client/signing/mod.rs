@@ -13,7 +13,7 @@ use serde::Serialize;
 use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
 use toolwire_types::auth::{Jwk, JwtHeader, Secret};
 
-use super::AuthError;
+use crate::auth::client::AuthError;
 
 /// A private key.
 pub struct SigningKey {

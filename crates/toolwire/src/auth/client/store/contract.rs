@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use toolwire_types::auth::Secret;
 
-use super::{TokenStore, TokenStoreError};
+use crate::auth::client::store::{TokenStore, TokenStoreError};
 
 /// How long anything may take that should happen at once. Only a store that is broken takes it.
 const PATIENCE: Duration = Duration::from_secs(30);

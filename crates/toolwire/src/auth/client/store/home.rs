@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::TokenStoreError;
+use crate::auth::client::store::TokenStoreError;
 
 /// Names another directory than the usual one.
 const VARIABLE: &str = "TOOLWIRE_HOME";

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{TokenStoreError, private_file};
+use crate::auth::client::store::{TokenStoreError, private_file};
 use crate::engine::deadline_after;
 
 /// How long a lock is waited for, unless told otherwise.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwire_types::auth::Secret;
 
-use super::{TokenStore, TokenStoreFuture, TokenStoreLock};
+use crate::auth::client::store::{TokenStore, TokenStoreFuture, TokenStoreLock};
 
 /// Keeps tokens until the process ends.
 #[derive(Debug, Default)]

@@ -9,10 +9,10 @@ use toolwire_proto::auth::authorization_server::token::{PresentedClient, TokenRe
 use toolwire_proto::auth::metadata_rules::{AuthMethod, check_client_id_url};
 use toolwire_types::auth::{ClientRegistration, Secret};
 
-use super::documents::Documents;
-use super::records::{ClientRecord, RecordDigest};
-use super::vault::{SealedStore, Terms, key_of, random};
 use crate::auth::fetch::DocumentFetcher;
+use crate::auth::proxy::documents::Documents;
+use crate::auth::proxy::records::{ClientRecord, RecordDigest};
+use crate::auth::proxy::vault::{SealedStore, Terms, key_of, random};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 

@@ -11,15 +11,15 @@ use toolwire_proto::auth::resource_indicator::ResourceIndicator;
 use toolwire_proto::request_state::{KeyRing, StateKey};
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 
-use super::clients::Clients;
-use super::grants::GrantStore;
-use super::leg::{UpstreamClient, check_upstream};
-use super::paths::Paths;
-use super::sources::{PER_SOURCE, Sources};
-use super::upstream::{Upstream, UpstreamUser};
-use super::vault::{SealedStore, random};
-use super::{OAuthProxy, OwnTokens, ProxyState, UserFilter};
 use crate::auth::fetch::DocumentFetcher;
+use crate::auth::proxy::clients::Clients;
+use crate::auth::proxy::grants::GrantStore;
+use crate::auth::proxy::leg::{UpstreamClient, check_upstream};
+use crate::auth::proxy::paths::Paths;
+use crate::auth::proxy::sources::{PER_SOURCE, Sources};
+use crate::auth::proxy::upstream::{Upstream, UpstreamUser};
+use crate::auth::proxy::vault::{SealedStore, random};
+use crate::auth::proxy::{OAuthProxy, OwnTokens, ProxyState, UserFilter};
 use crate::auth::resource::{ResourceServerConfig, ResourceServerConfigError};
 use crate::store::{MemoryProxyStore, ProxyStore, StoreError};
 

@@ -24,11 +24,11 @@ use toolwire_proto::auth::authorization_server::rotation::{Presented, RefreshTok
 use toolwire_proto::auth::pkce;
 use toolwire_types::auth::{AccessTokenClaims, Secret, TokenResponse};
 
-use super::records::{
+use crate::auth::proxy::records::{
     AccessToken, CodeRecord, GrantRecord, RecordDigest, UpstreamTokens, UsedRefresh,
 };
-use super::tokens::{TokenFamily, TokenKind, grant_of_access_token};
-use super::vault::{Sealed, SealedStore, Terms, key_of, random};
+use crate::auth::proxy::tokens::{TokenFamily, TokenKind, grant_of_access_token};
+use crate::auth::proxy::vault::{Sealed, SealedStore, Terms, key_of, random};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 

@@ -24,10 +24,10 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ProtocolVersion;
 use toolwire_types::auth::{AuthorizationServerMetadata, OAuthError, Secret, TokenResponse};
 
-use super::config::OAuthProxyConfigError;
-use super::records::UpstreamTokens;
-use super::upstream::{Upstream, UpstreamUser, UserSource};
 use crate::auth::fetch::{DocumentFetcher, FetchError};
+use crate::auth::proxy::config::OAuthProxyConfigError;
+use crate::auth::proxy::records::UpstreamTokens;
+use crate::auth::proxy::upstream::{Upstream, UpstreamUser, UserSource};
 use crate::engine::since_epoch;
 
 /// How long the metadata of a provider is believed.

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
-use super::verifier::TokenError;
 use crate::auth::fetch::FetchError;
+use crate::auth::resource::verifier::TokenError;
 use crate::engine::since_epoch;
 
 /// How long an answer is believed, unless told otherwise: so long a token that was taken back goes on working.

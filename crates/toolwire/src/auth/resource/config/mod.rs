@@ -11,11 +11,11 @@ use toolwire_proto::auth::well_known::resource_metadata_url;
 use toolwire_proto::scopes::{InvalidScope, ScopeHierarchy, ScopeSet};
 use toolwire_types::auth::ProtectedResourceMetadata;
 
-use super::ResourceServer;
-use super::jwt::JwtVerifier;
-use super::proofs::{self, DpopVerifier};
-use super::verifier::{TokenPurpose, TokenVerifier};
 use crate::auth::fetch::DocumentFetcher;
+use crate::auth::resource::ResourceServer;
+use crate::auth::resource::jwt::JwtVerifier;
+use crate::auth::resource::proofs::{self, DpopVerifier};
+use crate::auth::resource::verifier::{TokenPurpose, TokenVerifier};
 use crate::store::{MemoryNonceStore, NonceStore};
 
 /// Where metadata of resources is found at a root (RFC 9728, section 3).

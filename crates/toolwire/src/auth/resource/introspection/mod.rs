@@ -7,9 +7,9 @@ use toolwire_proto::auth::form;
 use toolwire_proto::auth::token_request::ClientAuthentication;
 use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse, Secret};
 
-use super::answers::VerificationCache;
-use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::auth::fetch::{DocumentFetcher, FetchError};
+use crate::auth::resource::answers::VerificationCache;
+use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
 /// Asks an authorization server what a token says.

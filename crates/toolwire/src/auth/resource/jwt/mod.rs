@@ -5,10 +5,10 @@ use std::sync::Arc;
 use toolwire_proto::auth::endpoints::{self, InvalidUrl};
 use toolwire_types::auth::{AccessTokenClaims, JwkSet, Secret};
 
-use super::keys::{IssuerKeys, KeySource};
-use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::auth::fetch::DocumentFetcher;
 use crate::auth::jws::Jws;
+use crate::auth::resource::keys::{IssuerKeys, KeySource};
+use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
 /// Verifies signed tokens with the keys of their issuers.

@@ -5,9 +5,9 @@
 
 use toolwire_types::auth::Secret;
 
-use super::config::{ResourceServerConfig, ResourceServerConfigError};
-use super::provider_tokens::{GitHubTokens, GoogleTokens};
 use crate::auth::fetch::DocumentFetcher;
+use crate::auth::resource::config::{ResourceServerConfig, ResourceServerConfigError};
+use crate::auth::resource::provider_tokens::{GitHubTokens, GoogleTokens};
 
 pub(super) const GOOGLE_ISSUER: &str = "https://accounts.google.com";
 pub(super) const GITHUB_ISSUER: &str = "https://github.com/login/oauth";

@@ -6,10 +6,10 @@ use serde_json::json;
 use toolwire_proto::auth::token_request::ClientAuthentication;
 use toolwire_types::auth::{AccessTokenClaims, OneOrMany, Secret};
 
-use super::answers::VerificationCache;
-use super::presets::{GITHUB_ISSUER, GOOGLE_ISSUER};
-use super::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::auth::fetch::{DocumentFetcher, FetchError};
+use crate::auth::resource::answers::VerificationCache;
+use crate::auth::resource::presets::{GITHUB_ISSUER, GOOGLE_ISSUER};
+use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
 /// Asks Google about its access tokens. Answers are believed for 30 seconds.

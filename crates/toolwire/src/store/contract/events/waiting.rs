@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::{Case, LONG_WAIT, entries, message};
+use crate::store::contract::events::{Case, LONG_WAIT, entries, message};
 use crate::store::contract::{fresh, soon};
 use crate::store::{LogEntry, Replay};
 

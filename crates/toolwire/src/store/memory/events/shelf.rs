@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use crate::engine::Principal;
 use crate::store::{LogEntry, Replay, StoreError, StreamKey};
 
-use super::MemoryEventLogLimits;
-use super::directory::{Directory, StreamId};
-use super::stream::{EvictionClass, LastUse, ReadResult, StoredStream};
+use crate::store::memory::events::MemoryEventLogLimits;
+use crate::store::memory::events::directory::{Directory, StreamId};
+use crate::store::memory::events::stream::{EvictionClass, LastUse, ReadResult, StoredStream};
 
 /// How many streams that have become too old one call removes. More than one call can add, so that they do not pile up,
 /// and few enough that no call is slow.

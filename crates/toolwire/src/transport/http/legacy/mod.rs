@@ -1,6 +1,6 @@
 //! The revisions before 2026-07-28: sessions, streams that can be resumed, batches, and the transport of 2024-11-05.
 //!
-//! All of it stands beside the stateless way and none of it inside: [`post`](super::post) decides which of the two a
+//! All of it stands beside the stateless way and none of it inside: [`post`](crate::transport::http::post) decides which of the two a
 //! request takes.
 
 pub(super) mod batch;

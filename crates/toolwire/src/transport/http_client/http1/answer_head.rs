@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use super::broken::Malformed;
-use super::framing::Framing;
+use crate::transport::http_client::http1::broken::Malformed;
+use crate::transport::http_client::http1::framing::Framing;
 
 /// How many fields are read; no honest server sends more.
 const MAX_FIELDS: usize = 100;

@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::Http1;
-use super::framing::{Framing, Piece};
 use crate::client::http::HttpFailure;
 use crate::transport::http_client::explain;
+use crate::transport::http_client::http1::Http1;
+use crate::transport::http_client::http1::framing::{Framing, Piece};
 use crate::transport::http_client::origin::Origin;
 
 /// A body and the connection it comes over. Dropped before its end has come, it takes the connection with it.

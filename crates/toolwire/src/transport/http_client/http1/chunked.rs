@@ -4,8 +4,8 @@
 
 use bytes::{Buf as _, BytesMut};
 
-use super::broken::Malformed;
-use super::framing::{Piece, take};
+use crate::transport::http_client::http1::broken::Malformed;
+use crate::transport::http_client::http1::framing::{Piece, take};
 
 /// The longest line with a size, or of a trailer.
 const LINE_BYTES: usize = 4 * 1024;

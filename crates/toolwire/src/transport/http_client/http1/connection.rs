@@ -11,12 +11,12 @@ use http::{Method, Response, request};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::task::coop::unconstrained;
 
-use super::answer_head::AnswerHead;
-use super::body::Http1Body;
-use super::broken::Broken;
-use super::framing::{Framing, Piece};
-use super::request_head::{self, Around};
 use crate::client::http::HttpBody;
+use crate::transport::http_client::http1::answer_head::AnswerHead;
+use crate::transport::http_client::http1::body::Http1Body;
+use crate::transport::http_client::http1::broken::Broken;
+use crate::transport::http_client::http1::framing::{Framing, Piece};
+use crate::transport::http_client::http1::request_head::{self, Around};
 use crate::transport::http_client::origin::Origin;
 use crate::transport::http_client::wire::Wire;
 

@@ -2,8 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::broken::Malformed;
-use super::chunked::Chunked;
+use crate::transport::http_client::http1::broken::Malformed;
+use crate::transport::http_client::http1::chunked::Chunked;
 
 /// How the end of a body is known, and how much of it is still to come.
 #[derive(Debug)]

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http::{Response, Uri, request};
 
-use super::connection::{Connection, send_over_http2};
-use super::connector::Connector;
-use super::explain;
-use super::http1::Broken;
-use super::http2_body::Http2Body;
-use super::origin::{IdleLimits, Origin};
-use super::{HttpBody, HttpFailure};
+use crate::transport::http_client::connection::{Connection, send_over_http2};
+use crate::transport::http_client::connector::Connector;
+use crate::transport::http_client::explain;
+use crate::transport::http_client::http1::Broken;
+use crate::transport::http_client::http2_body::Http2Body;
+use crate::transport::http_client::origin::{IdleLimits, Origin};
+use crate::transport::http_client::{HttpBody, HttpFailure};
 
 /// All connections of one client.
 pub(super) struct Pool {

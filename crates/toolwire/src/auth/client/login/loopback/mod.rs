@@ -15,9 +15,11 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use toolwire_proto::auth::endpoints;
 
-use super::visitor::CallbackRequest;
-use super::{CallbackVerdict, CheckCallback, Login, PendingLogin, browser, pasted};
 use crate::auth::client::AuthError;
+use crate::auth::client::login::visitor::CallbackRequest;
+use crate::auth::client::login::{
+    CallbackVerdict, CheckCallback, Login, PendingLogin, browser, pasted,
+};
 use crate::engine::BoxFuture;
 
 /// How long a user may take, unless told otherwise.

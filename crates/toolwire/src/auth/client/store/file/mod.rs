@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolwire_types::auth::Secret;
 
-use super::{
+use crate::auth::client::store::{
     TokenStore, TokenStoreError, TokenStoreFuture, TokenStoreLock, home, lock_file, private_file,
 };
 

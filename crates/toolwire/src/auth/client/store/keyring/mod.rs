@@ -12,7 +12,9 @@ use keyring_core::Error as KeyringError;
 use toolwire_types::auth::Secret;
 
 use self::pieces::Keyring;
-use super::{TokenStore, TokenStoreError, TokenStoreFuture, TokenStoreLock, home, lock_file};
+use crate::auth::client::store::{
+    TokenStore, TokenStoreError, TokenStoreFuture, TokenStoreLock, home, lock_file,
+};
 
 type Opener = dyn Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sync;
 
@@ -20,7 +22,7 @@ type Opener = dyn Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sy
 /// KeePassXC), the keychain on macOS, the credential manager on Windows. Several processes may share it.
 ///
 /// A value that is longer than a keyring takes is kept in pieces. A keyring knows no locks, so these are files in the
-/// directory of [`FileTokenStore::in_home`](super::FileTokenStore::in_home); there are no secrets in them.
+/// directory of [`FileTokenStore::in_home`](crate::auth::client::store::FileTokenStore::in_home); there are no secrets in them.
 #[derive(Clone)]
 pub struct KeyringTokenStore {
     service: Arc<str>,

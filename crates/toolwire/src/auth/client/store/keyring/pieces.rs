@@ -10,8 +10,8 @@ use keyring_core::{CredentialStore, Entry, Error as KeyringError};
 use ring::digest;
 use toolwire_types::auth::Secret;
 
-use super::failed;
 use crate::auth::client::store::TokenStoreError;
+use crate::auth::client::store::keyring::failed;
 
 /// How many bytes of a value go into one entry: Windows takes 2560, and there is a head.
 pub(super) const CHUNK_BYTES: usize = 2048;

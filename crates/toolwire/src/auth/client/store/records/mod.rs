@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use toolwire_proto::auth::challenge::TokenScheme;
 use toolwire_types::auth::Secret;
 
-use super::{TokenStore, TokenStoreError, TokenStoreLock};
 use crate::auth::client::AuthError;
 use crate::auth::client::signing::SigningKey;
+use crate::auth::client::store::{TokenStore, TokenStoreError, TokenStoreLock};
 
 /// The name of the list of servers.
 const RESOURCES: &str = "resources";
