@@ -12,8 +12,8 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
-use crate::transport::http::answer::{self, HttpResponse};
-use crate::transport::http::body::ServerBody;
+use crate::transport::http::response::body::ServerBody;
+use crate::transport::http::response::{self, HttpResponse};
 
 /// Verifies the access tokens of requests. `toolwire::auth::ResourceServer` is one.
 ///
@@ -134,13 +134,13 @@ impl AuthorizationError {
     pub(super) fn answer(self, id: ResponseId) -> HttpResponse {
         let error = ErrorObject::invalid_request(self.reason);
         let mut answer = match self.status {
-            StatusCode::SERVICE_UNAVAILABLE => answer::overloaded(id, error),
-            StatusCode::TOO_MANY_REQUESTS => answer::too_many_requests(id, error),
+            StatusCode::SERVICE_UNAVAILABLE => response::overloaded(id, error),
+            StatusCode::TOO_MANY_REQUESTS => response::too_many_requests(id, error),
             status if status.is_client_error() || status.is_server_error() => {
-                answer::error(status, id, error)
+                response::error(status, id, error)
             }
             // Anything else would not turn the request away.
-            _ => answer::error(StatusCode::INTERNAL_SERVER_ERROR, id, error),
+            _ => response::error(StatusCode::INTERNAL_SERVER_ERROR, id, error),
         };
         for challenge in self.challenges {
             answer.fields_mut().append(WWW_AUTHENTICATE, challenge);
@@ -171,11 +171,11 @@ pub(super) async fn ask(
             tracing::error!("verifying an access token panicked");
             let error = ErrorObject::internal("the access token could not be verified");
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Err(answer::error(status, ResponseId::Absent, error))
+            Err(response::error(status, ResponseId::Absent, error))
         }
         Err(_) => {
             tracing::error!("verifying an access token takes too long");
-            Err(answer::unavailable(
+            Err(response::unavailable(
                 "the access token could not be verified in time",
             ))
         }
@@ -184,7 +184,7 @@ pub(super) async fn ask(
 
 /// A document that anybody may read.
 pub(super) fn document(content: Bytes) -> HttpResponse {
-    let mut answer = answer::json(StatusCode::OK, ServerBody::full(content));
+    let mut answer = response::json(StatusCode::OK, ServerBody::full(content));
     let cached = HeaderValue::from_static("max-age=3600");
     answer.fields_mut().insert(CACHE_CONTROL, cached);
     answer

@@ -14,7 +14,7 @@ const SHARE: usize = 8;
 
 /// A number of bytes, shared by all requests or all streams of an endpoint.
 #[derive(Debug)]
-pub(super) struct ByteBudget {
+pub(crate) struct ByteBudget {
     used: AtomicUsize,
     limit: usize,
     share: usize,
@@ -24,7 +24,7 @@ impl ByteBudget {
     /// Creates a budget of `limit` bytes whose holders use at most `largest` each.
     ///
     /// Where the limit is too small for eight of the largest size, one holder may use more than its share.
-    pub(super) fn new(limit: usize, largest: usize) -> Arc<Self> {
+    pub(crate) fn new(limit: usize, largest: usize) -> Arc<Self> {
         let limit = Self::effective_limit(limit, largest);
         let share = limit / largest.max(1).saturating_mul(4);
         Arc::new(Self {
@@ -36,17 +36,17 @@ impl ByteBudget {
 
     /// Returns the limit that is enforced: at least two holders of the largest size, because a request is counted with its
     /// body and with the parameters that its handler has.
-    pub(super) fn effective_limit(limit: usize, largest: usize) -> usize {
+    pub(crate) fn effective_limit(limit: usize, largest: usize) -> usize {
         limit.max(largest.saturating_mul(2))
     }
 
     /// Returns the number of bytes that are held.
-    pub(super) fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
     /// Counts `bytes` more for a holder that has `held`. Returns `false`, and counts nothing, if they do not fit.
-    pub(super) fn try_add(&self, held: usize, bytes: usize) -> bool {
+    pub(crate) fn try_add(&self, held: usize, bytes: usize) -> bool {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         let by_others = before.saturating_sub(held);
         let free = self.limit.saturating_sub(by_others);
@@ -58,17 +58,17 @@ impl ByteBudget {
     }
 
     /// Counts `bytes` without a check, for what must not be lost.
-    pub(super) fn add(&self, bytes: usize) {
+    pub(crate) fn add(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Gives bytes back.
-    pub(super) fn release(&self, bytes: usize) {
+    pub(crate) fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Starts to count the bytes of one holder.
-    pub(super) fn reservation(self: &Arc<Self>) -> Reservation {
+    pub(crate) fn reservation(self: &Arc<Self>) -> Reservation {
         Reservation {
             budget: Arc::clone(self),
             bytes: 0,
@@ -85,7 +85,7 @@ pub(crate) struct Reservation {
 
 impl Reservation {
     /// Counts more bytes. Returns `false`, and counts nothing, if they do not fit.
-    pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
+    pub(crate) fn try_grow(&mut self, bytes: usize) -> bool {
         let fits = self.budget.try_add(self.bytes, bytes);
         if fits {
             self.bytes += bytes;

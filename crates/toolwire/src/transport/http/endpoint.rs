@@ -12,39 +12,39 @@ use crate::store::{
     BusMessage, BusPayload, LogEntry, SessionRecord, SessionSignal, StoreError, StoredSession,
     StreamKey,
 };
-use crate::transport::http::answer::{self, HttpResponse};
 use crate::transport::http::byte_budget::ByteBudget;
-use crate::transport::http::event_source::EventSource;
-use crate::transport::http::event_stream::EventStream;
-use crate::transport::http::guard::Guard;
-use crate::transport::http::legacy::expiry::SessionExpiry;
-use crate::transport::http::legacy::live_session::{ActiveSession, ActiveSessions};
-use crate::transport::http::legacy::open_streams::HttpSseStreams;
-use crate::transport::http::legacy::requests;
-use crate::transport::http::legacy::stream_control::ResumableStream;
-use crate::transport::http::node::ClusterNode;
+use crate::transport::http::cluster::ClusterNode;
+use crate::transport::http::exchange::running::{FirstEvent, HandlerEvents, RunningHandler};
+use crate::transport::http::http_sse::streams::HttpSseStreams;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
-use crate::transport::http::running::{FirstEvent, HandlerEvents, RunningHandler};
-use crate::transport::http::slots::{Permits, RequestPermit, StreamPermit};
-use crate::transport::http::stalls::StallMonitor;
-use crate::transport::http::stream_queue::EventQueue;
+use crate::transport::http::permits::{Permits, RequestPermit, StreamPermit};
+use crate::transport::http::request::guard::Guard;
+use crate::transport::http::response::event_queue::EventQueue;
+use crate::transport::http::response::event_source::EventSource;
+use crate::transport::http::response::event_stream::EventStream;
+use crate::transport::http::response::stall_monitor::StallMonitor;
+use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
+use crate::transport::http::session::expiry::SessionExpiry;
+use crate::transport::http::session::requests;
+use crate::transport::http::session::stream_reader::ResumableStream;
 
 /// One server on HTTP.
-pub(super) struct HttpEndpoint {
-    pub(super) server: Server,
-    pub(super) options: HttpOptions,
-    pub(super) guard: Guard,
-    pub(super) requests: Arc<Permits>,
-    pub(super) streams: Arc<Permits>,
-    pub(super) stalls: Arc<StallMonitor>,
-    pub(super) live: Arc<ActiveSessions>,
-    pub(super) http_with_sse: Arc<HttpSseStreams>,
-    pub(super) node: ClusterNode,
+pub(crate) struct HttpEndpoint {
+    pub(crate) server: Server,
+    pub(crate) options: HttpOptions,
+    pub(crate) guard: Guard,
+    pub(crate) requests: Arc<Permits>,
+    pub(crate) streams: Arc<Permits>,
+    pub(crate) stalls: Arc<StallMonitor>,
+    pub(crate) live: Arc<ActiveSessions>,
+    pub(crate) http_with_sse: Arc<HttpSseStreams>,
+    pub(crate) node: ClusterNode,
     expiry: SessionExpiry,
 }
 
 impl HttpEndpoint {
-    pub(super) fn new(server: Server, options: HttpOptions) -> Self {
+    pub(crate) fn new(server: Server, options: HttpOptions) -> Self {
         let limits = &options.limits;
         Self {
             guard: Guard::new(&options),
@@ -67,13 +67,13 @@ impl HttpEndpoint {
     }
 
     /// Whether any client may have a session here.
-    pub(super) fn has_sessions(&self) -> bool {
+    pub(crate) fn has_sessions(&self) -> bool {
         let has_legacy = || self.server.snapshot().supported.legacy().next().is_some();
         self.options.legacy == LegacyMode::Sessions && has_legacy()
     }
 
     /// The session with this id, if the principal has one.
-    pub(super) async fn session(
+    pub(crate) async fn session(
         &self,
         id: &str,
         principal: &Principal,
@@ -89,7 +89,7 @@ impl HttpEndpoint {
     }
 
     /// Opens a session and returns its id.
-    pub(super) async fn open_session(
+    pub(crate) async fn open_session(
         self: &Arc<Self>,
         principal: &Principal,
         record: SessionRecord,
@@ -103,7 +103,7 @@ impl HttpEndpoint {
     }
 
     /// Stores what a request changed about its session.
-    pub(super) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
+    pub(crate) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
         let ActiveSession { id, principal, .. } = session;
         let sessions = &self.options.sessions;
         let idle = self.options.limits.session_idle;
@@ -127,7 +127,7 @@ impl HttpEndpoint {
     }
 
     /// Ends a session everywhere; false when the principal has none with this id.
-    pub(super) async fn end_session(
+    pub(crate) async fn end_session(
         &self,
         id: &str,
         principal: &Principal,
@@ -145,7 +145,7 @@ impl HttpEndpoint {
     }
 
     /// Tells the other nodes, if there are any, what happened to a session.
-    pub(super) async fn signal(
+    pub(crate) async fn signal(
         &self,
         session: &str,
         signal: SessionSignal,
@@ -161,24 +161,24 @@ impl HttpEndpoint {
     }
 
     /// Creates the queue of messages for one stream.
-    pub(super) fn queue(&self) -> EventQueue {
+    pub(crate) fn queue(&self) -> EventQueue {
         let limits = self.options.limits.outbox();
         EventQueue::new(limits, Arc::clone(self.streams.bytes()))
     }
 
     /// An answer that is a stream of events.
-    pub(super) fn stream(
+    pub(crate) fn stream(
         &self,
         source: Box<dyn EventSource>,
         slot: Option<StreamPermit>,
     ) -> HttpResponse {
         let keep_alive = self.options.limits.keep_alive;
-        answer::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
+        response::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
     }
 
     /// Runs a handler to its answer, or to the point where the answer becomes a stream: in a session one that can be
     /// resumed.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         self: &Arc<Self>,
         mut running: RunningHandler,
         session: Option<Arc<ActiveSession>>,
@@ -187,7 +187,7 @@ impl HttpEndpoint {
             running.open(self.options.limits.quiet_period).await,
             session,
         ) {
-            (FirstEvent::Outcome(finished), _) => answer::finished(finished),
+            (FirstEvent::Outcome(finished), _) => response::finished(finished),
             (FirstEvent::Stream, Some(session)) => {
                 box_cold(|| requests::stream(self, session, running)).await
             }
@@ -199,23 +199,23 @@ impl HttpEndpoint {
     }
 
     /// Acquires a slot for a running request whose handler holds `bytes` of its message.
-    pub(super) fn request_slot(&self, bytes: usize) -> Result<RequestPermit, HttpResponse> {
+    pub(crate) fn request_slot(&self, bytes: usize) -> Result<RequestPermit, HttpResponse> {
         let slot = self.requests.try_acquire(bytes);
         slot.ok_or_else(|| {
-            answer::unavailable("too many requests, or too large ones, run at the moment")
+            response::unavailable("too many requests, or too large ones, run at the moment")
         })
     }
 
     /// Acquires a slot for an open stream whose filter holds `bytes`.
-    pub(super) fn stream_slot(&self, bytes: usize) -> Result<StreamPermit, HttpResponse> {
+    pub(crate) fn stream_slot(&self, bytes: usize) -> Result<StreamPermit, HttpResponse> {
         let slot = self.streams.try_acquire(bytes);
         slot.ok_or_else(|| {
-            answer::unavailable("too many streams, or too large ones, are open at the moment")
+            response::unavailable("too many streams, or too large ones, are open at the moment")
         })
     }
 
     /// Adds an entry to a stream once its reader has room; says whether that worked.
-    pub(super) async fn append(
+    pub(crate) async fn append(
         &self,
         session: &ActiveSession,
         control: &ResumableStream,
@@ -257,7 +257,7 @@ impl fmt::Debug for HttpEndpoint {
 }
 
 /// A name nobody can guess, made of visible characters.
-pub(super) fn random_id(prefix: &str, bytes: usize) -> Result<String, StoreError> {
+pub(crate) fn random_id(prefix: &str, bytes: usize) -> Result<String, StoreError> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|_| {
         StoreError::unavailable("the system gives no random bytes for an unguessable name")

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
-use crate::transport::http::legacy::http_with_sse::{HTTP_WITH_SSE_ENDPOINTS, HttpWithSse};
-use crate::transport::http::node::{self, JoinBus};
+use crate::transport::http::cluster::{self, JoinBus};
+use crate::transport::http::http_sse::{HTTP_WITH_SSE_ENDPOINTS, HttpWithSse};
 use crate::transport::http::{Authorizer, HttpLimits};
 
 /// How a server is put on HTTP. The defaults are safe on a machine of one's own: only local names are answered.
@@ -171,7 +171,7 @@ impl HttpOptions {
     #[must_use]
     pub fn with_bus(mut self, bus: Arc<dyn Bus>) -> Self {
         self.bus = Some(bus);
-        self.join_bus = Some(node::join);
+        self.join_bus = Some(cluster::join);
         self
     }
 

@@ -16,19 +16,21 @@ use tracing::level_filters::LevelFilter;
 
 use crate::engine::{BoxFuture, TokenInfo, box_cold};
 use crate::server::Server;
-use crate::transport::http::answer::{self, HttpResponse};
-use crate::transport::http::body::ServerBody;
+use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
-use crate::transport::http::head::RequestHeaders;
-use crate::transport::http::incoming::{self, BodyBytes, BodyError, BodySource};
-use crate::transport::http::lead::{LegacyRoute, OtherRoute, Route};
-use crate::transport::http::legacy::streams;
+use crate::transport::http::exchange::message;
 use crate::transport::http::options::HttpOptions;
-use crate::transport::http::peer_address::PeerAddress;
-use crate::transport::http::post::IncomingRequest;
-use crate::transport::http::unread_body::{self, AfterResponse, TrackedBody};
-use crate::transport::http::{authorizer, cors, guard, message, public};
+use crate::transport::http::request::body::{self, BodyBytes, BodyError, BodySource};
+use crate::transport::http::request::headers::RequestHeaders;
+use crate::transport::http::request::incoming::IncomingRequest;
+use crate::transport::http::request::peer_address::PeerAddress;
+use crate::transport::http::request::route::{LegacyRoute, OtherRoute, Route};
+use crate::transport::http::request::unread_body::{self, AfterResponse, TrackedBody};
+use crate::transport::http::request::{cors, guard, public_routes};
+use crate::transport::http::response::body::ServerBody;
+use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::get_delete;
 use crate::transport::spare_memory;
 
 /// What a request takes in memory besides its headers and its body.
@@ -194,7 +196,7 @@ impl HttpService {
                     }
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
-                        BodySource::Whole(body) => incoming::whole(body, limits.body_bytes),
+                        BodySource::Whole(body) => body::whole(body, limits.body_bytes),
                         coming => box_cold(|| self.read(coming, reservation)).await,
                     };
                     match message {
@@ -233,7 +235,8 @@ impl HttpService {
             OtherRoute::Document(document) => document,
             OtherRoute::Public(route) => {
                 let peer = self.peer_address.map(PeerAddress::new);
-                public::serve_public_route(&self.endpoint, route, parts, peer, head, body).await
+                public_routes::serve_public_route(&self.endpoint, route, parts, peer, head, body)
+                    .await
             }
             OtherRoute::Nowhere(mut refusal) => {
                 cors::expose(head.origin, &mut refusal);
@@ -264,8 +267,8 @@ impl HttpService {
         let post = IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
         self.endpoint.node.join(&self.endpoint);
         match route {
-            LegacyRoute::Get => Ok(streams::get(&post).await),
-            LegacyRoute::Delete => Ok(streams::delete(&post).await),
+            LegacyRoute::Get => Ok(get_delete::get(&post).await),
+            LegacyRoute::Delete => Ok(get_delete::delete(&post).await),
             LegacyRoute::OpenStream(endpoints) => {
                 let token = post.auth.clone().unwrap_or_default();
                 (endpoints.open)(&self.endpoint, head, token).await
@@ -310,7 +313,7 @@ impl HttpService {
         let limits = &self.endpoint.options.limits;
         let none = || self.endpoint.requests.bytes().reservation();
         let reservation = reservation.unwrap_or_else(none);
-        incoming::read(body, limits.body_bytes, limits, reservation).await
+        body::read(body, limits.body_bytes, limits, reservation).await
     }
 
     /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
@@ -343,17 +346,17 @@ fn token_from_extensions(parts: &Parts) -> Option<Arc<TokenInfo>> {
 #[cold]
 pub(super) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
     match unread {
-        BodyError::TooLong => answer::reject_and_close(
+        BodyError::TooLong => response::reject_and_close(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the message is longer than {limit} bytes"),
         ),
-        BodyError::TooSlow => answer::reject_and_close(
+        BodyError::TooSlow => response::reject_and_close(
             StatusCode::REQUEST_TIMEOUT,
             "the message took too long to arrive",
         ),
         BodyError::NoCapacity => no_capacity(),
         BodyError::Broken => {
-            answer::reject_and_close(StatusCode::BAD_REQUEST, "the message broke off")
+            response::reject_and_close(StatusCode::BAD_REQUEST, "the message broke off")
         }
     }
 }
@@ -361,7 +364,7 @@ pub(super) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpRespons
 /// Rejects a request because all requests together hold too many bytes.
 #[cold]
 fn no_capacity() -> HttpResponse {
-    answer::close_after(answer::unavailable(
+    response::close_after(response::unavailable(
         "the messages that are being read and served are too large together at the moment",
     ))
 }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use crate::engine::deadline_after;
-use crate::transport::http::listener::head_deadline::RequestCounter;
+use crate::transport::http::listener::read_timeout::RequestCounter;
 
 /// How many bytes are discarded at most while a connection closes.
 const MAX_DISCARDED: usize = 16 * 1024 * 1024;

@@ -3,19 +3,19 @@
 mod accept;
 mod connection;
 mod connections;
-pub(super) mod head_deadline;
+mod fast_path;
 #[cfg(feature = "http2")]
 mod http2;
 #[cfg(feature = "http2")]
 mod http2_streams;
 mod linger;
-mod plain;
 mod preface;
+pub(super) mod read_timeout;
 mod request_body;
 mod signals;
-mod stall;
 #[cfg(feature = "tls")]
 pub mod tls;
+mod write_timeout;
 
 use std::fmt;
 use std::io;

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::transport::http::answer::HttpResponse;
-use crate::transport::http::listener::head_deadline::RequestCounter;
+use crate::transport::http::listener::read_timeout::RequestCounter;
+use crate::transport::http::response::HttpResponse;
 
 /// A body that comes after its head. What comes after its end, is told to the connection, belongs to the next request.
 #[derive(Debug)]

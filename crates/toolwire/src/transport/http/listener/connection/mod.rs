@@ -16,25 +16,25 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
-use crate::transport::http::answer::HttpResponse;
-use crate::transport::http::body::ServerBody;
-use crate::transport::http::head::RequestHeaders;
-use crate::transport::http::incoming::BodySource;
 use crate::transport::http::limits::HttpLimits;
-use crate::transport::http::listener::head_deadline::{
-    ReadTimeout, ReadTimeouts, RequestCounter, RequestGuard,
-};
+use crate::transport::http::listener::fast_path;
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2;
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2_streams::{PacedBody, StreamExecutor};
 use crate::transport::http::listener::linger::LingeringClose;
-use crate::transport::http::listener::plain;
 use crate::transport::http::listener::preface::{BufferedStream, HttpVersion};
+use crate::transport::http::listener::read_timeout::{
+    ReadTimeout, ReadTimeouts, RequestCounter, RequestGuard,
+};
 use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
-use crate::transport::http::listener::stall::WriteTimeout;
+use crate::transport::http::listener::write_timeout::WriteTimeout;
+use crate::transport::http::request::body::BodySource;
+use crate::transport::http::request::headers::RequestHeaders;
+use crate::transport::http::request::unread_body::{AfterResponse, TrackedBody};
+use crate::transport::http::response::HttpResponse;
+use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::service::HttpService;
-use crate::transport::http::unread_body::{AfterResponse, TrackedBody};
 
 /// How many header fields hyper parses without allocating, and refuses beyond unless told otherwise.
 const FIELDS_ON_THE_STACK: usize = 100;
@@ -126,7 +126,12 @@ impl ConnectionConfig {
             LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
         let mut stream = ReadTimeout::new(stream, patience, Arc::clone(&requests));
         // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
-        let plain = Box::pin(plain::serve(&mut stream, &service, &requests, &mut leave));
+        let plain = Box::pin(fast_path::serve(
+            &mut stream,
+            &service,
+            &requests,
+            &mut leave,
+        ));
         let handover = match plain.await {
             Ok(Some(handover)) => handover,
             Ok(None) => return drop(stream.shutdown().await),

@@ -1,0 +1,147 @@
+//! Requests that describe themselves (2026-07-28): one POST, one exchange, nothing remembered.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use toolwire_proto::admit::{Admitted, http_status_before_dispatch};
+use toolwire_proto::features::Era;
+use toolwire_proto::param_headers;
+use toolwire_types::{ErrorObject, RequestId, ResponseId};
+
+use crate::engine::{BoxFuture, TransportContext};
+use crate::server::Server;
+use crate::server::dispatch::Dispatch;
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::exchange::context::PeerState;
+use crate::transport::http::exchange::running::{
+    Dispatched, ExchangeFuture, OnDisconnect, RunningHandler,
+};
+use crate::transport::http::exchange::token_expiry;
+use crate::transport::http::request::guard;
+use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
+use crate::transport::http::response::event_queue::EventQueue;
+use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::{self, FinalMessage, HttpResponse, status};
+use crate::transport::listen::{ListenFilter, ListenStream};
+use crate::transport::outlet::MessageSink;
+
+/// Begins to serve an admitted request.
+pub(crate) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {
+    let begun = if admitted.method.name() == "subscriptions/listen" {
+        listen(post, admitted)
+    } else {
+        start(post, admitted)
+    };
+    begun.unwrap_or_else(Dispatched::Answered)
+}
+
+fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatched, HttpResponse> {
+    let server = &post.endpoint.server;
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let refuse = |error| refuse(&id, era, error);
+    check_param_headers(post, admitted).map_err(refuse)?;
+    let slot = post.endpoint.request_slot(params_bytes(admitted))?;
+    let context = post.context(PeerState::Stateless);
+    let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
+    let has_state = admitted.request_state().is_some();
+    let exchange = match Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None) {
+        Ok(exchange) => exchange,
+        // A state that does not open any more is an ordinary outcome: the client starts over.
+        Err(error) if has_state => {
+            return Ok(Dispatched::Answered(response::finished(Some(
+                FinalMessage::new(&id, era, Err(error)),
+            ))));
+        }
+        Err(error) => return Err(refuse(error)),
+    };
+    Ok(match server.dispatch(exchange) {
+        Dispatch::Now(outcome) => {
+            let finished = FinalMessage::new(&id, era, outcome);
+            Dispatched::Answered(response::finished(Some(finished)))
+        }
+        Dispatch::Later(future) => {
+            let work = ExchangeFuture::One { id, era, future };
+            Dispatched::Running(RunningHandler::new(
+                work,
+                context,
+                OnDisconnect::Cancel,
+                slot,
+            ))
+        }
+    })
+}
+
+/// Spec 2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters".
+fn check_param_headers(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> Result<(), ErrorObject> {
+    let (Some(name), "tools/call") = (&admitted.name, admitted.method.name()) else {
+        return Ok(());
+    };
+    let Some(tool) = post.snapshot.tools.get(&**name) else {
+        return Ok(());
+    };
+    param_headers::check(&tool.param_headers, admitted.arguments(), |header| {
+        guard::lookup_named(&post.parts.headers, header)
+    })
+    .map_err(ErrorObject::from)
+}
+
+#[cold]
+fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> HttpResponse {
+    let status = status(http_status_before_dispatch(error.code, era));
+    response::error(status, ResponseId::Id(id.clone()), error)
+}
+
+/// Opens a stream of changes, which lasts as long as the server and the token.
+#[cold]
+fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatched, HttpResponse> {
+    let endpoint = post.endpoint;
+    let filter = ListenFilter::read(&endpoint.server, admitted)
+        .map_err(|error| refuse(admitted.id, admitted.era, error))?;
+    let slot = endpoint.stream_slot(filter.memory_bytes())?;
+    let queue = Arc::new(endpoint.queue());
+    let outlet = Arc::clone(&queue) as Arc<dyn MessageSink>;
+    let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
+    let shutdown = endpoint.server.shutdown_signal().clone();
+    let token_end = token_expiry::expiry_instant(post.auth.as_deref());
+    let source = ListenEvents {
+        queue,
+        stream: Some(stream),
+        endpoint: Arc::clone(endpoint),
+        over: Box::pin(async move {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = token_expiry::sleep_until_expiry(token_end) => {}
+            }
+        }),
+    };
+    let answer = endpoint.stream(Box::new(source), Some(slot));
+    Ok(Dispatched::Answered(answer))
+}
+
+/// The events of one `subscriptions/listen`.
+struct ListenEvents {
+    queue: Arc<EventQueue>,
+    /// `None` once it is concluded.
+    stream: Option<ListenStream>,
+    endpoint: Arc<HttpEndpoint>,
+    over: BoxFuture<'static, ()>,
+}
+
+impl EventSource for ListenEvents {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
+        if self.stream.is_some() && self.over.as_mut().poll(cx).is_ready() {
+            let stream = self.stream.take().expect("it was there a line above");
+            stream.finish(&self.endpoint.server);
+        }
+        let news = self.queue.poll_ready(cx);
+        self.queue.take_events(out);
+        match (news, &self.stream) {
+            (_, None) => Poll::Ready(StreamState::Ended),
+            (Poll::Ready(()), Some(_)) => Poll::Ready(StreamState::Open),
+            (Poll::Pending, Some(_)) => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The two endpoints of 2024-11-05, for clients that know nothing newer: a GET opens a stream, and says where to POST.
+//!
+//! A stream is a connection of its own, with the same loop as stdio: what comes in by POST is fed to it, and whatever it
+//! has to say goes out on the stream, and only there. The connection lives in the node that has the stream. Its record in
+//! the session store says whose it is, so that any node can check a POST and pass it on.
+//!
+//! The token of the stream and those of the messages may differ, as long as they speak for the same principal. A handler
+//! sees that of its message. The stream lasts until the last of them ends.
+
+pub(crate) mod streams;
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::StatusCode;
+use toolwire_proto::admit::{self, AdmissionContext};
+use toolwire_proto::envelope::{Envelope, RequestEnvelope};
+use toolwire_proto::features::HTTP_WITH_SSE;
+use toolwire_proto::http::is_session_id;
+use toolwire_proto::lifecycle::Lifecycle;
+use toolwire_proto::sse::SseEvent;
+use toolwire_proto::{stamp, strict_json};
+use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
+
+use crate::engine::{BoxFuture, Principal, TokenInfo};
+use crate::store::{SessionRecord, SessionSignal, SessionStore};
+use crate::transport::chunk::{ChunkPermit, ChunkSender};
+use crate::transport::duplex::MessageLoop;
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::http_sse::streams::{SendError, StreamGuard};
+use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::request::guard;
+use crate::transport::http::request::headers::RequestHeaders;
+use crate::transport::http::request::incoming::IncomingRequest;
+use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::limits::Limits;
+use crate::transport::out_stream::OutgoingQueue;
+
+/// Where streams are opened.
+pub(crate) const STREAM_PATH: &str = "/sse";
+/// Where the messages of clients go.
+pub(crate) const MESSAGE_PATH: &str = "/message";
+
+/// Where a chunk of the answer ends, so that a burst does not become one huge piece of memory.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// What serves the two paths. Only the option that turns them on names it, so that a program that does not turn them on
+/// does not contain them.
+#[derive(Clone, Copy)]
+pub(crate) struct HttpWithSse {
+    /// Opens a stream.
+    pub(in crate::transport::http) open:
+        for<'a> fn(&'a Arc<HttpEndpoint>, &'a RequestHeaders<'a>, Arc<TokenInfo>) -> Answering<'a>,
+    /// Takes a message for a stream.
+    pub(in crate::transport::http) take:
+        for<'a> fn(&'a IncomingRequest<'a>, &'a [u8]) -> Answering<'a>,
+}
+
+type Answering<'a> = BoxFuture<'a, Result<HttpResponse, HttpResponse>>;
+
+pub(crate) const HTTP_WITH_SSE_ENDPOINTS: HttpWithSse = HttpWithSse {
+    open: |endpoint, head, token| Box::pin(open(endpoint, head, token)),
+    take: |post, message| Box::pin(take(post, message)),
+};
+
+impl fmt::Debug for HttpWithSse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpWithSse").finish_non_exhaustive()
+    }
+}
+
+/// Opens a stream.
+async fn open(
+    endpoint: &Arc<HttpEndpoint>,
+    head: &RequestHeaders<'_>,
+    token: Arc<TokenInfo>,
+) -> Result<HttpResponse, HttpResponse> {
+    guard::check_accept_events(head)?;
+    let slot = endpoint.stream_slot(0)?;
+    let options = &endpoint.options;
+    let id = random_id("", 32).map_err(|error| response::store_error(&error))?;
+    let lease = SessionLease {
+        sessions: Arc::clone(&options.sessions),
+        key: store_key(&id),
+        principal: Principal::of(&token),
+        idle: options.limits.session_idle,
+        interval: options.limits.keep_alive,
+    };
+    lease
+        .sign()
+        .await
+        .map_err(|error| response::store_error(&error))?;
+    let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
+    let streams = &endpoint.http_with_sse;
+    let (place, messages, token_end) = streams.enter(&lease.key, &token);
+    let connection = MessageLoop::with_token(
+        Some(token),
+        endpoint.server.clone(),
+        Arc::clone(&out),
+        connection_limits(&options.limits),
+    );
+    let events = HttpSseEvents {
+        endpoint_event: Some(format!("{MESSAGE_PATH}?sessionId={id}")),
+        next: None,
+        _place: place,
+        out: Arc::clone(&out),
+    };
+    let streams = Arc::clone(streams);
+    tokio::spawn(async move {
+        let ending = async {
+            token_end.passed().await;
+            streams.close(&lease.key);
+        };
+        serve(connection.run(messages), &out, &lease, ending).await;
+    });
+    Ok(endpoint.stream(Box::new(events), Some(slot)))
+}
+
+/// Takes a message for a stream.
+async fn take(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse, HttpResponse> {
+    let endpoint = post.endpoint;
+    let key = match session_of(post.parts.uri.query()) {
+        SessionParam::Session(id) => store_key(id),
+        SessionParam::Nothing => return Err(missing_session()),
+        SessionParam::Nonsense => return Err(unknown_session()),
+    };
+    // Those that wait for a full connection are bounded together with everything else that runs.
+    let _slot = endpoint.request_slot(0)?;
+    let options = &endpoint.options;
+    let idle = options.limits.session_idle;
+    match options.sessions.touch(&key, &post.principal(), idle).await {
+        Ok(true) => {}
+        Ok(false) => return Err(unknown_session()),
+        Err(error) => return Err(response::store_error(&error)),
+    }
+    check_message(post, message)?;
+    let token = post.auth.clone().unwrap_or_default();
+    if let Some(stream) = endpoint.http_with_sse.find(&key) {
+        let sender = ChunkSender {
+            token,
+            permit: Some(permit(endpoint, message)?),
+        };
+        return match stream.send(message, sender).await {
+            Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
+            Err(SendError::Gone) => Err(unknown_session()),
+            Err(SendError::Full) => Err(response::unavailable(
+                "the client does not read its stream as fast as it sends",
+            )),
+        };
+    }
+    if options.bus.is_none() {
+        return Err(unknown_session());
+    }
+    let text = String::from_utf8_lossy(message).into_owned();
+    let message = RawJson::from_string(text).map_err(|_| {
+        response::reject(StatusCode::BAD_REQUEST, "the message cannot be passed on")
+    })?;
+    let signal = SessionSignal::Message { message, token };
+    match endpoint.signal(&key, signal).await {
+        Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
+        Err(error) => Err(response::store_error(&error)),
+    }
+}
+
+/// Counts a message until it has been served: once as it is queued, and once as its handler has it.
+fn permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpResponse> {
+    let mut reservation = endpoint.requests.bytes().reservation();
+    match reservation.try_grow(message.len().saturating_mul(2)) {
+        true => Ok(Arc::new(reservation)),
+        false => Err(response::unavailable(
+            "the messages that are being served are too large together at the moment",
+        )),
+    }
+}
+
+/// What the query of a POST says about its session.
+enum SessionParam<'q> {
+    Session(&'q str),
+    Nothing,
+    Nonsense,
+}
+
+fn session_of(query: Option<&str>) -> SessionParam<'_> {
+    let pairs = query.unwrap_or_default().split('&');
+    let mut named = pairs.filter_map(|pair| pair.strip_prefix("sessionId="));
+    match (named.next(), named.next()) {
+        (None, _) => SessionParam::Nothing,
+        // The ids made here need no percent-encoding, so that one with it is none of them.
+        (Some(id), None) if is_session_id(id) => SessionParam::Session(id),
+        _ => SessionParam::Nonsense,
+    }
+}
+
+/// The name of a session in the store, and on the bus. The space keeps it apart from the sessions of the 2025 revisions:
+/// their header cannot hold one, and neither can the query.
+fn store_key(id: &str) -> String {
+    format!("http+sse {id}")
+}
+
+fn missing_session() -> HttpResponse {
+    response::reject(
+        StatusCode::BAD_REQUEST,
+        "the request names no session: POST to the address in the `endpoint` event of the stream",
+    )
+}
+
+/// Foreign, ended and invented sessions get the same bytes.
+fn unknown_session() -> HttpResponse {
+    response::reject(
+        StatusCode::NOT_FOUND,
+        "there is no such session; open a stream with GET first",
+    )
+}
+
+/// Refuses what the connection could not read as one message, and what its sender may not do.
+fn check_message(post: &IncomingRequest<'_>, message: &[u8]) -> Result<(), HttpResponse> {
+    let (id, error) = match strict_json::read(message, &strict_json::Limits::default()) {
+        Ok(Envelope::Request(request)) => return check_scopes(post, &request),
+        Ok(Envelope::Batch(_)) => (
+            None,
+            ErrorObject::invalid_request("send one message at a time: there are no batches here"),
+        ),
+        Ok(_) => return Ok(()),
+        Err(unreadable) => (unreadable.id, unreadable.error),
+    };
+    let id = id.map_or_else(|| stamp::unreadable_id(Some(HTTP_WITH_SSE)), ResponseId::Id);
+    Err(response::error(StatusCode::BAD_REQUEST, id, error))
+}
+
+/// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": a client is told at once what it needs. Whether its
+/// connection, which may be on another node, is ready for the request is judged there; so are the scopes, again.
+fn check_scopes(
+    post: &IncomingRequest<'_>,
+    request: &RequestEnvelope<'_>,
+) -> Result<(), HttpResponse> {
+    let snapshot = &post.snapshot;
+    let admitted = admit::admit(
+        request,
+        &AdmissionContext {
+            supported: &snapshot.supported,
+            lifecycle: Lifecycle::Initialized {
+                version: HTTP_WITH_SSE,
+            },
+            headers: None,
+            is_custom_method: &|name| snapshot.methods.contains_key(name),
+            require_initialized: false,
+        },
+    );
+    match admitted.ok().and_then(|one| post.missing_scopes(&one)) {
+        Some(refusal) => Err(refusal.answer(ResponseId::Id(request.id.clone()))),
+        None => Ok(()),
+    }
+}
+
+fn connection_limits(http: &HttpLimits) -> Limits {
+    let defaults = Limits::default();
+    Limits {
+        message_bytes: http.body_bytes,
+        queued_messages: http.queued_messages,
+        queued_bytes: http.queued_bytes,
+        requests_in_flight: defaults.requests_in_flight.min(http.requests_in_flight),
+        drain: http.drain,
+        ..defaults
+    }
+}
+
+/// Runs a connection to its end, and keeps its record for as long. The third is done when the client may no longer be
+/// served: then nothing more is taken from it, and what runs is finished, within the bounds of every hang-up.
+async fn serve(
+    running: impl Future<Output = ()>,
+    out: &OutgoingQueue,
+    lease: &SessionLease,
+    ending: impl Future<Output = ()>,
+) {
+    tokio::pin!(running);
+    tokio::select! {
+        () = &mut running => {}
+        () = ending => {
+            lease.give_back().await;
+            return running.await;
+        }
+        () = lease.wait_deleted() => {
+            tracing::warn!("the session of a stream is gone, so the stream ends");
+            out.fail();
+            running.await;
+        }
+    }
+    lease.give_back().await;
+}
+
+/// The record of a stream in the session store.
+struct SessionLease {
+    sessions: Arc<dyn SessionStore>,
+    key: String,
+    principal: Principal,
+    idle: Duration,
+    /// How often the record is kept from expiring.
+    interval: Duration,
+}
+
+impl SessionLease {
+    async fn sign(&self) -> Result<(), crate::store::StoreError> {
+        let record = SessionRecord::new(HTTP_WITH_SSE, ClientCapabilities::default(), None);
+        let created = self
+            .sessions
+            .create(&self.key, &self.principal, record, self.idle);
+        created.await.map(drop)
+    }
+
+    /// Keeps the record from expiring; returns when somebody has deleted it.
+    async fn wait_deleted(&self) {
+        loop {
+            tokio::time::sleep(self.interval).await;
+            let touched = self.sessions.touch(&self.key, &self.principal, self.idle);
+            match touched.await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "a session cannot be kept from expiring");
+                }
+            }
+        }
+    }
+
+    async fn give_back(&self) {
+        let deleted = self.sessions.delete(&self.key, &self.principal).await;
+        if let Err(error) = deleted {
+            tracing::warn!(%error, "the session of a stream that ended is left to expire");
+        }
+    }
+}
+
+/// What a connection has to say, as events. Dropping it ends the connection.
+struct HttpSseEvents {
+    /// Where to POST, until it was said.
+    endpoint_event: Option<String>,
+    next: Option<BoxFuture<'static, Option<Vec<u8>>>>,
+    out: Arc<OutgoingQueue>,
+    _place: StreamGuard,
+}
+
+impl EventSource for HttpSseEvents {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
+        let written = out.len();
+        if let Some(address) = self.endpoint_event.take() {
+            write_event(out, "endpoint", address);
+        }
+        while out.len() - written < CHUNK_BYTES {
+            let queue = &self.out;
+            let next = self.next.get_or_insert_with(|| {
+                let queue = Arc::clone(queue);
+                Box::pin(async move { queue.next().await })
+            });
+            let Poll::Ready(message) = next.as_mut().poll(cx) else {
+                break;
+            };
+            self.next = None;
+            let Some(message) = message else {
+                return Poll::Ready(StreamState::Ended);
+            };
+            let text = String::from_utf8(message).expect("the server writes JSON text");
+            write_event(out, "message", text);
+        }
+        if out.len() == written {
+            return Poll::Pending;
+        }
+        Poll::Ready(StreamState::Open)
+    }
+}
+
+impl Drop for HttpSseEvents {
+    fn drop(&mut self) {
+        self.out.fail();
+    }
+}
+
+fn write_event(out: &mut Vec<u8>, event: &str, data: String) {
+    SseEvent::new(data)
+        .with_event(event)
+        .encode_into(out)
+        .expect("the event types of this module are plain words");
+}

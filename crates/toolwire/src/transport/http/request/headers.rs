@@ -1,0 +1,200 @@
+//! The header fields a request is judged by, found in one go through its head.
+
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue};
+use toolwire_proto::admit::RoutingHeaders;
+use toolwire_proto::param_headers::HeaderLookup;
+
+/// The fields that matter of one head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestHeaders<'h> {
+    /// Where all values of a field are that came several times.
+    headers: Option<&'h HeaderMap>,
+    pub(crate) host: HeaderLookup<'h>,
+    pub(crate) origin: HeaderLookup<'h>,
+    pub(crate) content_type: HeaderLookup<'h>,
+    pub(crate) content_encoding: HeaderLookup<'h>,
+    accept: HeaderLookup<'h>,
+    pub(crate) session_id: HeaderLookup<'h>,
+    /// Those that repeat parts of the body.
+    pub(crate) routing: RoutingHeaders<'h>,
+    /// How many fields there are.
+    pub(crate) fields: usize,
+    /// How long their names and values are together.
+    pub(crate) bytes: usize,
+}
+
+impl<'h> RequestHeaders<'h> {
+    /// Without a field.
+    pub(crate) const EMPTY: Self = Self {
+        headers: None,
+        host: HeaderLookup::Absent,
+        origin: HeaderLookup::Absent,
+        content_type: HeaderLookup::Absent,
+        content_encoding: HeaderLookup::Absent,
+        accept: HeaderLookup::Absent,
+        session_id: HeaderLookup::Absent,
+        routing: RoutingHeaders {
+            protocol_version: HeaderLookup::Absent,
+            method: HeaderLookup::Absent,
+            name: HeaderLookup::Absent,
+        },
+        fields: 0,
+        bytes: 0,
+    };
+
+    pub(crate) fn of(headers: &'h HeaderMap) -> Self {
+        let mut head = Self {
+            headers: Some(headers),
+            ..Self::EMPTY
+        };
+        for (name, value) in headers {
+            let name = name.as_str().as_bytes();
+            if let Some(field) = head.add(name, value.as_bytes()) {
+                *field = match field {
+                    HeaderLookup::Absent => single_value(value),
+                    _ => HeaderLookup::Repeated,
+                };
+            }
+        }
+        head
+    }
+
+    /// Counts a field, whose name may be in any case, and tells where its value belongs if it is one of those that matter.
+    pub(crate) fn add(&mut self, name: &[u8], value: &[u8]) -> Option<&mut HeaderLookup<'h>> {
+        self.fields += 1;
+        self.bytes += name.len() + value.len();
+        let field = match name.len() {
+            4 if eq_ignore_case(name, b"host") => &mut self.host,
+            6 if eq_ignore_case(name, b"accept") => &mut self.accept,
+            6 if eq_ignore_case(name, b"origin") => &mut self.origin,
+            8 if eq_ignore_case(name, b"mcp-name") => &mut self.routing.name,
+            10 if eq_ignore_case(name, b"mcp-method") => &mut self.routing.method,
+            12 if eq_ignore_case(name, b"content-type") => &mut self.content_type,
+            14 if eq_ignore_case(name, b"mcp-session-id") => &mut self.session_id,
+            16 if eq_ignore_case(name, b"content-encoding") => &mut self.content_encoding,
+            20 if eq_ignore_case(name, b"mcp-protocol-version") => {
+                &mut self.routing.protocol_version
+            }
+            _ => return None,
+        };
+        Some(field)
+    }
+
+    /// The values of `Accept`, which may be spread over several fields.
+    pub(crate) fn accept(&self) -> impl Iterator<Item = &'h str> {
+        let one = match self.accept {
+            HeaderLookup::One(value) => Some(value),
+            _ => None,
+        };
+        let several = match self.accept {
+            HeaderLookup::Repeated => self.headers,
+            _ => None,
+        };
+        let several = several
+            .into_iter()
+            .flat_map(|headers| headers.get_all(ACCEPT))
+            .filter_map(|value| value.to_str().ok());
+        one.into_iter().chain(several)
+    }
+}
+
+/// Whether a name of a field is that one, in whatever case. All bytes at once: a loop that can end early is slower.
+pub(crate) fn eq_ignore_case<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
+    let Ok(name) = <&[u8; LENGTH]>::try_from(name) else {
+        return false;
+    };
+    // The bit tells the cases apart. Of other characters of a name (RFC 9110, section 5.6.2) it makes none that is in a
+    // known name.
+    let differing = name.iter().zip(known);
+    differing.fold(0, |all, (byte, known)| all | ((byte | 0x20) ^ known)) == 0
+}
+
+/// What a field that comes once holds.
+pub(crate) fn single_value(value: &HeaderValue) -> HeaderLookup<'_> {
+    match value.to_str() {
+        Ok(text) => HeaderLookup::One(text),
+        Err(_) => HeaderLookup::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &[u8])]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            let value = HeaderValue::from_bytes(value).unwrap();
+            headers.append(HeaderName::from_static(name), value);
+        }
+        headers
+    }
+
+    #[test]
+    fn fields_are_found_by_their_names() {
+        let headers = headers(&[
+            ("host", b"a.test"),
+            ("x-other", b"12345"),
+            ("mcp-method", b"tools/call"),
+            ("mcp-name", b"one"),
+            ("mcp-name", b"two"),
+            ("mcp-protocol-version", b"\xFF"),
+        ]);
+        let head = RequestHeaders::of(&headers);
+        assert_eq!(head.host, HeaderLookup::One("a.test"));
+        assert_eq!(head.origin, HeaderLookup::Absent);
+        assert_eq!(head.session_id, HeaderLookup::Absent);
+        assert_eq!(head.routing.method, HeaderLookup::One("tools/call"));
+        assert_eq!(head.routing.name, HeaderLookup::Repeated);
+        assert_eq!(head.routing.protocol_version, HeaderLookup::Unreadable);
+        assert_eq!(head.fields, 6);
+        let expected = "hosta.testx-other12345mcp-methodtools/callmcp-nameonemcp-nametwo";
+        assert_eq!(head.bytes, expected.len() + "mcp-protocol-version?".len());
+    }
+
+    #[test]
+    fn names_are_known_in_every_case() {
+        for known in [
+            "host",
+            "origin",
+            "content-type",
+            "content-encoding",
+            "accept",
+            "mcp-session-id",
+            "mcp-protocol-version",
+            "mcp-method",
+            "mcp-name",
+        ] {
+            for spelled in [known.to_owned(), known.to_uppercase()] {
+                let mut head = RequestHeaders::EMPTY;
+                assert!(head.add(spelled.as_bytes(), b"").is_some(), "{spelled}");
+            }
+            let other = known.replace('o', "0");
+            if other != known {
+                let mut head = RequestHeaders::EMPTY;
+                assert!(head.add(other.as_bytes(), b"").is_none(), "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn accept_may_come_in_pieces() {
+        let values = |fields: &[(&'static str, &[u8])]| -> Vec<String> {
+            let headers = headers(fields);
+            RequestHeaders::of(&headers)
+                .accept()
+                .map(str::to_owned)
+                .collect()
+        };
+        assert!(values(&[]).is_empty());
+        assert_eq!(values(&[("accept", b"a/b, c/d")]), ["a/b, c/d"]);
+        assert_eq!(
+            values(&[("accept", b"a/b"), ("accept", b"\xFF"), ("accept", b"c/d")]),
+            ["a/b", "c/d"]
+        );
+        assert!(values(&[("accept", b"\xFF")]).is_empty());
+    }
+}

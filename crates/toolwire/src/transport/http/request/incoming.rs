@@ -1,0 +1,202 @@
+//! One POST, and everything its message is judged by. A GET or a DELETE is one without a message.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::request::Parts;
+use toolwire_proto::admit::{self, AdmissionContext, Admitted, NotificationAction};
+use toolwire_proto::envelope::{MalformedMessage, NotificationEnvelope, ResponseEnvelope};
+use toolwire_proto::features::{Era, SupportedVersions};
+use toolwire_proto::http::client_network;
+use toolwire_proto::lifecycle::Lifecycle;
+use toolwire_proto::scopes::ScopeSet;
+use toolwire_proto::stamp;
+use toolwire_types::{RawJson, ResponseId};
+
+use crate::engine::{Principal, TokenInfo};
+use crate::server::snapshot::Snapshot;
+use crate::store::SessionSignal;
+use crate::transport::http::authorizer::{AuthorizationError, scopes_unsupported};
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
+use crate::transport::http::options::LegacyMode;
+use crate::transport::http::request::headers::RequestHeaders;
+use crate::transport::http::request::peer_address::PeerAddress;
+use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::lookup::SessionLookup;
+
+/// One POST.
+pub(crate) struct IncomingRequest<'a> {
+    pub(crate) endpoint: &'a Arc<HttpEndpoint>,
+    pub(crate) parts: &'a Parts,
+    pub(crate) head: &'a RequestHeaders<'a>,
+    pub(crate) auth: Option<Arc<TokenInfo>>,
+    /// What the request may be judged by besides its message.
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// The other end of the connection, when the listener knows.
+    peer: Option<SocketAddr>,
+}
+
+impl<'a> IncomingRequest<'a> {
+    pub(crate) fn new(
+        endpoint: &'a Arc<HttpEndpoint>,
+        parts: &'a Parts,
+        head: &'a RequestHeaders<'a>,
+        auth: Option<Arc<TokenInfo>>,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        Self {
+            endpoint,
+            parts,
+            head,
+            auth,
+            snapshot: endpoint.server.snapshot(),
+            peer,
+        }
+    }
+}
+
+impl IncomingRequest<'_> {
+    /// Does what a notification says.
+    pub(crate) async fn note(
+        &self,
+        session: &Arc<ActiveSession>,
+        notification: &NotificationEnvelope<'_>,
+    ) -> Result<(), HttpResponse> {
+        let standing = SessionLookup::Session(Arc::clone(session));
+        let action = self.with_admission_context(&standing, |facts| {
+            admit::admit_notification(notification, facts)
+        });
+        match action {
+            NotificationAction::Cancel { request_id, reason } => {
+                tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
+                session.state.cancel(&request_id);
+                let signal = SessionSignal::Cancelled { id: request_id };
+                let told = self.endpoint.signal(&session.id, signal).await;
+                told.map_err(|error| response::store_error(&error))
+            }
+            NotificationAction::Initialized => {
+                session.state.initialized();
+                let saved = self.endpoint.save(session).await;
+                saved.map_err(|error| response::store_error(&error))
+            }
+            _ => {
+                tracing::debug!(method = %notification.method, "a notification nobody needs");
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives an answer of the client to whoever waits for it, here or on another node.
+    pub(crate) async fn resolve(
+        &self,
+        session: &ActiveSession,
+        response: ResponseEnvelope<'_>,
+    ) -> Result<(), HttpResponse> {
+        let outcome = response.outcome.map(RawJson::from);
+        if self.endpoint.options.bus.is_none() || session.caller.is_waiting_for(&response.id) {
+            session.caller.resolve(&response.id, outcome);
+            return Ok(());
+        }
+        let ResponseId::Id(id) = response.id else {
+            return Ok(());
+        };
+        let signal = SessionSignal::Responded { id, outcome };
+        let told = self.endpoint.signal(&session.id, signal).await;
+        told.map_err(|error| response::store_error(&error))
+    }
+
+    /// The refusal of a caller whose token does not grant what the request needs.
+    ///
+    /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403, and all scopes of the operation at once.
+    pub(crate) fn missing_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationError> {
+        self.check_scopes(&self.snapshot.scopes_for(admitted)).err()
+    }
+
+    /// Rejects a caller whose token does not grant all of these scopes.
+    pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), AuthorizationError> {
+        let token = self.auth.as_deref().unwrap_or(TokenInfo::none());
+        if token.grants(needed) {
+            return Ok(());
+        }
+        Err(match &self.endpoint.options.authorizer {
+            Some(authorizer) => authorizer.insufficient_scope(needed, token),
+            None => scopes_unsupported(),
+        })
+    }
+
+    #[cold]
+    pub(crate) fn refuse_unreadable(&self, unreadable: MalformedMessage) -> HttpResponse {
+        let id = match unreadable.id {
+            Some(id) => ResponseId::Id(id),
+            None => stamp::unreadable_id(admit::header_version(&self.head.routing)),
+        };
+        response::error(StatusCode::BAD_REQUEST, id, unreadable.error)
+    }
+
+    /// Whether the version header names a revision whose requests describe themselves.
+    pub(crate) fn declares_modern_version(&self) -> bool {
+        admit::header_era(&self.head.routing) == Some(Era::Modern)
+    }
+
+    /// Spec 2025-11-25, basic/transports, "Protocol Version Header".
+    pub(crate) fn check_version_header(&self) -> Result<(), HttpResponse> {
+        admit::check_version_header(&self.head.routing, &self.snapshot.supported)
+            .map_err(|error| response::error(StatusCode::BAD_REQUEST, ResponseId::Absent, error))
+    }
+
+    pub(crate) fn principal(&self) -> Principal {
+        let token = self.auth.as_deref();
+        token.map_or_else(Principal::anonymous, Principal::of)
+    }
+
+    /// Returns the network of the client, if the listener or a layer in front knows it.
+    pub(crate) fn client_network(&self) -> Option<IpAddr> {
+        let from_layer = || self.parts.extensions.get::<PeerAddress>();
+        let from_layer = || from_layer().map(|peer| peer.socket_address());
+        let peer = self.peer.or_else(from_layer)?;
+        Some(client_network(peer.ip()))
+    }
+
+    /// The context of a request in this POST.
+    pub(crate) fn context(&self, peer: PeerState) -> Arc<HttpStreamContext> {
+        let queue = self.endpoint.queue();
+        Arc::new(HttpStreamContext::new(queue, peer, self.auth.clone()))
+    }
+
+    /// Lets the gate judge with everything that is known.
+    pub(crate) fn with_admission_context<R>(
+        &self,
+        standing: &SessionLookup,
+        judge: impl FnOnce(&AdmissionContext<'_>) -> R,
+    ) -> R {
+        let options = &self.endpoint.options;
+        let lifecycle = match standing {
+            SessionLookup::Session(session) => session.state.lifecycle(),
+            SessionLookup::None | SessionLookup::Unknown => Lifecycle::Fresh,
+        };
+        let keeps_sessions = options.legacy == LegacyMode::Sessions;
+        judge(&AdmissionContext {
+            supported: &self.served_versions(),
+            lifecycle,
+            headers: Some(self.head.routing),
+            is_custom_method: &|name| self.snapshot.methods.contains_key(name),
+            require_initialized: keeps_sessions && self.snapshot.options.require_initialized,
+        })
+    }
+
+    fn served_versions(&self) -> Cow<'_, SupportedVersions> {
+        match self.endpoint.options.legacy {
+            LegacyMode::Reject => Cow::Owned(self.snapshot.supported.modern().collect()),
+            LegacyMode::Sessions | LegacyMode::Stateless => Cow::Borrowed(&self.snapshot.supported),
+        }
+    }
+}
+
+/// Returns the bytes of the parameters that the handler of a request may hold.
+pub(crate) fn params_bytes(admitted: &Admitted<'_>) -> usize {
+    admitted.params().map_or(0, |params| params.get().len())
+}

@@ -1,0 +1,207 @@
+//! What a request has said and its client has not read yet.
+//!
+//! One side pushes, from wherever it runs; the other polls, from inside a response. Nothing is allocated before the
+//! first message, because most requests have none.
+//!
+//! Each queue has a limit of its own, and all queues of an endpoint have one together: while that is reached, log
+//! messages and progress are dropped.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
+use toolwire_proto::sse;
+
+use crate::transport::http::byte_budget::ByteBudget;
+use crate::transport::outlet::MessageSink;
+
+/// What a queued message takes in memory besides its bytes.
+const MESSAGE_OVERHEAD: usize = 128;
+
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    limits: OutboxLimits,
+    /// The bytes that all queues of the endpoint may hold.
+    budget: Arc<ByteBudget>,
+    state: Mutex<EventQueueState>,
+}
+
+#[derive(Debug, Default)]
+struct EventQueueState {
+    outbox: Option<Box<Outbox>>,
+    /// The bytes of the outbox that are counted in the budget.
+    counted: usize,
+    reader: Option<Waker>,
+    /// The reader is to look up although there is no message.
+    nudged: bool,
+}
+
+impl EventQueue {
+    pub(crate) fn new(limits: OutboxLimits, budget: Arc<ByteBudget>) -> Self {
+        Self {
+            limits,
+            budget,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Wakes the reader without a message.
+    pub(crate) fn wake(&self) {
+        let mut state = self.lock();
+        state.nudged = true;
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+    }
+
+    /// Ready when a message waits or somebody nudged.
+    pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.has_message() || std::mem::take(&mut state.nudged) {
+            return Poll::Ready(());
+        }
+        match &mut state.reader {
+            Some(reader) => reader.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Whether a message waits.
+    pub(crate) fn has_message(&self) -> bool {
+        self.lock().has_message()
+    }
+
+    /// Takes every message and appends it as an event without an id.
+    pub(crate) fn take_events(&self, out: &mut Vec<u8>) {
+        if let Some(mut outbox) = self.take_outbox() {
+            outbox.pop_all_into(out, write_event);
+        }
+    }
+
+    /// Takes every message.
+    pub(crate) fn take(&self) -> Vec<Outgoing> {
+        match self.take_outbox() {
+            Some(mut outbox) => std::iter::from_fn(|| outbox.pop()).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The queue goes with its messages: most streams are silent most of the time, and then need none.
+    fn take_outbox(&self) -> Option<Box<Outbox>> {
+        let mut state = self.lock();
+        self.budget.release(std::mem::take(&mut state.counted));
+        state.outbox.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, EventQueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventQueueState {
+    fn has_message(&self) -> bool {
+        self.outbox
+            .as_ref()
+            .is_some_and(|outbox| !outbox.is_empty())
+    }
+}
+
+impl Drop for EventQueue {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.budget.release(state.counted);
+    }
+}
+
+impl MessageSink for EventQueue {
+    fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
+        let mut state = self.lock();
+        let is_optional = matches!(kind, OutgoingKind::Log | OutgoingKind::Progress(_));
+        let added = bytes.len() + MESSAGE_OVERHEAD;
+        if !self.budget.try_add(state.counted, added) {
+            if is_optional {
+                tracing::debug!("dropped a message: the queues of all streams are full");
+                return;
+            }
+            self.budget.add(added);
+        }
+        let outbox = state
+            .outbox
+            .get_or_insert_with(|| Box::new(Outbox::new(self.limits)));
+        outbox.push(Outgoing::new(kind, bytes));
+        // The outbox may have merged the message or dropped others.
+        let held = outbox.bytes() + outbox.len() * MESSAGE_OVERHEAD;
+        let counted = state.counted + added;
+        self.budget.release(counted.saturating_sub(held));
+        state.counted = counted.min(held);
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+    }
+}
+
+fn wake(reader: Option<Waker>) {
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
+/// Appends a message as an event without an id.
+pub(crate) fn write_event(out: &mut Vec<u8>, message: &[u8]) {
+    sse::encode_message(out, None, message).expect("there is no id that could be unsafe");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: OutboxLimits = OutboxLimits {
+        messages: 256,
+        bytes: 1000,
+    };
+
+    fn message(bytes: usize) -> Vec<u8> {
+        vec![b'x'; bytes]
+    }
+
+    #[test]
+    fn queued_bytes_are_counted_until_they_are_taken() {
+        let budget = ByteBudget::new(100_000, 1000);
+        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
+        queue.push(OutgoingKind::Other, message(100));
+        queue.push(OutgoingKind::Log, message(200));
+        assert_eq!(budget.used(), 300 + 2 * MESSAGE_OVERHEAD);
+        assert_eq!(queue.take().len(), 2);
+        assert_eq!(budget.used(), 0);
+        queue.push(OutgoingKind::Other, message(100));
+        drop(queue);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn merged_messages_are_counted_once() {
+        let budget = ByteBudget::new(100_000, 1000);
+        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
+        let change = OutgoingKind::ResourceUpdated {
+            uri: "a:b".to_owned(),
+            subscription: None,
+        };
+        for _ in 0..10 {
+            queue.push(change.clone(), message(50));
+        }
+        assert_eq!(budget.used(), 50 + MESSAGE_OVERHEAD);
+    }
+
+    #[test]
+    fn full_budget_drops_log_messages_and_nothing_else() {
+        let budget = ByteBudget::new(0, 0);
+        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
+        queue.push(OutgoingKind::Log, message(10));
+        assert!(!queue.has_message());
+        queue.push(OutgoingKind::Other, message(10));
+        assert_eq!(budget.used(), 10 + MESSAGE_OVERHEAD);
+        assert_eq!(queue.take().len(), 1);
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,199 @@
+//! A stream of events as the body of an answer: whatever its source has to say, and a comment when it is silent.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, Sleep};
+use toolwire_proto::sse;
+
+use crate::engine::deadline_after;
+use crate::transport::http::permits::StreamPermit;
+use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::stall_monitor::{MonitorGuard, StallMonitor};
+
+/// The body of one event stream.
+pub(crate) struct EventStream {
+    watch: MonitorGuard,
+    keep_alive: KeepAlive,
+    opened: bool,
+    _slot: Option<StreamPermit>,
+}
+
+impl EventStream {
+    /// A stream of the source's events. A slot is given for streams that are no request of their own.
+    pub(crate) fn new(
+        stalls: &Arc<StallMonitor>,
+        keep_alive: Duration,
+        source: Box<dyn EventSource>,
+        slot: Option<StreamPermit>,
+    ) -> Self {
+        Self {
+            watch: stalls.watch(source),
+            keep_alive: KeepAlive::new(keep_alive),
+            opened: false,
+            _slot: slot,
+        }
+    }
+
+    /// The next bytes, or `None` after the end.
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut current = self.watch.source();
+        let Some(source) = current.as_mut() else {
+            return Poll::Ready(None);
+        };
+        let mut out = Vec::new();
+        if !std::mem::replace(&mut self.opened, true) {
+            // Sent at once, so that the client and every proxy in between see that the stream is open.
+            sse::encode_comment(&mut out, "open");
+        }
+        if source.poll_events(cx, &mut out) == Poll::Ready(StreamState::Ended) {
+            let over = current.take();
+            drop(current);
+            drop(over);
+            return Poll::Ready((!out.is_empty()).then(|| out.into()));
+        }
+        if out.is_empty() {
+            if self.keep_alive.poll_due(cx).is_pending() {
+                return Poll::Pending;
+            }
+            sse::encode_comment(&mut out, "still here");
+        }
+        drop(current);
+        self.watch.record_chunk_sent();
+        self.keep_alive.note_sent();
+        Poll::Ready(Some(out.into()))
+    }
+}
+
+/// Says when a stream was silent for too long. The timer is set anew only when it fires, not for every event.
+struct KeepAlive {
+    interval: Duration,
+    last_sent: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl KeepAlive {
+    fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            last_sent: Instant::now(),
+            timer: None,
+        }
+    }
+
+    fn note_sent(&mut self) {
+        self.last_sent = Instant::now();
+    }
+
+    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let due = deadline_after(self.last_sent, self.interval);
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        while timer.as_mut().poll(cx).is_ready() {
+            let due = deadline_after(self.last_sent, self.interval);
+            if due <= Instant::now() {
+                timer
+                    .as_mut()
+                    .reset(deadline_after(Instant::now(), self.interval));
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(due);
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+    /// Says something whenever it is asked, or never. Whoever holds the other end learns when it is dropped.
+    struct Source {
+        talks: bool,
+        _dropped: oneshot::Sender<()>,
+    }
+
+    impl EventSource for Source {
+        fn poll_events(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
+            if !self.talks {
+                return Poll::Pending;
+            }
+            out.extend_from_slice(b"data: {}\n\n");
+            Poll::Ready(StreamState::Open)
+        }
+    }
+
+    fn stream(talks: bool) -> (EventStream, oneshot::Receiver<()>) {
+        stream_with(KEEP_ALIVE, talks)
+    }
+
+    fn stream_with(keep_alive: Duration, talks: bool) -> (EventStream, oneshot::Receiver<()>) {
+        let (_dropped, dropped) = oneshot::channel();
+        let source = Box::new(Source { talks, _dropped });
+        let stalls = StallMonitor::new(PATIENCE);
+        let stream = EventStream::new(&stalls, keep_alive, source, None);
+        (stream, dropped)
+    }
+
+    async fn next(stream: &mut EventStream) -> Option<Bytes> {
+        poll_fn(|cx| stream.poll_chunk(cx)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_loses_its_stream() {
+        let (mut stream, mut dropped) = stream(true);
+        assert!(next(&mut stream).await.is_some());
+        tokio::time::sleep(PATIENCE - Duration::from_millis(1)).await;
+        assert!(
+            dropped
+                .try_recv()
+                .is_err_and(|error| error == oneshot::error::TryRecvError::Empty)
+        );
+        let started = Instant::now();
+        assert!(dropped.await.is_err(), "the source is dropped");
+        assert!(started.elapsed() <= PATIENCE / 4 + Duration::from_millis(1));
+        assert_eq!(next(&mut stream).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_late_but_reads_keeps_it() {
+        let (mut stream, _dropped) = stream(true);
+        for _ in 0..5 {
+            assert!(next(&mut stream).await.is_some());
+            tokio::time::sleep(PATIENCE * 9 / 10).await;
+        }
+        assert!(next(&mut stream).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_may_never_be_broken() {
+        let (mut stream, _dropped) = stream_with(Duration::MAX, false);
+        assert_eq!(next(&mut stream).await.unwrap(), ": open\n\n");
+        let day = Duration::from_secs(24 * 60 * 60);
+        let silence = tokio::time::timeout(day, next(&mut stream));
+        silence.await.unwrap_err();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_broken_by_comments_and_is_nobodys_fault() {
+        let (mut stream, _dropped) = stream(false);
+        assert_eq!(next(&mut stream).await.unwrap(), ": open\n\n");
+        for _ in 0..10 {
+            let before = Instant::now();
+            assert_eq!(next(&mut stream).await.unwrap(), ": still here\n\n");
+            assert_eq!(before.elapsed(), KEEP_ALIVE);
+        }
+    }
+}

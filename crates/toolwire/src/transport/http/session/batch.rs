@@ -1,0 +1,217 @@
+//! Batches of messages, which exactly one revision has (2025-03-26, basic, "Batching").
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+use toolwire_proto::admit::{self, Admitted};
+use toolwire_proto::envelope::{Envelope, MalformedMessage, RequestEnvelope};
+use toolwire_proto::features::{Era, VersionFeatures};
+use toolwire_proto::requests::Overloaded;
+use toolwire_proto::scopes::ScopeSet;
+use toolwire_proto::strict_json;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::engine::exchange::{EncodedResponse, encode_error};
+use crate::transport::batch::array;
+use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
+use crate::transport::http::exchange::running::{ExchangeFuture, OnDisconnect, RunningHandler};
+use crate::transport::http::options::LegacyMode;
+use crate::transport::http::request::incoming::IncomingRequest;
+use crate::transport::http::response::{self, FinalMessage, HttpResponse};
+use crate::transport::http::session::lookup::SessionLookup;
+use crate::transport::http::session::requests::{self, StartedRequest};
+
+/// Serves every message of a batch; the answers come as one array.
+pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) -> HttpResponse {
+    let standing = match post.find_session().await {
+        Ok(standing) => standing,
+        Err(answer) => return answer,
+    };
+    let keeps_sessions = post.endpoint.options.legacy == LegacyMode::Sessions;
+    let version = match &standing {
+        SessionLookup::Session(session) => session.state.version(),
+        SessionLookup::None | SessionLookup::Unknown => admit::batch_version(&post.head.routing),
+    };
+    let served = version.filter(|version| post.snapshot.supported.contains(*version));
+    if !served.is_some_and(VersionFeatures::allows_batch)
+        || post.endpoint.options.legacy == LegacyMode::Reject
+    {
+        return post.refuse_unreadable(no_batches());
+    }
+    if keeps_sessions && !matches!(standing, SessionLookup::Session(_)) {
+        return standing.refuse(ResponseId::Null);
+    }
+    let peer = match &standing {
+        SessionLookup::Session(session) => PeerState::Session(Arc::clone(session)),
+        SessionLookup::None | SessionLookup::Unknown => PeerState::Stateless,
+    };
+    let context = post.context(peer);
+    let mut batch = Batch {
+        post,
+        standing,
+        context: Arc::clone(&context),
+        answers: Vec::new(),
+        running: JoinSet::new(),
+        changes_record: false,
+    };
+    let messages: Vec<_> = messages
+        .iter()
+        .map(|message| strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()))
+        .collect();
+    // Before anything is started: the client repeats the whole batch with a better token.
+    if let Err(rejection) = post.check_scopes(&batch.needed_scopes(&messages)) {
+        return rejection.answer(ResponseId::Null);
+    }
+    for message in messages {
+        if let Err(answer) = batch.start(message).await {
+            return answer;
+        }
+    }
+    if batch.changes_record
+        && let SessionLookup::Session(session) = &batch.standing
+        && let Err(error) = post.endpoint.save(session).await
+    {
+        return response::store_error(&error);
+    }
+    let Batch {
+        standing,
+        mut answers,
+        mut running,
+        ..
+    } = batch;
+    if answers.is_empty() && running.is_empty() {
+        return response::empty(StatusCode::ACCEPTED);
+    }
+    let work = ExchangeFuture::Other(Box::pin(async move {
+        while let Some(finished) = running.join_next().await {
+            answers.extend(
+                finished
+                    .ok()
+                    .flatten()
+                    .map(|finished| finished.message.into_bytes()),
+            );
+        }
+        (!answers.is_empty()).then(|| FinalMessage {
+            status: StatusCode::OK,
+            message: EncodedResponse::Whole(array(&answers)),
+        })
+    }));
+    // Each request of the batch has a slot of its own.
+    let running = RunningHandler::new(work, context, OnDisconnect::Finish, None);
+    let session = match standing {
+        SessionLookup::Session(session) => Some(session),
+        SessionLookup::None | SessionLookup::Unknown => None,
+    };
+    post.endpoint.answer(running, session).await
+}
+
+struct Batch<'a> {
+    post: &'a IncomingRequest<'a>,
+    standing: SessionLookup,
+    context: Arc<HttpStreamContext>,
+    answers: Vec<Vec<u8>>,
+    running: JoinSet<Option<FinalMessage>>,
+    /// Some message changed what is remembered about the session.
+    changes_record: bool,
+}
+
+impl Batch<'_> {
+    /// Returns the scopes that the requests of the batch need, all together.
+    fn needed_scopes(&self, messages: &[Result<Envelope<'_>, MalformedMessage>]) -> ScopeSet {
+        let mut needed = ScopeSet::new();
+        for message in messages {
+            if let Ok(Envelope::Request(request)) = message
+                && let Ok(admitted) = self.admit(request)
+            {
+                needed = needed.union(&self.post.snapshot.scopes_for(&admitted));
+            }
+        }
+        needed
+    }
+
+    async fn start(
+        &mut self,
+        message: Result<Envelope<'_>, MalformedMessage>,
+    ) -> Result<(), HttpResponse> {
+        match message {
+            Ok(Envelope::Request(request)) => self.start_request(&request),
+            Ok(Envelope::Notification(notification)) => {
+                if let SessionLookup::Session(session) = &self.standing {
+                    self.post.note(session, &notification).await?;
+                }
+            }
+            Ok(Envelope::Response(response)) => {
+                if let SessionLookup::Session(session) = &self.standing {
+                    self.post.resolve(session, response).await?;
+                }
+            }
+            Ok(Envelope::Batch(_)) => {
+                let error = ErrorObject::invalid_request("a batch cannot hold another batch");
+                self.answers.push(encode_error(ResponseId::Null, error));
+            }
+            Err(unreadable) => {
+                let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
+                self.answers.push(encode_error(id, unreadable.error));
+            }
+        }
+        Ok(())
+    }
+
+    fn start_request(&mut self, request: &RequestEnvelope<'_>) {
+        let id = ResponseId::Id(request.id.clone());
+        let bytes = request.params.map_or(0, |params| params.get().len());
+        let started = self
+            .admit(request)
+            .and_then(|admitted| match &self.standing {
+                SessionLookup::Session(session) => {
+                    requests::start_in_session(self.post, session, &self.context, &admitted)
+                }
+                SessionLookup::None | SessionLookup::Unknown => {
+                    Ok(requests::start_alone(self.post, &self.context, &admitted))
+                }
+            });
+        match started {
+            Ok(StartedRequest::Answered(finished)) => {
+                self.changes_record |= requests::changes_record(&request.method);
+                self.answers.push(finished.message.into_bytes());
+            }
+            Ok(StartedRequest::Running(work)) => {
+                match self.post.endpoint.requests.try_acquire(bytes) {
+                    Some(slot) => drop(self.running.spawn(async move {
+                        let finished = work.finish().await;
+                        drop(slot);
+                        finished
+                    })),
+                    None => self
+                        .answers
+                        .push(encode_error(id, Overloaded::new().into())),
+                }
+            }
+            Err(error) => self.answers.push(encode_error(id, error)),
+        }
+    }
+
+    fn admit<'m>(&self, request: &'m RequestEnvelope<'m>) -> Result<Admitted<'m>, ErrorObject> {
+        // Spec 2025-03-26, basic/lifecycle, "Initialization".
+        if request.method == "initialize" {
+            return Err(ErrorObject::invalid_request(
+                "`initialize` cannot be part of a batch",
+            ));
+        }
+        let post = self.post;
+        match post.with_admission_context(&self.standing, |facts| admit::admit(request, facts)) {
+            Ok(admitted) if admitted.era == Era::Legacy => Ok(admitted),
+            Ok(_) => Err(no_batches().error),
+            Err(rejection) => Err(rejection.error),
+        }
+    }
+}
+
+fn no_batches() -> MalformedMessage {
+    MalformedMessage {
+        error: ErrorObject::invalid_request("the protocol version in force has no batches"),
+        id: None,
+    }
+}

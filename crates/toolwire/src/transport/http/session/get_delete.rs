@@ -1,0 +1,143 @@
+//! GET and DELETE of the 2025 revisions: streams that are opened or resumed, and sessions that end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, StatusCode};
+use tokio::time::Instant;
+use toolwire_proto::event_id::EventId;
+use toolwire_types::ResponseId;
+
+use crate::store::{LogEntry, Replay, SessionSignal, StreamKey};
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::exchange::token_expiry;
+use crate::transport::http::permits::StreamPermit;
+use crate::transport::http::request::guard;
+use crate::transport::http::request::incoming::IncomingRequest;
+use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::log_reader::LogReader;
+use crate::transport::http::session::lookup::SessionLookup;
+use crate::transport::http::session::push::{PushReader, PushTask};
+use crate::transport::http::session::requests::{RESPONSE_STREAM_PREFIX, preface};
+use crate::transport::http::session::stream_reader::ResumableStream;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The first letter of the names of streams that a client opened to hear of changes.
+const PUSH_STREAM: &str = "g";
+
+/// Opens a stream for whatever the server has to say, or resumes any stream.
+pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
+    if let Err(answer) = guard::check_accept_events(post.head) {
+        return answer;
+    }
+    let session = match post.session().await {
+        Ok(session) => session,
+        Err(answer) => return answer,
+    };
+    let token_end = token_expiry::expiry_instant(post.auth.as_deref());
+    let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
+        Ok(None) => open(post.endpoint, session, token_end).await,
+        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
+        Err(()) => Err(reject_event_id()),
+    };
+    outcome.unwrap_or_else(|answer| answer)
+}
+
+/// Ends a session.
+pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
+    let session = match post.session().await {
+        Ok(session) => session,
+        Err(answer) => return answer,
+    };
+    let principal = &session.principal;
+    match post.endpoint.end_session(&session.id, principal).await {
+        Ok(true) => response::empty(StatusCode::NO_CONTENT),
+        // Somebody else was faster.
+        Ok(false) => SessionLookup::Unknown.refuse(ResponseId::Absent),
+        Err(error) => response::store_error(&error),
+    }
+}
+
+async fn open(
+    endpoint: &Arc<HttpEndpoint>,
+    session: Arc<ActiveSession>,
+    token_end: Option<Instant>,
+) -> Result<HttpResponse, HttpResponse> {
+    let slot = endpoint.stream_slot(0)?;
+    let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
+    let key = StreamKey::new(&session.id, &name);
+    let opened = endpoint.options.events.open(&session.principal, &key).await;
+    opened.map_err(|error| response::store_error(&error))?;
+    let control = session.stream(&name);
+    let preface = preface(endpoint, &session, &control);
+    let push = read_pushed(endpoint, &session, &control);
+    let reading = endpoint.reading(&session, &control, push, token_end);
+    let events = LogReader::new(reading, 0, None, preface);
+    Ok(stream(endpoint, slot, events))
+}
+
+async fn resume(
+    endpoint: &Arc<HttpEndpoint>,
+    session: Arc<ActiveSession>,
+    last: Option<EventId<'_>>,
+    token_end: Option<Instant>,
+) -> Result<HttpResponse, HttpResponse> {
+    let last = last.ok_or_else(reject_event_id)?;
+    // Before the stream is taken over from whoever reads it.
+    let slot = endpoint.stream_slot(0)?;
+    let key = StreamKey::new(&session.id, last.stream());
+    let events = &endpoint.options.events;
+    let read = events.read_after(&session.principal, &key, last.sequence(), Duration::ZERO);
+    let replay = read.await.map_err(|error| response::store_error(&error))?;
+    match &replay {
+        Replay::Entries(entries) if matches!(entries[..], [(_, LogEntry::End)]) => {
+            return Ok(no_content());
+        }
+        Replay::Ended => return Ok(no_content()),
+        Replay::Entries(_) => {}
+        Replay::Gap { .. } | Replay::Unknown => return Err(reject_event_id()),
+    }
+    let control = session.stream(last.stream());
+    let (push, token_end) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
+        (None, None)
+    } else {
+        // Whichever node pushed into this stream stops now: this one does.
+        let signal = SessionSignal::StreamMoved {
+            stream: last.stream().to_owned(),
+        };
+        let told = endpoint.signal(&session.id, signal).await;
+        told.map_err(|error| response::store_error(&error))?;
+        (read_pushed(endpoint, &session, &control), token_end)
+    };
+    let reading = endpoint.reading(&session, &control, push, token_end);
+    let events = LogReader::new(reading, last.sequence(), Some(replay), None);
+    Ok(stream(endpoint, slot, events))
+}
+
+fn read_pushed(
+    endpoint: &Arc<HttpEndpoint>,
+    session: &Arc<ActiveSession>,
+    control: &Arc<ResumableStream>,
+) -> Option<PushReader> {
+    session.read_pushed(control, || PushTask::start(endpoint, session))
+}
+
+fn stream(endpoint: &HttpEndpoint, slot: StreamPermit, events: LogReader) -> HttpResponse {
+    endpoint.stream(Box::new(events), Some(slot))
+}
+
+/// WHATWG HTML, "Server-sent events": 204 tells a client that it need not come back. One that cancelled its request would
+/// otherwise do so for ever, because it never got an answer.
+fn no_content() -> HttpResponse {
+    response::empty(StatusCode::NO_CONTENT)
+}
+
+/// An event that is too old, somebody else's, or an invention: which of them, nobody is told.
+fn reject_event_id() -> HttpResponse {
+    response::reject(
+        StatusCode::BAD_REQUEST,
+        "the event of Last-Event-ID is not kept here; open a new stream without it",
+    )
+}

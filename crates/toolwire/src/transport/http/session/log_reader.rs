@@ -1,0 +1,219 @@
+//! The events of a stream that can be resumed, read from the log.
+//!
+//! Every reader reads the log, the first as well as one that came back: so there is no moment at which events could be
+//! lost or doubled between the past and the present.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use toolwire_proto::event_id::EventId;
+use toolwire_proto::sse::{self, SseEvent};
+
+use crate::engine::{BoxFuture, Cancellation};
+use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
+use crate::transport::http::exchange::token_expiry;
+use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::push::PushReader;
+use crate::transport::http::session::stream_reader::{Attachment, DetachReason};
+
+/// What a reader needs for as long as it reads.
+pub(crate) struct ReaderContext {
+    pub(crate) events: Arc<dyn EventLog>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) session: Arc<ActiveSession>,
+    pub(crate) key: StreamKey,
+    pub(crate) attachment: Attachment,
+    /// How long to wait for an entry, and how often the session is kept from expiring.
+    pub(crate) interval: Duration,
+    pub(crate) kept: Mutex<Instant>,
+    pub(crate) session_idle: Duration,
+    /// Ends the stream, for streams that never end by themselves.
+    pub(crate) shutdown: Option<Cancellation>,
+    /// Ends such a stream, too: the client comes back with another token, and loses nothing.
+    pub(crate) token_end: Option<Instant>,
+    /// Says that somebody reads what is pushed.
+    pub(crate) _push: Option<PushReader>,
+}
+
+/// The events of one stream for one connection.
+pub(crate) struct LogReader {
+    reading: Arc<ReaderContext>,
+    /// The number of the last entry that was sent.
+    after: u64,
+    next: Option<BoxFuture<'static, ReadStep>>,
+    /// What goes before everything else.
+    preface: Option<SseEvent>,
+}
+
+enum ReadStep {
+    Entries(Vec<(u64, LogEntry)>),
+    /// These are the last for this connection.
+    LastEntries(Vec<(u64, LogEntry)>),
+    /// Entries were lost while the client was slow; it goes on after this one.
+    Skip(u64),
+    End,
+}
+
+impl LogReader {
+    /// Reads after an entry, beginning with what was read already.
+    pub(crate) fn new(
+        reading: ReaderContext,
+        after: u64,
+        read: Option<Replay>,
+        preface: Option<SseEvent>,
+    ) -> Self {
+        let next = read.map(|replay| -> BoxFuture<'static, ReadStep> {
+            Box::pin(std::future::ready(ReadStep::from(replay)))
+        });
+        Self {
+            reading: Arc::new(reading),
+            after,
+            next,
+            preface,
+        }
+    }
+
+    /// Writes entries; says whether the stream goes on.
+    fn write(&mut self, entries: Vec<(u64, LogEntry)>, out: &mut Vec<u8>) -> StreamState {
+        for (sequence, entry) in entries {
+            self.after = sequence;
+            match entry {
+                LogEntry::Message(message) => self.write_message(sequence, &message, out),
+                LogEntry::Last(message) => {
+                    self.write_message(sequence, &message, out);
+                    return StreamState::Ended;
+                }
+                LogEntry::End => return StreamState::Ended,
+            }
+        }
+        StreamState::Open
+    }
+
+    fn write_message(&self, sequence: u64, message: &Bytes, out: &mut Vec<u8>) {
+        let id = EventId::new(&self.reading.key.stream, sequence).map(|id| id.to_string());
+        sse::encode_message(out, id.as_deref(), message)
+            .expect("event ids are made of visible characters");
+        self.reading.attachment.note_read(message.len());
+    }
+}
+
+impl EventSource for LogReader {
+    fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
+        if let Some(preface) = self.preface.take() {
+            preface
+                .encode_into(out)
+                .expect("event ids are made of visible characters");
+        }
+        loop {
+            let (reading, after) = (&self.reading, self.after);
+            let next = self
+                .next
+                .get_or_insert_with(|| Box::pin(Arc::clone(reading).step(after)));
+            let Poll::Ready(step) = next.as_mut().poll(cx) else {
+                return if out.is_empty() {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(StreamState::Open)
+                };
+            };
+            self.next = None;
+            match step {
+                ReadStep::Entries(entries) => {
+                    if self.write(entries, out) == StreamState::Ended {
+                        return Poll::Ready(StreamState::Ended);
+                    }
+                    if !out.is_empty() {
+                        return Poll::Ready(StreamState::Open);
+                    }
+                }
+                ReadStep::LastEntries(entries) => {
+                    self.write(entries, out);
+                    return Poll::Ready(StreamState::Ended);
+                }
+                ReadStep::Skip(after) => self.after = after,
+                ReadStep::End => return Poll::Ready(StreamState::Ended),
+            }
+        }
+    }
+}
+
+impl From<Replay> for ReadStep {
+    fn from(replay: Replay) -> Self {
+        match replay {
+            Replay::Entries(entries) => Self::Entries(entries),
+            Replay::Gap { oldest } => Self::Skip(oldest.saturating_sub(1)),
+            Replay::Ended | Replay::Unknown => Self::End,
+        }
+    }
+}
+
+impl ReaderContext {
+    /// Waits for what comes after an entry.
+    async fn step(self: Arc<Self>, after: u64) -> ReadStep {
+        let shutdown = async {
+            match &self.shutdown {
+                Some(shutdown) => shutdown.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            ending = self.attachment.ended() => match ending {
+                DetachReason::TakenOver => ReadStep::End,
+                // Everything said so far goes out before the client is sent away.
+                DetachReason::Released => match self.read(after, Duration::ZERO).await {
+                    ReadStep::Entries(entries) => ReadStep::LastEntries(entries),
+                    _ => ReadStep::End,
+                },
+            },
+            () = self.session.ended.cancelled() => ReadStep::End,
+            () = shutdown => ReadStep::End,
+            () = token_expiry::sleep_until_expiry(self.token_end) => ReadStep::End,
+            step = self.read(after, self.interval) => match self.touch_session().await {
+                true => step,
+                false => ReadStep::End,
+            }
+        }
+    }
+
+    async fn read(&self, after: u64, wait: Duration) -> ReadStep {
+        let principal = &self.session.principal;
+        match self
+            .events
+            .read_after(principal, &self.key, after, wait)
+            .await
+        {
+            Ok(replay) => replay.into(),
+            Err(error) => {
+                tracing::warn!(%error, "a stream cannot be read");
+                ReadStep::End
+            }
+        }
+    }
+
+    /// A session with an open stream is not idle. Said once in an interval; false when there is no such session any more.
+    async fn touch_session(&self) -> bool {
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.elapsed() < self.interval {
+                return true;
+            }
+            *kept = Instant::now();
+        }
+        let ActiveSession { id, principal, .. } = &*self.session;
+        match self.sessions.touch(id, principal, self.session_idle).await {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!("the session of a stream is gone, so the stream ends");
+                self.session.end();
+                return false;
+            }
+            Err(error) => tracing::warn!(%error, "a session cannot be kept from expiring"),
+        }
+        true
+    }
+}

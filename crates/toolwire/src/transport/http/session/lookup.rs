@@ -1,0 +1,73 @@
+//! Where a request stands: in a session, outside of any, or in one that is not there.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use toolwire_proto::http::is_session_id;
+use toolwire_types::{ErrorObject, ResponseId};
+
+use crate::transport::http::options::LegacyMode;
+use crate::transport::http::request::guard;
+use crate::transport::http::request::incoming::IncomingRequest;
+use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::active::ActiveSession;
+
+pub(crate) enum SessionLookup {
+    /// No session is named, or none matters.
+    None,
+    /// A session is named that the caller does not have.
+    Unknown,
+    Session(Arc<ActiveSession>),
+}
+
+impl SessionLookup {
+    /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
+    #[cold]
+    pub(crate) fn refuse(&self, id: ResponseId) -> HttpResponse {
+        let (status, reason) = match self {
+            Self::Unknown => (
+                StatusCode::NOT_FOUND,
+                "there is no such session; send `initialize` to open one",
+            ),
+            Self::None | Self::Session(_) => (
+                StatusCode::BAD_REQUEST,
+                "the request names no session: send `initialize` first and repeat its Mcp-Session-Id, \
+                 or name a stateless protocol version in MCP-Protocol-Version and `_meta`",
+            ),
+        };
+        response::error(status, id, ErrorObject::invalid_request(reason))
+    }
+}
+
+impl IncomingRequest<'_> {
+    /// Whether sessions matter to this request at all.
+    pub(crate) fn may_have_session(&self) -> bool {
+        self.endpoint.options.legacy == LegacyMode::Sessions && !self.declares_modern_version()
+    }
+
+    /// Finds the session a request names, if it may have one.
+    pub(crate) async fn find_session(&self) -> Result<SessionLookup, HttpResponse> {
+        if !self.may_have_session() {
+            return Ok(SessionLookup::None);
+        }
+        let id = match guard::text(self.head.session_id) {
+            Ok(None) => return Ok(SessionLookup::None),
+            Ok(Some(id)) if is_session_id(id) => id,
+            Ok(Some(_)) | Err(()) => return Ok(SessionLookup::Unknown),
+        };
+        match self.endpoint.session(id, &self.principal()).await {
+            Ok(Some(session)) => Ok(SessionLookup::Session(session)),
+            Ok(None) => Ok(SessionLookup::Unknown),
+            Err(error) => Err(response::store_error(&error)),
+        }
+    }
+
+    /// The session of something that needs one.
+    pub(crate) async fn session(&self) -> Result<Arc<ActiveSession>, HttpResponse> {
+        self.check_version_header()?;
+        match self.find_session().await? {
+            SessionLookup::Session(session) => Ok(session),
+            missing => Err(missing.refuse(ResponseId::Absent)),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Sessions of the revisions before 2026-07-28: session lookup, resumable streams, batches, GET and DELETE.
+//!
+//! Modern requests never enter this folder. [`exchange::message`](crate::transport::http::exchange::message) chooses.
+
+pub(crate) mod active;
+pub(crate) mod batch;
+pub(crate) mod expiry;
+pub(crate) mod get_delete;
+pub(crate) mod log_reader;
+pub(crate) mod lookup;
+pub(crate) mod push;
+pub(crate) mod requests;
+pub(crate) mod stream_reader;

@@ -1,0 +1,189 @@
+//! Changes on their way to a session without being asked: the streams that clients open with GET.
+//!
+//! A session may have several such streams; every message goes to exactly one, the oldest that is being read. While none
+//! is, messages are kept for the one that was read last, because its client may come back for them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use crate::engine::{BoxFuture, deadline_after};
+use crate::server::hub::ListenerGuard;
+use crate::store::LogEntry;
+use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::response::event_queue::EventQueue;
+use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::listen::LegacyListener;
+use crate::transport::outlet::MessageSink;
+
+/// The pushing side of one session on this node.
+#[derive(Debug)]
+pub(crate) struct PushTask {
+    queue: Arc<EventQueue>,
+    targets: Mutex<PushStreams>,
+}
+
+#[derive(Debug, Default)]
+struct PushStreams {
+    list: Vec<PushStream>,
+    /// Nothing is pushed any more.
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct PushStream {
+    control: Arc<ResumableStream>,
+    readers: usize,
+}
+
+impl PushTask {
+    /// Begins to push the changes that the session wants to hear of.
+    pub(crate) fn start(endpoint: &Arc<HttpEndpoint>, session: &Arc<ActiveSession>) -> Arc<Self> {
+        let push = Arc::new(Self {
+            queue: Arc::new(endpoint.queue()),
+            targets: Mutex::default(),
+        });
+        let outlet = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
+        let listener = LegacyListener::new(outlet, Arc::clone(&session.state));
+        let listening = endpoint.server.hub().listen(Arc::new(listener));
+        let running: BoxFuture<'_, ()> = Box::pin(run(
+            Arc::clone(endpoint),
+            Arc::clone(session),
+            Arc::clone(&push),
+            listening,
+        ));
+        tokio::spawn(running);
+        push
+    }
+
+    /// Adds a reader of a stream; `None` when nothing is pushed any more.
+    pub(crate) fn read(self: &Arc<Self>, control: &Arc<ResumableStream>) -> Option<PushReader> {
+        let mut targets = self.targets();
+        if targets.closed {
+            return None;
+        }
+        match targets.of(control.stream()) {
+            Some(target) => target.readers += 1,
+            None => targets.list.push(PushStream {
+                control: Arc::clone(control),
+                readers: 1,
+            }),
+        }
+        drop(targets);
+        self.queue.wake();
+        Some(PushReader {
+            push: Arc::clone(self),
+            control: Arc::clone(control),
+        })
+    }
+
+    /// Forgets a stream that is read on another node now. A connection that still seems to read it here is a dead one.
+    pub(crate) fn hand_over(&self, stream: &str) {
+        self.targets()
+            .list
+            .retain(|target| target.control.stream() != stream);
+        self.queue.wake();
+    }
+
+    fn leave(&self, stream: &str) {
+        let mut targets = self.targets();
+        if let Some(target) = targets.of(stream) {
+            target.readers -= 1;
+        }
+        // A stream nobody reads is kept only if there is no other to push to.
+        let somebody_reads = targets.is_read();
+        targets.list.retain(|target| match somebody_reads {
+            true => target.readers > 0,
+            false => target.control.stream() == stream,
+        });
+        drop(targets);
+        self.queue.wake();
+    }
+
+    /// The stream the next message goes to.
+    fn target(&self) -> Option<Arc<ResumableStream>> {
+        let targets = self.targets();
+        let read = targets.list.iter().find(|target| target.readers > 0);
+        let target = read.or_else(|| targets.list.first());
+        target.map(|target| Arc::clone(&target.control))
+    }
+
+    fn is_read(&self) -> bool {
+        self.targets().is_read()
+    }
+
+    /// Ends, unless somebody has begun to read.
+    fn close_unless_read(&self) -> bool {
+        let mut targets = self.targets();
+        targets.closed |= !targets.is_read();
+        targets.closed
+    }
+
+    fn close(&self) {
+        self.targets().closed = true;
+    }
+
+    fn targets(&self) -> MutexGuard<'_, PushStreams> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PushStreams {
+    fn of(&mut self, stream: &str) -> Option<&mut PushStream> {
+        let mut targets = self.list.iter_mut();
+        targets.find(|target| target.control.stream() == stream)
+    }
+
+    fn is_read(&self) -> bool {
+        self.list.iter().any(|target| target.readers > 0)
+    }
+}
+
+/// A connection that reads what is pushed.
+#[derive(Debug)]
+pub(crate) struct PushReader {
+    push: Arc<PushTask>,
+    control: Arc<ResumableStream>,
+}
+
+impl Drop for PushReader {
+    fn drop(&mut self) {
+        self.push.leave(self.control.stream());
+    }
+}
+
+/// Moves changes into the log, until the session ends or nobody reads it for as long as a session may be idle.
+async fn run(
+    endpoint: Arc<HttpEndpoint>,
+    session: Arc<ActiveSession>,
+    push: Arc<PushTask>,
+    _listening: ListenerGuard,
+) {
+    let idle = endpoint.options.limits.session_idle;
+    let mut deadline = deadline_after(Instant::now(), idle);
+    loop {
+        tokio::select! {
+            () = std::future::poll_fn(|cx| push.queue.poll_ready(cx)) => {}
+            () = session.ended.cancelled() => break,
+            () = endpoint.server.shutdown_signal().cancelled() => break,
+            () = tokio::time::sleep_until(deadline) => {
+                if push.close_unless_read() {
+                    break;
+                }
+                deadline = deadline_after(Instant::now(), idle);
+            }
+        }
+        if push.is_read() {
+            deadline = deadline_after(Instant::now(), idle);
+        }
+        for outgoing in push.queue.take() {
+            let Some(control) = push.target() else {
+                continue;
+            };
+            let entry = LogEntry::Message(outgoing.bytes.into());
+            endpoint.append(&session, &control, entry).await;
+        }
+    }
+    push.close();
+}

@@ -1,0 +1,391 @@
+//! Requests of the 2025 revisions: in a session, or alone.
+//!
+//! A client that goes away does not cancel here, and with a session it may come back for the rest of its answer. So an
+//! answer that becomes a stream goes through the session's event log, and its handler becomes a task of its own.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use http::HeaderValue;
+use tokio::time::Instant;
+use toolwire_proto::admit::Admitted;
+use toolwire_proto::event_id::EventId;
+use toolwire_proto::features::{Era, VersionFeatures};
+use toolwire_proto::outbox::Outgoing;
+use toolwire_proto::requests::{self, ExchangeKey};
+use toolwire_proto::sse::SseEvent;
+use toolwire_types::{ErrorObject, RequestId, ResponseId};
+
+use crate::engine::{
+    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
+};
+use crate::server::Server;
+use crate::server::dispatch::Dispatch;
+use crate::store::{LogEntry, StreamKey};
+use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
+use crate::transport::http::exchange::running::{
+    Dispatched, ExchangeFuture, OnDisconnect, RunningHandler,
+};
+use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
+use crate::transport::http::response::{self, FinalMessage, HttpResponse, SESSION_ID};
+use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::log_reader::{LogReader, ReaderContext};
+use crate::transport::http::session::push::PushReader;
+use crate::transport::http::session::stream_reader::ResumableStream;
+
+/// The bound on the messages of one session that run at once, together.
+const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
+
+/// The first letter of the names of streams that answer a POST.
+pub(crate) const RESPONSE_STREAM_PREFIX: &str = "p";
+
+/// Answers `initialize` and opens a session; a failed one leaves nothing behind.
+pub(crate) async fn open_session(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
+    let endpoint = post.endpoint;
+    let id = admitted.id.clone();
+    let state = Arc::new(ConnectionState::new());
+    let outcome = initialize(post, admitted, &state);
+    let mut record = match (&outcome, state.to_record()) {
+        (Ok(_), Some(record)) => record,
+        _ => return immediate(&id, outcome),
+    };
+    let principal = post.principal();
+    if principal.as_str().is_none() {
+        record.network = post.client_network();
+    }
+    let session = match endpoint.open_session(&principal, record).await {
+        Ok(session) => session,
+        Err(error) => return response::store_error(&error),
+    };
+    let mut answer = immediate(&id, outcome);
+    match HeaderValue::try_from(session) {
+        Ok(session) => drop(answer.fields_mut().insert(SESSION_ID, session)),
+        Err(_) => tracing::error!("the name of a session cannot be sent"),
+    }
+    answer
+}
+
+/// Serves a request that stands alone: nothing is known about its client, and nothing is remembered.
+pub(crate) async fn serve_stateless(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
+    let endpoint = post.endpoint;
+    if admitted.method.name() == "initialize" {
+        let (id, state) = (admitted.id.clone(), Arc::default());
+        return immediate(&id, initialize(post, admitted, &state));
+    }
+    let slot = match endpoint.request_slot(params_bytes(admitted)) {
+        Ok(slot) => slot,
+        Err(answer) => return answer,
+    };
+    let context = post.context(PeerState::Stateless);
+    let work = match start_alone(post, &context, admitted) {
+        StartedRequest::Answered(finished) => return response::finished(Some(finished)),
+        StartedRequest::Running(work) => work,
+    };
+    let running = RunningHandler::new(work, context, OnDisconnect::Finish, slot);
+    endpoint.answer(running, None).await
+}
+
+/// Begins to serve a request of a session.
+pub(crate) fn begin_in_session(
+    post: &IncomingRequest<'_>,
+    session: &Arc<ActiveSession>,
+    admitted: &Admitted<'_>,
+) -> Dispatched {
+    let slot = match post.endpoint.request_slot(params_bytes(admitted)) {
+        Ok(slot) => slot,
+        Err(answer) => return Dispatched::Answered(answer),
+    };
+    let context = post.context(PeerState::Session(Arc::clone(session)));
+    match start_in_session(post, session, &context, admitted) {
+        Err(overloaded) => {
+            let id = ResponseId::Id(admitted.id.clone());
+            Dispatched::Answered(response::overloaded(id, overloaded))
+        }
+        Ok(StartedRequest::Answered(finished)) => {
+            Dispatched::Answered(response::finished(Some(finished)))
+        }
+        Ok(StartedRequest::Running(work)) => Dispatched::Running(RunningHandler::new(
+            work,
+            context,
+            OnDisconnect::Finish,
+            slot,
+        )),
+    }
+}
+
+/// Serves a request after which the record of its session is another.
+pub(crate) async fn change_session(
+    post: &IncomingRequest<'_>,
+    session: &Arc<ActiveSession>,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
+    match begin_in_session(post, session, admitted) {
+        Dispatched::Running(running) => {
+            let session = Some(Arc::clone(session));
+            post.endpoint.answer(running, session).await
+        }
+        Dispatched::Answered(answer) => match post.endpoint.save(session).await {
+            Ok(()) => answer,
+            Err(error) => response::store_error(&error),
+        },
+    }
+}
+
+/// A request after its start.
+pub(crate) enum StartedRequest {
+    Answered(FinalMessage),
+    Running(ExchangeFuture),
+}
+
+/// Starts a request that stands alone.
+pub(crate) fn start_alone(
+    post: &IncomingRequest<'_>,
+    context: &Arc<HttpStreamContext>,
+    admitted: &Admitted<'_>,
+) -> StartedRequest {
+    let server = &post.endpoint.server;
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let transport = Arc::clone(context) as Arc<dyn TransportContext>;
+    let opened = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None);
+    match opened.map(|exchange| server.dispatch(exchange)) {
+        Ok(Dispatch::Now(outcome)) => {
+            StartedRequest::Answered(FinalMessage::new(&id, era, outcome))
+        }
+        Ok(Dispatch::Later(future)) => {
+            StartedRequest::Running(ExchangeFuture::One { id, era, future })
+        }
+        Err(error) => StartedRequest::Answered(FinalMessage::new(&id, era, Err(error))),
+    }
+}
+
+/// Starts a request of a session, where it can be cancelled.
+///
+/// # Errors
+/// When too much runs for the session already.
+pub(crate) fn start_in_session(
+    post: &IncomingRequest<'_>,
+    session: &Arc<ActiveSession>,
+    context: &Arc<HttpStreamContext>,
+    admitted: &Admitted<'_>,
+) -> Result<StartedRequest, ErrorObject> {
+    let server = &post.endpoint.server;
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let cancellable = requests::CancelPolicy::of(admitted.method.name());
+    let size = MessageSize {
+        bytes: params_bytes(admitted),
+        limit: BYTES_IN_FLIGHT,
+    };
+    let cancellation = Cancellation::new();
+    let transport = Arc::clone(context) as Arc<dyn TransportContext>;
+    let opened = Server::open_in(
+        Arc::clone(&post.snapshot),
+        admitted,
+        transport,
+        Some(cancellation.clone()),
+    );
+    let future = match opened.map(|exchange| server.dispatch(exchange)) {
+        Ok(Dispatch::Now(outcome)) => {
+            return Ok(StartedRequest::Answered(FinalMessage::new(
+                &id, era, outcome,
+            )));
+        }
+        Err(error) => {
+            return Ok(StartedRequest::Answered(FinalMessage::new(
+                &id,
+                era,
+                Err(error),
+            )));
+        }
+        Ok(Dispatch::Later(future)) => future,
+    };
+    let key = session.state.begin(&id, cancellable, &cancellation, size)?;
+    let place = SessionLedgerEntry {
+        state: Arc::clone(&session.state),
+        key: Some(key),
+    };
+    Ok(StartedRequest::Running(ExchangeFuture::Other(Box::pin(
+        async move {
+            let outcome = cancellation.unless_cancelled(future).await;
+            let may_send = place.leave();
+            outcome
+                .filter(|_| may_send)
+                .map(|outcome| FinalMessage::new(&id, era, outcome))
+        },
+    ))))
+}
+
+/// The place of a request in its session's ledger, which it leaves also when it is dropped.
+struct SessionLedgerEntry {
+    state: Arc<ConnectionState>,
+    key: Option<ExchangeKey>,
+}
+
+impl SessionLedgerEntry {
+    /// Says whether the answer may still be sent.
+    fn leave(mut self) -> bool {
+        self.key.take().is_some_and(|key| self.state.finish(key))
+    }
+}
+
+impl Drop for SessionLedgerEntry {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.state.finish(key);
+        }
+    }
+}
+
+/// Makes the answer a stream that can be resumed, and its handler a task.
+pub(crate) async fn stream(
+    endpoint: &Arc<HttpEndpoint>,
+    session: Arc<ActiveSession>,
+    running: RunningHandler,
+) -> HttpResponse {
+    running.context.set_streaming();
+    let name = match random_id(RESPONSE_STREAM_PREFIX, 16) {
+        Ok(name) => name,
+        Err(error) => return response::store_error(&error),
+    };
+    let key = StreamKey::new(&session.id, &name);
+    let events = &endpoint.options.events;
+    if let Err(error) = events.open(&session.principal, &key).await {
+        return response::store_error(&error);
+    }
+    let control = session.stream(&name);
+    running.context.set_control(Arc::clone(&control));
+    let reading = endpoint.reading(&session, &control, None, None);
+    let preface = preface(endpoint, &session, &control);
+    let pumping: BoxFuture<'_, ()> = Box::pin(write_to_log(
+        Arc::clone(endpoint),
+        Arc::clone(&session),
+        control,
+        running,
+    ));
+    tokio::spawn(pumping);
+    let source = LogReader::new(reading, 0, None, preface);
+    endpoint.stream(Box::new(source), None)
+}
+
+/// Spec 2025-11-25, basic/transports: a stream begins with an id to come back with, and a time to wait before.
+pub(crate) fn preface(
+    endpoint: &HttpEndpoint,
+    session: &ActiveSession,
+    control: &ResumableStream,
+) -> Option<SseEvent> {
+    let version = session.state.version()?;
+    let id = EventId::new(control.stream(), 0).filter(|_| version.has_priming_event())?;
+    Some(
+        SseEvent::new("")
+            .with_id(id.to_string())
+            .with_retry(endpoint.options.retry),
+    )
+}
+
+/// Drives a handler and writes what it says into the log, its outcome last.
+async fn write_to_log(
+    endpoint: Arc<HttpEndpoint>,
+    session: Arc<ActiveSession>,
+    control: Arc<ResumableStream>,
+    mut running: RunningHandler,
+) {
+    loop {
+        let (messages, finished) = poll_fn(|cx| {
+            loop {
+                let finished = running.poll(cx);
+                let context = &running.context;
+                let messages: Vec<Outgoing> = context.queue.take();
+                match finished {
+                    Poll::Ready(finished) => return Poll::Ready((messages, Some(finished))),
+                    Poll::Pending if !messages.is_empty() || context.wants_release() => {
+                        return Poll::Ready((messages, None));
+                    }
+                    // Something was said since the queue was looked at.
+                    Poll::Pending if context.queue.poll_ready(cx).is_ready() => {}
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        })
+        .await;
+        if matches!(finished, Some(None)) {
+            // Cancelled: what was not sent yet is not sent any more.
+            endpoint.append(&session, &control, LogEntry::End).await;
+            return;
+        }
+        for message in messages {
+            let entry = LogEntry::Message(message.bytes.into());
+            if !endpoint.append(&session, &control, entry).await {
+                return;
+            }
+        }
+        if running.context.take_release_request() {
+            control.release();
+        }
+        let Some(Some(finished)) = finished else {
+            continue;
+        };
+        let entry = LogEntry::Last(finished.message.into_bytes().into());
+        endpoint.append(&session, &control, entry).await;
+        return;
+    }
+}
+
+fn initialize(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+    state: &Arc<ConnectionState>,
+) -> Outcome {
+    let server = &post.endpoint.server;
+    let context = post.context(PeerState::Transient(Arc::clone(state)));
+    let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
+    match server.dispatch(exchange) {
+        Dispatch::Now(outcome) => outcome,
+        Dispatch::Later(_) => Err(ErrorObject::internal("`initialize` is answered at once")),
+    }
+}
+
+fn immediate(id: &RequestId, outcome: Outcome) -> HttpResponse {
+    response::finished(Some(FinalMessage::new(id, Era::Legacy, outcome)))
+}
+
+/// Methods after which the record of the session is another.
+pub(crate) fn changes_record(method: &str) -> bool {
+    matches!(
+        method,
+        "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
+    )
+}
+
+impl HttpEndpoint {
+    /// Makes a connection the reader of a stream.
+    pub(crate) fn reading(
+        &self,
+        session: &Arc<ActiveSession>,
+        control: &Arc<ResumableStream>,
+        push: Option<PushReader>,
+        token_end: Option<Instant>,
+    ) -> ReaderContext {
+        let options = &self.options;
+        ReaderContext {
+            events: Arc::clone(&options.events),
+            sessions: Arc::clone(&options.sessions),
+            session: Arc::clone(session),
+            key: StreamKey::new(&session.id, control.stream()),
+            attachment: control.attach(),
+            interval: options.limits.keep_alive,
+            kept: Mutex::new(Instant::now()),
+            session_idle: options.limits.session_idle,
+            // What answers a request ends with it; what is pushed would never end.
+            shutdown: push.as_ref().map(|_| self.server.shutdown_signal().clone()),
+            token_end,
+            _push: push,
+        }
+    }
+}
