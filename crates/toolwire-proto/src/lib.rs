@@ -11,9 +11,9 @@ pub mod admit;
 pub mod auth;
 pub mod cache;
 #[cfg(feature = "input")]
-pub mod elicit_answer;
-#[cfg(feature = "input")]
 pub mod elicit_url;
+#[cfg(feature = "input")]
+pub mod elicit_validation;
 pub mod envelope;
 pub mod event_id;
 pub mod features;
@@ -30,7 +30,7 @@ pub mod mirrored_headers;
 pub mod negotiate;
 pub mod outbox;
 #[cfg(feature = "client")]
-pub mod pages;
+pub mod pagination;
 pub mod param_headers;
 pub mod param_members;
 pub mod progress;

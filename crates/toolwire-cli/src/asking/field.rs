@@ -1,7 +1,7 @@
 //! One field of a form: what it is called, what can be chosen, and what a typed text means in it.
 
 use serde_json::{Number, Value, json};
-use toolwire::proto::elicit_answer::check_elicit_result;
+use toolwire::proto::elicit_validation::check_elicit_result;
 use toolwire::types::{ElicitResult, ElicitSchema, NumberKind, PrimitiveSchema, StringFormat};
 
 /// A field, ready to be asked for.

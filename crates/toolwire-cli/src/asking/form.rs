@@ -1,7 +1,7 @@
 //! A form, field by field, and an address to visit.
 
 use serde_json::Value;
-use toolwire::proto::elicit_answer::read_schema;
+use toolwire::proto::elicit_validation::read_schema;
 use toolwire::types::{
     ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ElicitSchema,
 };

@@ -13,8 +13,6 @@ pub mod credentials;
 pub mod denied_upgrades;
 pub mod dpop;
 pub mod endpoints;
-#[cfg(test)]
-mod foreign_text;
 pub mod form;
 pub mod id_token;
 pub mod jwk_rules;
@@ -26,4 +24,6 @@ pub mod resource_indicator;
 pub mod signing_algorithm;
 pub mod token_request;
 pub mod token_response;
+#[cfg(test)]
+mod untrusted_text;
 pub mod well_known;

@@ -3,7 +3,7 @@
 //! Only reading, writing and judging hints happens here. Storing results, keying them by method, parameters and
 //! authorization context, and dropping them on a change notification is the client's business.
 
-mod outdated;
+mod invalidation;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{CacheScope, RawJson};
 
-pub use outdated::{Invalidation, concerns, outdated_by};
+pub use invalidation::{Invalidation, concerns, outdated_by};
 
 const TTL_MS: &str = "ttlMs";
 const CACHE_SCOPE: &str = "cacheScope";

@@ -4,9 +4,9 @@
 //! A client repeats its request with the answers and the server's state, a bounded number of times.
 //! Spec 2026-07-28, basic/patterns/mrtr.
 
-#[cfg(feature = "input")]
-mod answers;
 mod capabilities;
+#[cfg(feature = "input")]
+mod responses;
 
 use std::fmt;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::methods::Method;
 
-#[cfg(feature = "input")]
-pub use answers::{InvalidInputResponse, accept_answer};
 pub use capabilities::{MissingCapability, missing_capabilities, required_capabilities};
+#[cfg(feature = "input")]
+pub use responses::{InvalidInputResponse, accept_answer};
 
 /// How many rounds a client goes along with, unless told otherwise; the specification sets no limit.
 pub const DEFAULT_ROUNDS: u32 = 16;

@@ -15,7 +15,7 @@ use toolwire_types::Implementation;
 
 use crate::client::cache::CacheOptions;
 use crate::client::handlers::ClientHandlers;
-use crate::client::login_wait::UserInteraction;
+use crate::client::user_interaction::UserInteraction;
 #[cfg(feature = "schema-validation")]
 use crate::server::CHECK_TIMEOUT;
 

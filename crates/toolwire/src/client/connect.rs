@@ -20,10 +20,10 @@ use toolwire_types::{
 use crate::client::cache::Cache;
 use crate::client::config::ClientConfig;
 use crate::client::handlers::ClientHandlers;
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::{ClientTransport, Connect, OutgoingRequest};
+use crate::client::incoming::IncomingMessages;
 use crate::client::send::encode_notification;
 use crate::client::session::{ActiveConnection, ServerDetails};
+use crate::client::transport::{ClientTransport, Connect, OutgoingRequest};
 use crate::error::Error;
 
 /// What opening a connection needs.

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
-use toolwire_proto::elicit_answer::{
+use toolwire_proto::elicit_validation::{
     InvalidElicitResult, apply_defaults, check_elicit_result, check_mode, check_url_result,
     read_schema,
 };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use toolwire_proto::pages::PageCursor;
+use toolwire_proto::pagination::PageCursor;
 use toolwire_types::code;
 
 use crate::client::Client;

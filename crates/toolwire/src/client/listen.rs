@@ -21,8 +21,8 @@ use toolwire_types::{
 
 use crate::client::Client;
 use crate::client::call::Call;
-use crate::client::link::OutgoingRequest;
-use crate::client::news::{ListenEvent, ListenQueue};
+use crate::client::listen_queue::{ListenEvent, ListenQueue};
+use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 
 /// A stream that lived this long was no failed attempt, even if nothing changed.

@@ -9,26 +9,26 @@ mod call;
 pub(crate) mod config;
 mod connect;
 #[cfg(test)]
-mod fake_link;
+mod fake_transport;
 mod handlers;
 #[cfg(feature = "http-client")]
 pub(crate) mod http;
-pub(crate) mod inbox;
-pub(crate) mod intake;
-pub(crate) mod link;
+pub(crate) mod incoming;
 mod list;
 mod listen;
-pub(crate) mod login_wait;
+mod listen_queue;
+pub(crate) mod message_router;
 mod methods;
-mod news;
 #[cfg(feature = "schema-validation")]
 mod output_schema;
-pub(crate) mod pipe;
 mod progress;
 mod run;
 pub(crate) mod send;
 mod session;
+pub(crate) mod stream_transport;
 mod tools;
+pub(crate) mod transport;
+pub(crate) mod user_interaction;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -43,9 +43,9 @@ use crate::client::cache::Cache;
 use crate::client::config::ClientConfig;
 use crate::client::connect::Connecting;
 use crate::client::handlers::ClientHandlers;
-use crate::client::link::Connect;
 use crate::client::session::ActiveConnection;
 use crate::client::tools::KnownTools;
+use crate::client::transport::Connect;
 use crate::error::Error;
 
 pub use builder::ClientBuilder;

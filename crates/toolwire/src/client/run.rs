@@ -18,8 +18,8 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
-use crate::client::link::{OutgoingRequest, ServerResponse};
 use crate::client::session::ActiveConnection;
+use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::engine::deadline_after;
 use crate::error::Error;
 
@@ -288,7 +288,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::client::fake_link::FakeServer;
+    use crate::client::fake_transport::FakeServer;
 
     /// What is longer than a kilobyte is no longer quick to allocate.
     #[tokio::test]

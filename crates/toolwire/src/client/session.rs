@@ -8,8 +8,8 @@ use toolwire_types::{
     DiscoverResult, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, meta_key,
 };
 
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::ClientTransport;
+use crate::client::incoming::IncomingMessages;
+use crate::client::transport::ClientTransport;
 
 /// What is known of one connection. Replaced as a whole when the era turns out to be another one.
 #[derive(Debug)]

@@ -18,8 +18,8 @@ use crate::engine::{
     report_blocking,
 };
 use crate::server::Server;
+use crate::server::input_methods;
 use crate::server::lists;
-use crate::server::rounds_loop;
 use crate::server::snapshot::Snapshot;
 
 /// How many bytes the parameters of `initialize` may have. What of them is stored has a limit of its own, and is most of
@@ -114,7 +114,7 @@ fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
     async move {
         match exchange.route() {
             MethodRoute::Known(method) if method.name == "tools/call" => {
-                rounds_loop::call_tool(method, exchange).await
+                input_methods::call_tool(method, exchange).await
             }
             _ => other_work(exchange).await,
         }

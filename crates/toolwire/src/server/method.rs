@@ -10,7 +10,7 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
-use crate::server::failure::{IntoToolError, ToolError};
+use crate::server::tool_error::{IntoToolError, ToolError};
 
 type Outcome = Result<RawJson, ToolError>;
 type Handler = dyn Fn(RequestContext, RawJson) -> BoxFuture<'static, Outcome> + Send + Sync;

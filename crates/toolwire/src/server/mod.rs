@@ -10,12 +10,12 @@ mod described;
 pub(crate) mod dispatch;
 #[cfg(feature = "input")]
 mod elicit;
-mod failure;
 pub(crate) mod hub;
-mod kinds;
+mod input_methods;
 mod lists;
 mod method;
 mod open;
+mod optional_methods;
 mod options;
 mod pagination;
 mod prompt;
@@ -25,17 +25,17 @@ mod resource;
 mod response;
 #[cfg_attr(not(feature = "input"), path = "no_rounds.rs")]
 mod rounds;
-mod rounds_loop;
 mod schema;
 #[cfg_attr(not(feature = "schema-validation"), path = "no_schema_check.rs")]
 mod schema_check;
 mod schema_pool;
 #[cfg(feature = "input")]
-mod sealing;
-#[cfg(feature = "input")]
 mod sealing_options;
 pub(crate) mod snapshot;
+#[cfg(feature = "input")]
+mod state_seal;
 mod tool;
+mod tool_error;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -47,7 +47,6 @@ pub use completion::{CompletionRequest, CompletionValues};
 pub use context::RequestContext;
 #[cfg(feature = "input")]
 pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
-pub use failure::{IntoToolError, ToolError};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
 pub use registration::RegistrationError;
@@ -61,6 +60,7 @@ pub(crate) use schema_check::SchemaCheck;
 #[cfg(all(feature = "client", feature = "schema-validation"))]
 pub(crate) use schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 pub use tool::{IntoTool, ToolHandler};
+pub use tool_error::{IntoToolError, ToolError};
 
 use crate::engine::Cancellation;
 use hub::Hub;

@@ -7,8 +7,8 @@ use toolwire_types::ErrorObject;
 
 use crate::engine::{BoxFuture, Exchange, Reply, Round, TransportContext};
 use crate::server::context::RequestContext;
-use crate::server::failure::ToolError;
 use crate::server::snapshot::Snapshot;
+use crate::server::tool_error::ToolError;
 
 /// Answers to questions are not looked at, because none was asked. State is refused: it is not from here.
 pub(crate) fn of_request(

@@ -18,11 +18,11 @@ use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
 use crate::server::described::descriptor_options;
-use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::registration::RegistrationError;
 use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};
+use crate::server::tool_error::{IntoToolError, ToolError};
 
 type Outcome = Result<PromptResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, PromptArguments) -> BoxFuture<'static, Outcome> + Send + Sync;

@@ -10,15 +10,15 @@ use serde::de::DeserializeOwned;
 use toolwire_proto::methods;
 
 use crate::server::by_name::NameMap;
-use crate::server::failure::IntoToolError;
-use crate::server::kinds::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::method::MethodEntry;
+use crate::server::optional_methods::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::prompt::{IntoPrompt, PromptHandler};
 use crate::server::registration::RegistrationError;
 use crate::server::resource::{
     IntoResource, IntoResourceTemplate, ResourceHandler, ResourceTemplateHandler,
 };
 use crate::server::tool::{IntoTool, ToolHandler};
+use crate::server::tool_error::IntoToolError;
 use crate::server::{RequestContext, Server};
 
 /// A value whose methods are handlers; `#[server]` on an impl block implements it.

@@ -12,8 +12,8 @@ use toolwire_types::{CallToolResult, ContentBlock, ErrorObject, RawJson};
 #[cfg(feature = "input")]
 use toolwire_types::{InputRequests, InputRequiredResult};
 
-use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::schema;
+use crate::server::tool_error::{IntoToolError, ToolError};
 
 /// The outcome of a tool: a result, or a wish for input.
 ///

@@ -17,10 +17,10 @@ use crate::engine::{
     BoxFuture, EncodedResult, Exchange, Outcome, Principal, RoundState, TransportContext,
 };
 use crate::server::context::RequestContext;
-use crate::server::failure::ToolError;
 use crate::server::response;
-use crate::server::sealing::StatePurpose;
 use crate::server::snapshot::Snapshot;
+use crate::server::state_seal::StatePurpose;
+use crate::server::tool_error::ToolError;
 
 /// The answers and the state the client sent back. State that does not open is refused.
 pub(crate) fn of_request(

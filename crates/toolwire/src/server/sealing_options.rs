@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolwire_proto::request_state::KeyRing;
 
 use crate::server::Server;
-use crate::server::sealing::StateSeal;
+use crate::server::state_seal::StateSeal;
 use crate::store::NonceStore;
 
 impl Server {

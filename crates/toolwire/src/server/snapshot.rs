@@ -16,12 +16,12 @@ use toolwire_types::{
 use crate::engine::exchange::shared;
 use crate::server::ServerInner;
 use crate::server::by_name::NameMap;
-use crate::server::kinds::OptionalMethods;
 use crate::server::method::MethodEntry;
+use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
 use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
 #[cfg(feature = "input")]
-use crate::server::sealing::StateSeal;
+use crate::server::state_seal::StateSeal;
 use crate::server::tool::ToolEntry;
 
 /// How long a server waits for a client's answer to a question; people answer some of them.

@@ -16,12 +16,12 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::described::descriptor_options;
-use crate::server::failure::ToolError;
 use crate::server::registration::RegistrationError;
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
 use crate::server::schema_check::SchemaCheck;
 use crate::server::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
+use crate::server::tool_error::ToolError;
 
 type Outcome = Result<ToolResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync;

@@ -7,10 +7,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use toolwire_proto::negotiate::Channel;
 
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::{ClientTransport, Connect};
-use crate::client::pipe::{StreamShutdown, StreamTransport};
+use crate::client::incoming::IncomingMessages;
 use crate::client::send::SendMessage;
+use crate::client::stream_transport::{StreamShutdown, StreamTransport};
+use crate::client::transport::{ClientTransport, Connect};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 

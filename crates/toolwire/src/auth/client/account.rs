@@ -13,10 +13,10 @@ use toolwire_types::ProtocolVersion;
 use crate::auth::client::AuthError;
 use crate::auth::client::authorized::challenges_of;
 use crate::auth::client::config::OAuthConfig;
-use crate::auth::client::flow::{RejectedRequest, TokenSource};
 use crate::auth::client::registration::Registrar;
 use crate::auth::client::store::{Records, StoredToken};
 use crate::auth::client::token_endpoint::TokenEndpoint;
+use crate::auth::client::token_source::{RejectedRequest, TokenSource};
 use crate::client::http::HttpClient as _;
 use crate::transport::http_client::HyperHttp;
 

@@ -12,10 +12,10 @@ use toolwire_types::ProtocolVersion;
 
 use crate::auth::client::AuthError;
 use crate::auth::client::config::OAuthConfig;
-use crate::auth::client::flow::{ActiveToken, RejectedRequest, TokenSource};
+use crate::auth::client::token_source::{ActiveToken, RejectedRequest, TokenSource};
 use crate::auth::fetch::DocumentFetcher;
 use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
-use crate::client::login_wait::UserInteraction;
+use crate::client::user_interaction::UserInteraction;
 use crate::engine::BoxFuture;
 use crate::transport::http_client::{is_same_origin, is_this_machine};
 

@@ -16,7 +16,6 @@ mod authorized;
 mod config;
 mod discovery;
 mod error;
-mod flow;
 mod grants;
 mod id_token;
 mod login;
@@ -26,6 +25,7 @@ mod registration;
 mod signing;
 mod store;
 mod token_endpoint;
+mod token_source;
 
 pub use account::{Account, LogoutOutcome};
 pub use assertion::{AssertionFile, AssertionSource, IdentityProvider};

@@ -22,12 +22,12 @@ use toolwire_proto::auth::pkce::Verifier;
 use toolwire_proto::auth::redirect_uri::Destination;
 
 use crate::auth::proxy::ProxyState;
-use crate::auth::proxy::answers::{self, ProxyResponse};
 use crate::auth::proxy::browser::{BrowserSession, Consent, LOGIN_TIME};
 use crate::auth::proxy::clients::NoClient;
 use crate::auth::proxy::page::{self, ConsentPage};
 use crate::auth::proxy::records::{AuthorizationRecord, ClientRecord, LoginRecord};
-use crate::auth::proxy::vault::{Terms, key_of, random};
+use crate::auth::proxy::responses::{self, ProxyResponse};
+use crate::auth::proxy::sealed_store::{Terms, key_of, random};
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
 /// What forms are sealed for.
@@ -96,7 +96,7 @@ async fn answer(
             return refuse(&refused);
         }
         let back = core.way_back(sender.redirect_uri, state);
-        answers::redirect(&back.with_error(refused.code(), &refused.to_string()))
+        responses::redirect(&back.with_error(refused.code(), &refused.to_string()))
     })?;
     let pending = Pending {
         asked: AuthorizationRecord {
@@ -173,7 +173,7 @@ pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> Prox
             let asked = &pending.asked;
             let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
             let reason = "the user did not allow it";
-            return answers::redirect(&back.with_error("access_denied", reason));
+            return responses::redirect(&back.with_error("access_denied", reason));
         }
         // The page has two buttons, and this is neither: no decision of the user is known.
         _ => return refuse("the decision must be allow or deny"),
@@ -212,7 +212,7 @@ async fn send_to_provider(
             let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
             let reason = "the identity provider does not answer";
             let url = back.with_error("temporarily_unavailable", reason);
-            return Ok(answers::redirect(&url));
+            return Ok(responses::redirect(&url));
         }
     };
     let login = LoginRecord {
@@ -223,7 +223,7 @@ async fn send_to_provider(
     let terms = Terms::lasting(LOGIN_TIME).owned_by(owner);
     core.vault.put(&key, &login, terms).await?;
     browser.begin(state.expose());
-    let mut answer = answers::redirect(&url);
+    let mut answer = responses::redirect(&url);
     browser.keep(&core.vault, &mut answer)?;
     browser.keep_logins(&core.vault, &mut answer)?;
     Ok(answer)

@@ -13,14 +13,14 @@ use toolwire_proto::auth::pkce::Verifier;
 use toolwire_types::auth::Secret;
 
 use crate::auth::proxy::ProxyState;
-use crate::auth::proxy::answers::{self, ProxyResponse};
 use crate::auth::proxy::authorize::out_of_order;
 use crate::auth::proxy::browser::BrowserSession;
 use crate::auth::proxy::grants::now;
-use crate::auth::proxy::leg::UpstreamError;
 use crate::auth::proxy::page;
 use crate::auth::proxy::records::{AuthorizationRecord, GrantRecord, LoginRecord};
-use crate::auth::proxy::vault::key_of;
+use crate::auth::proxy::responses::{self, ProxyResponse};
+use crate::auth::proxy::sealed_store::key_of;
+use crate::auth::proxy::upstream_client::UpstreamError;
 use crate::store::StoreError;
 
 /// Answers a redirect of the identity provider.
@@ -82,7 +82,7 @@ async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResp
             refusal_url(core, &login.asked, code)
         }
     };
-    let mut answer = answers::redirect(&url);
+    let mut answer = responses::redirect(&url);
     browser.keep_logins(&core.vault, &mut answer)?;
     Ok(answer)
 }

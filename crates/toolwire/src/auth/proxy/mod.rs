@@ -15,7 +15,6 @@
 //!   POST /token ------------------------------------> tokens of this server
 //! ```
 
-mod answers;
 mod authorize;
 mod browser;
 mod callback;
@@ -23,18 +22,19 @@ mod clients;
 mod config;
 mod documents;
 mod grants;
-mod leg;
 mod page;
 mod paths;
 mod readmission;
 mod records;
 mod register;
 mod renewal;
+mod responses;
+mod sealed_store;
 mod sources;
 mod token;
 mod tokens;
 mod upstream;
-mod vault;
+mod upstream_client;
 
 pub use config::{OAuthProxyConfig, OAuthProxyConfigError};
 pub use upstream::{Upstream, UpstreamUser};
@@ -57,15 +57,15 @@ use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use self::clients::Clients;
 use self::grants::{GRANT_CLAIM, GrantStore, now};
-use self::leg::UpstreamClient;
 use self::paths::Paths;
 use self::records::{GrantRecord, RecordDigest};
 use self::renewal::GrantError;
 use self::sources::Sources;
-use self::vault::SealedStore;
 use crate::auth::resource::{ResourceServer, TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::{BoxFuture, TokenInfo};
 use crate::transport::http::{AuthorizationError, Authorizer, PublicRoute};
+use sealed_store::SealedStore;
+use upstream_client::UpstreamClient;
 
 /// How many bytes a registration may have.
 const LARGEST_REGISTRATION: usize = 64 * 1024;
@@ -299,7 +299,7 @@ impl Authorizer for OAuthProxy {
                 Some(ProxyRoute::Token) => token::token(core, &request).await,
                 Some(ProxyRoute::Register) => register::register(core, &request).await,
                 Some(ProxyRoute::Revoke) => token::revoke(core, &request).await,
-                None => answers::plain(http::StatusCode::NOT_FOUND, Bytes::new()),
+                None => responses::plain(http::StatusCode::NOT_FOUND, Bytes::new()),
             }
         })
     }

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use toolwire_proto::auth::authorization_server::names::shown_name;
 use toolwire_proto::auth::redirect_uri::Destination;
 
-use crate::auth::proxy::answers::{self, ProxyResponse};
+use crate::auth::proxy::responses::{self, ProxyResponse};
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}\
     dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}.warning{border-left:.25rem solid #b45309;\
@@ -103,8 +103,8 @@ fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
     );
-    let mut answer = answers::plain(status, html);
-    answers::name_retry(&mut answer);
+    let mut answer = responses::plain(status, html);
+    responses::name_retry(&mut answer);
     let style = STANDARD.encode(Sha256::digest(STYLE));
     // No `form-action`: browsers apply it to the redirects after the form, too, and these go to the identity provider and
     // on to wherever the client is.

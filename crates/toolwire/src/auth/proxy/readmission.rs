@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::auth::proxy::ProxyState;
-use crate::auth::proxy::leg::UpstreamError;
 use crate::auth::proxy::records::{GrantRecord, RecordDigest};
 use crate::auth::proxy::renewal::GrantError;
 use crate::auth::proxy::upstream::UpstreamUser;
+use crate::auth::proxy::upstream_client::UpstreamError;
 
 impl ProxyState {
     /// Checks with the filter of users whether the user of a grant is still admitted, and ends the grant if not.

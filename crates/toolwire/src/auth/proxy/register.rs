@@ -9,12 +9,13 @@ use toolwire_proto::http::is_json;
 use toolwire_types::auth::ClientMetadata;
 
 use crate::auth::proxy::ProxyState;
-use crate::auth::proxy::answers::{self, ProxyResponse};
+use crate::auth::proxy::responses::{self, ProxyResponse};
 use crate::store::OwnerLimit;
 
 /// Registers a client.
 pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
-    let invalid = |code: &str, reason: &str| answers::error(StatusCode::BAD_REQUEST, code, reason);
+    let invalid =
+        |code: &str, reason: &str| responses::error(StatusCode::BAD_REQUEST, code, reason);
     let content_type = request.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let metadata: Option<ClientMetadata> = is_json(content_type)
@@ -41,7 +42,7 @@ pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> Pro
     // A source that registers many clients pushes out unused ones of its own.
     let owner = core.sources.owner(request, OwnerLimit::RemoveFirst);
     match core.clients.register(&core.vault, &accepted, owner).await {
-        Ok(registration) => answers::json(StatusCode::CREATED, &registration),
-        Err(error) => answers::unavailable(&error),
+        Ok(registration) => responses::json(StatusCode::CREATED, &registration),
+        Err(error) => responses::unavailable(&error),
     }
 }

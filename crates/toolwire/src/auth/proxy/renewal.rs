@@ -3,10 +3,10 @@
 use toolwire_types::auth::Secret;
 
 use crate::auth::proxy::grants::{GrantStore, now};
-use crate::auth::proxy::leg::{Renewed, UpstreamClient, UpstreamError};
 use crate::auth::proxy::records::{GrantRecord, RecordDigest, UpstreamTokens};
+use crate::auth::proxy::sealed_store::SealedStore;
 use crate::auth::proxy::upstream::UpstreamUser;
-use crate::auth::proxy::vault::SealedStore;
+use crate::auth::proxy::upstream_client::{Renewed, UpstreamClient, UpstreamError};
 use crate::store::StoreError;
 
 /// A token of the identity provider is renewed when it has no more than this left, in seconds.

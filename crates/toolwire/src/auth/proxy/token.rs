@@ -13,11 +13,11 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::auth::{Secret, TokenResponse};
 
 use crate::auth::proxy::ProxyState;
-use crate::auth::proxy::answers::{self, ProxyResponse};
 use crate::auth::proxy::authorize::form_of;
 use crate::auth::proxy::clients::NotAuthenticated;
 use crate::auth::proxy::grants::{Issued, Redemption, now};
 use crate::auth::proxy::renewal::GrantError;
+use crate::auth::proxy::responses::{self, ProxyResponse};
 use crate::store::StoreError;
 
 /// Why there is no token.
@@ -59,8 +59,8 @@ impl From<GrantError> for NoToken {
 impl NoToken {
     fn answer(self, in_header: bool) -> ProxyResponse {
         match self {
-            Self::Refused(refused) => answers::token_refused(refused, in_header),
-            Self::Unavailable(error) => answers::unavailable(&error),
+            Self::Refused(refused) => responses::token_refused(refused, in_header),
+            Self::Unavailable(error) => responses::unavailable(&error),
         }
     }
 }
@@ -69,7 +69,7 @@ impl NoToken {
 pub(super) async fn token(core: &Arc<ProxyState>, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
     match give(core, request).await {
-        Ok(response) => answers::json(StatusCode::OK, &response),
+        Ok(response) => responses::json(StatusCode::OK, &response),
         Err(failure) => failure.answer(in_header),
     }
 }
@@ -157,7 +157,7 @@ fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRequestEr
 pub(super) async fn revoke(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
     match give_back(core, request).await {
-        Ok(()) => answers::plain(StatusCode::OK, Bytes::new()),
+        Ok(()) => responses::plain(StatusCode::OK, Bytes::new()),
         Err(failure) => failure.answer(in_header),
     }
 }

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use toolwire_types::auth::Secret;
 
 use crate::auth::proxy::records::RecordDigest;
-use crate::auth::proxy::vault::random;
+use crate::auth::proxy::sealed_store::random;
 use crate::store::StoreError;
 
 /// What a text is good for. One kind is never accepted for another.

@@ -1,6 +1,5 @@
 //! A server that serves only whom a token lets in (OAuth 2.1, RFC 9728).
 
-mod answers;
 mod config;
 mod fixed_tokens;
 mod introspection;
@@ -9,6 +8,7 @@ mod keys;
 mod presets;
 mod proofs;
 mod provider_tokens;
+mod verification_cache;
 mod verifier;
 
 pub use config::{ResourceServerConfig, ResourceServerConfigError};

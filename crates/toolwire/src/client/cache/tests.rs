@@ -10,7 +10,7 @@ use toolwire_types::ErrorObject;
 use crate::client::cache::{
     CacheEntry, CacheError, CacheFilter, CacheFuture, CacheKey, CacheMode, CacheStore, MemoryCache,
 };
-use crate::client::fake_link::{FakeServer, SentRequest};
+use crate::client::fake_transport::{FakeServer, SentRequest};
 use crate::client::{Client, ClientBuilder};
 
 const HOUR: Duration = Duration::from_secs(3600);

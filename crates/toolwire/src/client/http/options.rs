@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use crate::client::ClientBuilder;
 use crate::client::http::HttpClient;
-use crate::client::login_wait::UserInteraction;
+use crate::client::user_interaction::UserInteraction;
 use crate::error::Error;
 
 /// The HTTP part of a builder.

@@ -6,10 +6,10 @@
 //! [`RequestContext::ask`] and [`RequestContext::once`].
 
 mod all;
-mod answer;
 mod effects;
 mod model_tools;
-mod questions;
+mod outcome;
+mod requests;
 
 use toolwire_proto::journal::{EntryDigest, JournalLookup};
 use toolwire_proto::rounds;
@@ -19,9 +19,9 @@ use toolwire_types::{
 };
 
 pub use all::AskAll;
-pub use answer::{ElicitOutcome, FormOutput};
-pub(crate) use questions::check_url;
-pub use questions::{
+pub use outcome::{ElicitOutcome, FormOutput};
+pub(crate) use requests::check_url;
+pub use requests::{
     Ask, AskDynamicForm, AskForm, AskModel, AskRoots, AskUrl, dynamic_form, form, model, roots, url,
 };
 

@@ -1,7 +1,7 @@
 //! What a handler can see and do while it serves a request.
 
 #[cfg(feature = "input")]
-mod asking;
+mod client_requests;
 #[cfg(feature = "input")]
 mod input;
 

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use toolwire_proto::uri_template::{TemplateValue, Values};
 use toolwire_types::ErrorObject;
 
-use crate::server::failure::ToolError;
 use crate::server::prompt::parse_argument;
+use crate::server::tool_error::ToolError;
 
 /// The variables a URI gave to a template.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -16,9 +16,9 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::Access;
 use crate::server::completion::Completers;
-use crate::server::failure::ToolError;
 use crate::server::resource::arguments::TemplateArguments;
 use crate::server::resource::response::{IntoResourceResponse, ResourceData, ResourceResponse};
+use crate::server::tool_error::ToolError;
 
 type Outcome = Result<ResourceResponse, ToolError>;
 type Reader =

@@ -7,10 +7,10 @@ use {
     toolwire_types::{InputRequests, InputRequiredResult},
 };
 
-use crate::server::failure::{IntoToolError, ToolError};
 use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};
+use crate::server::tool_error::{IntoToolError, ToolError};
 
 /// The outcome of a read: contents, or a wish for input.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use toolwire_proto::negotiate::Channel;
 
 use crate::client::config::ClientLimits;
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::{ClientTransport, Connect};
+use crate::client::incoming::IncomingMessages;
+use crate::client::transport::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;

@@ -28,8 +28,8 @@ use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
 
 use crate::client::config::ClientLimits;
-use crate::client::inbox::IncomingMessages;
-use crate::client::pipe::{StreamReader, StreamShutdown, StreamTransport};
+use crate::client::incoming::IncomingMessages;
+use crate::client::stream_transport::{StreamReader, StreamShutdown, StreamTransport};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, ServerExit};
 use crate::transport::child::command::{ServerCommand, StderrOption};

@@ -4,12 +4,12 @@
 //! request whose handler is done at its first turn. One that has to wait goes on in a task beside the loop, so that a
 //! cancellation reaches it while it runs. Both eras may interleave.
 
-mod held;
+mod backpressure;
 mod reader;
+mod response_buffer;
 mod running;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,13 +39,13 @@ use crate::server::hub::ListenerGuard;
 use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
-use crate::transport::duplex::held::ResponseBuffer;
+use crate::transport::duplex::backpressure::Backpressure;
 use crate::transport::duplex::reader::LineReader;
+use crate::transport::duplex::response_buffer::ResponseBuffer;
 pub(crate) use crate::transport::duplex::running::HandlerFuture;
 use crate::transport::duplex::running::{
     CompletionCounter, LedgerEntry, ResponseSink, RunningRequest, StartingRequest,
 };
-use crate::transport::duplex::waiting::Backpressure;
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenFilter, ListenStream};
 use crate::transport::out_stream::{Capacity, OutgoingQueue};

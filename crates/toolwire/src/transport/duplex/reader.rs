@@ -9,8 +9,8 @@ use toolwire_proto::framing::{Frame, LineDecoder};
 use toolwire_proto::strict_json;
 
 use crate::transport::chunk::Chunk;
+use crate::transport::duplex::backpressure::PeerGone;
 use crate::transport::duplex::running::HandlerFuture;
-use crate::transport::duplex::waiting::PeerGone;
 use crate::transport::duplex::{MessageLoop, too_long};
 
 /// How long requests that were cut off may take to clean up behind themselves.

@@ -131,7 +131,7 @@ impl AuthorizationError {
     }
 
     /// The answer to the request with this id.
-    pub(super) fn answer(self, id: ResponseId) -> HttpResponse {
+    pub(crate) fn answer(self, id: ResponseId) -> HttpResponse {
         let error = ErrorObject::invalid_request(self.reason);
         let mut answer = match self.status {
             StatusCode::SERVICE_UNAVAILABLE => response::overloaded(id, error),
@@ -150,7 +150,7 @@ impl AuthorizationError {
 }
 
 /// The refusal where nobody verifies tokens, so that nobody has scopes.
-pub(super) fn scopes_unsupported() -> AuthorizationError {
+pub(crate) fn scopes_unsupported() -> AuthorizationError {
     AuthorizationError::new(
         StatusCode::FORBIDDEN,
         "this needs an access token, and the server verifies none",
@@ -158,7 +158,7 @@ pub(super) fn scopes_unsupported() -> AuthorizationError {
 }
 
 /// Finds out who makes a request, within bounds.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     authorizer: &dyn Authorizer,
     head: &Parts,
     deadline: Duration,
@@ -183,7 +183,7 @@ pub(super) async fn ask(
 }
 
 /// A document that anybody may read.
-pub(super) fn document(content: Bytes) -> HttpResponse {
+pub(crate) fn document(content: Bytes) -> HttpResponse {
     let mut answer = response::json(StatusCode::OK, ServerBody::full(content));
     let cached = HeaderValue::from_static("max-age=3600");
     answer.fields_mut().insert(CACHE_CONTROL, cached);

@@ -32,7 +32,7 @@ pub struct HttpOptions {
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) bus: Option<Arc<dyn Bus>>,
-    pub(super) join_bus: Option<JoinBus>,
+    pub(crate) join_bus: Option<JoinBus>,
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,

@@ -120,7 +120,7 @@ impl HttpService {
     }
 
     /// Waits until no request runs, also none whose client has gone.
-    pub(super) async fn idle(&self) {
+    pub(crate) async fn idle(&self) {
         self.endpoint.requests.wait_idle().await;
     }
 
@@ -142,7 +142,7 @@ impl HttpService {
     }
 
     /// Reads what is left of a request body before its response is sent; see [`unread_body`].
-    pub(super) async fn finish_request<B: Body + Unpin>(
+    pub(crate) async fn finish_request<B: Body + Unpin>(
         &self,
         parts: &Parts,
         body: TrackedBody<B>,
@@ -155,13 +155,13 @@ impl HttpService {
 
     /// Whether somebody looks at all header fields of a request, and not only at those of a [`Head`] and at those that
     /// repeat arguments of a tool.
-    pub(super) fn needs_all_fields(&self) -> bool {
+    pub(crate) fn needs_all_fields(&self) -> bool {
         self.endpoint.options.authorizer.is_some()
     }
 
     /// The same for a request whose head was read already. Unless [all](Self::needs_all_fields) are needed, the parts may
     /// lack the fields that nobody looks at.
-    pub(super) async fn respond_to<B>(
+    pub(crate) async fn respond_to<B>(
         &self,
         parts: &Parts,
         head: &RequestHeaders<'_>,
@@ -344,7 +344,7 @@ fn token_from_extensions(parts: &Parts) -> Option<Arc<TokenInfo>> {
 }
 
 #[cold]
-pub(super) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
+pub(crate) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
     match unread {
         BodyError::TooLong => response::reject_and_close(
             StatusCode::PAYLOAD_TOO_LARGE,

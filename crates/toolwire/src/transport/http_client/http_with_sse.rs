@@ -6,16 +6,16 @@ use std::sync::Arc;
 use http::{HeaderMap, Uri};
 use tokio::task::AbortHandle;
 
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::ClientTransport;
-use crate::client::pipe::{StreamShutdown, StreamTransport};
+use crate::client::incoming::IncomingMessages;
 use crate::client::send::SendMessage;
+use crate::client::stream_transport::{StreamShutdown, StreamTransport};
+use crate::client::transport::ClientTransport;
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
-use crate::transport::http_client::answer;
 use crate::transport::http_client::endpoint::RemoteEndpoint;
 use crate::transport::http_client::event_reader::EventReader;
 use crate::transport::http_client::redirect;
+use crate::transport::http_client::response;
 
 /// Opens the stream and waits for the address of the other endpoint.
 pub(super) async fn open(
@@ -24,9 +24,9 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn ClientTransport>, Error> {
     let response = endpoint.events(HeaderMap::new()).await?;
     if !response.status().is_success() {
-        return Err(answer::status_error(response).await);
+        return Err(response::status_error(response).await);
     }
-    if !answer::is_stream(&response) {
+    if !response::is_stream(&response) {
         return Err(Error::protocol(
             "the server's answer to GET is no event stream; is this the address of an MCP endpoint?",
         ));
@@ -93,7 +93,7 @@ impl SendMessage for Messages {
         let endpoint = Arc::clone(&self.0);
         Box::pin(async move {
             let response = endpoint.post(message, HeaderMap::new()).await?;
-            answer::accepted(response).await
+            response::accepted(response).await
         })
     }
 }

@@ -4,28 +4,28 @@
 //! with toolwire.
 
 mod addresses;
-mod answer;
+mod connect;
 mod connection;
 mod connector;
 mod deadline;
-mod dial;
 mod endpoint;
 mod event_reader;
 mod explain;
 mod http1;
 mod http2_body;
+mod http_transport;
 mod http_with_sse;
 mod hyper_http;
-mod link;
 mod origin;
 mod place;
 mod pool;
 mod proxy;
 mod redirect;
 mod renewal;
-mod resuming;
+mod response;
+mod resumable_stream;
+mod server_stream;
 mod session;
-mod standing;
 mod tls;
 mod wire;
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use toolwire_proto::negotiate::confirms;
 use toolwire_types::{InitializeResult, ProtocolVersion, RawJson, RequestId};
 
-use crate::client::intake::MessageRouter;
-use crate::client::link::OutgoingRequest;
+use crate::client::message_router::MessageRouter;
 use crate::client::send::{SendMessage, encode_notification};
+use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 use crate::transport::http_client::session::LegacySession;
 

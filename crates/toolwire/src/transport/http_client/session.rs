@@ -16,17 +16,17 @@ use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
-use crate::client::inbox::IncomingMessages;
-use crate::client::intake::MessageRouter;
-use crate::client::link::{OutgoingRequest, ServerResponse};
+use crate::client::incoming::IncomingMessages;
+use crate::client::message_router::MessageRouter;
 use crate::client::send::SendMessage;
+use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
-use crate::transport::http_client::answer::{self, ResponseBody};
 use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of};
 use crate::transport::http_client::renewal;
-use crate::transport::http_client::resuming::ResumableEvents;
-use crate::transport::http_client::standing;
+use crate::transport::http_client::response::{self, ResponseBody};
+use crate::transport::http_client::resumable_stream::ResumableEvents;
+use crate::transport::http_client::server_stream;
 
 /// How long the stream for the server's own messages may take to open before requests no longer wait for it.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -174,19 +174,21 @@ impl LegacySession {
             self.begin(&response, request)?;
         }
         let limit = self.endpoint.message_bytes;
-        match answer::classify(response)? {
-            ResponseBody::Refused(response) => Err(Box::pin(answer::status_error(response)).await),
-            ResponseBody::Json(body) => answer::read_json(body, limit, intake, &request.id).await,
+        match response::classify(response)? {
+            ResponseBody::Refused(response) => {
+                Err(Box::pin(response::status_error(response)).await)
+            }
+            ResponseBody::Json(body) => response::read_json(body, limit, intake, &request.id).await,
             ResponseBody::Events(body) => {
                 let mut stream = ResumableEvents::new(self, body);
                 while let Some(event) = stream.next().await? {
-                    let answer = answer::take(intake, event.data.as_bytes(), &request.id)?;
+                    let answer = response::take(intake, event.data.as_bytes(), &request.id)?;
                     if let Some(answer) = answer {
                         stream.drain();
                         return Ok(answer);
                     }
                 }
-                Err(answer::truncated())
+                Err(response::truncated())
             }
         }
     }
@@ -235,7 +237,7 @@ impl LegacySession {
             return;
         }
         self.settled.send_replace(false);
-        let task = tokio::spawn(standing::run_server_stream(
+        let task = tokio::spawn(server_stream::run_server_stream(
             Arc::downgrade(self),
             intake.clone(),
         ));
@@ -313,7 +315,7 @@ impl SendMessage for Arc<LegacySession> {
         Box::pin(async move {
             let headers = session.headers();
             let response = session.endpoint.post(message, headers).await?;
-            answer::accepted(response).await
+            response::accepted(response).await
         })
     }
 }

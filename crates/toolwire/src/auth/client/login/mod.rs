@@ -1,9 +1,9 @@
 //! How a user gets to an authorization server and back.
 
 mod browser;
+mod callback_request;
 mod loopback;
 mod pasted;
-mod visitor;
 
 use std::fmt;
 

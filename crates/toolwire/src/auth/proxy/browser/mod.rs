@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::auth::proxy::vault::{SealedStore, random};
+use crate::auth::proxy::sealed_store::{SealedStore, random};
 use crate::store::StoreError;
 
 /// Browsers take cookies of these names only from this very host, over TLS, for all its paths.

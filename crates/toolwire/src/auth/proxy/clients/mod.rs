@@ -12,7 +12,7 @@ use toolwire_types::auth::{ClientRegistration, Secret};
 use crate::auth::fetch::DocumentFetcher;
 use crate::auth::proxy::documents::Documents;
 use crate::auth::proxy::records::{ClientRecord, RecordDigest};
-use crate::auth::proxy::vault::{SealedStore, Terms, key_of, random};
+use crate::auth::proxy::sealed_store::{SealedStore, Terms, key_of, random};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 

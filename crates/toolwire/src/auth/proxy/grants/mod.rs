@@ -27,8 +27,8 @@ use toolwire_types::auth::{AccessTokenClaims, Secret, TokenResponse};
 use crate::auth::proxy::records::{
     AccessToken, CodeRecord, GrantRecord, RecordDigest, UpstreamTokens, UsedRefresh,
 };
+use crate::auth::proxy::sealed_store::{Sealed, SealedStore, Terms, key_of, random};
 use crate::auth::proxy::tokens::{TokenFamily, TokenKind, grant_of_access_token};
-use crate::auth::proxy::vault::{Sealed, SealedStore, Terms, key_of, random};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 

@@ -8,7 +8,7 @@ use toolwire_proto::auth::token_request::ClientAuthentication;
 use toolwire_types::auth::{AccessTokenClaims, IntrospectionResponse, Secret};
 
 use crate::auth::fetch::{DocumentFetcher, FetchError};
-use crate::auth::resource::answers::VerificationCache;
+use crate::auth::resource::verification_cache::VerificationCache;
 use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 

@@ -11,7 +11,7 @@ use toolwire_types::{ErrorObject, Tool, code};
 
 use super::*;
 use crate::client::ClientBuilder;
-use crate::client::fake_link::{FakeServer, SentRequest};
+use crate::client::fake_transport::{FakeServer, SentRequest};
 
 fn mismatch() -> ErrorObject {
     ErrorObject::new(

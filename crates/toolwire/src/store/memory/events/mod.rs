@@ -3,8 +3,8 @@
 //! [`shelf`] decides what is kept; here is only the lock, the clock and the waiting.
 
 mod directory;
-mod shelf;
 mod stream;
+mod table;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,8 +16,8 @@ use crate::engine::Principal;
 use crate::engine::deadline_after;
 use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
 
-use shelf::StreamTable;
 use stream::ReadResult;
+use table::StreamTable;
 
 /// How much a [`MemoryEventLog`] holds.
 ///

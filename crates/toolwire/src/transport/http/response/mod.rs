@@ -24,7 +24,7 @@ use crate::transport::http::response::event_stream::EventStream;
 
 /// An answer that is not sent yet. Small, because it goes through many hands: hardly any has more in its head than its type.
 #[derive(Debug)]
-pub(super) struct HttpResponse {
+pub(crate) struct HttpResponse {
     status: StatusCode,
     is_json: bool,
     /// What its head says besides.
@@ -33,7 +33,7 @@ pub(super) struct HttpResponse {
 }
 
 impl HttpResponse {
-    pub(super) fn new(status: StatusCode, body: ServerBody) -> Self {
+    pub(crate) fn new(status: StatusCode, body: ServerBody) -> Self {
         Self {
             status,
             is_json: false,
@@ -43,48 +43,48 @@ impl HttpResponse {
     }
 
     /// An answer with all that is in its head.
-    pub(super) fn with_fields(status: StatusCode, fields: HeaderMap, body: ServerBody) -> Self {
+    pub(crate) fn with_fields(status: StatusCode, fields: HeaderMap, body: ServerBody) -> Self {
         Self {
             fields: Some(Box::new(fields)),
             ..Self::new(status, body)
         }
     }
 
-    pub(super) fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
     /// Whether its body is JSON, which its fields do not say again.
-    pub(super) fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.is_json
     }
 
     /// What its head says besides.
-    pub(super) fn fields(&self) -> Option<&HeaderMap> {
+    pub(crate) fn fields(&self) -> Option<&HeaderMap> {
         self.fields.as_deref()
     }
 
     /// The same, to say more.
-    pub(super) fn fields_mut(&mut self) -> &mut HeaderMap {
+    pub(crate) fn fields_mut(&mut self) -> &mut HeaderMap {
         self.fields.get_or_insert_default()
     }
 
-    pub(super) fn body(&self) -> &ServerBody {
+    pub(crate) fn body(&self) -> &ServerBody {
         &self.body
     }
 
-    pub(super) fn into_body(self) -> ServerBody {
+    pub(crate) fn into_body(self) -> ServerBody {
         self.body
     }
 
     /// The same answer, whose body ends a request of its connection when it is dropped.
-    pub(super) fn with_request_guard(mut self, request: RequestGuard) -> Self {
+    pub(crate) fn with_request_guard(mut self, request: RequestGuard) -> Self {
         self.body = self.body.during(request);
         self
     }
 
     /// For whoever speaks in types of `http`.
-    pub(super) fn into_response(self) -> Response<ServerBody> {
+    pub(crate) fn into_response(self) -> Response<ServerBody> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
@@ -98,7 +98,7 @@ impl HttpResponse {
     }
 }
 
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -108,7 +108,7 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// One message.
-pub(super) fn json(status: StatusCode, body: ServerBody) -> HttpResponse {
+pub(crate) fn json(status: StatusCode, body: ServerBody) -> HttpResponse {
     HttpResponse {
         is_json: true,
         ..HttpResponse::new(status, body)
@@ -117,20 +117,20 @@ pub(super) fn json(status: StatusCode, body: ServerBody) -> HttpResponse {
 
 /// One error.
 #[cold]
-pub(super) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> HttpResponse {
+pub(crate) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> HttpResponse {
     json(status, ServerBody::message(encode_error(id, error)))
 }
 
 /// A request that is turned away before anybody has read its message.
 #[cold]
-pub(super) fn reject(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> HttpResponse {
+pub(crate) fn reject(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> HttpResponse {
     let object = ErrorObject::invalid_request(reason);
     error(status, ResponseId::Absent, object)
 }
 
 /// As [`refuse`], and the rest of the request is not wanted.
 #[cold]
-pub(super) fn reject_and_close(
+pub(crate) fn reject_and_close(
     status: StatusCode,
     reason: impl Into<Cow<'static, str>>,
 ) -> HttpResponse {
@@ -139,7 +139,7 @@ pub(super) fn reject_and_close(
 
 /// The same response, after which the connection closes.
 #[cold]
-pub(super) fn close_after(mut answer: HttpResponse) -> HttpResponse {
+pub(crate) fn close_after(mut answer: HttpResponse) -> HttpResponse {
     let close = HeaderValue::from_static("close");
     answer.fields_mut().insert(CONNECTION, close);
     answer
@@ -147,7 +147,7 @@ pub(super) fn close_after(mut answer: HttpResponse) -> HttpResponse {
 
 /// Come back later.
 #[cold]
-pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse {
+pub(crate) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse {
     let object =
         ErrorObject::internal(reason).with_data(serde_json::json!({ "reason": "overloaded" }));
     overloaded(ResponseId::Absent, object)
@@ -155,13 +155,13 @@ pub(super) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse 
 
 /// Come back later with this request.
 #[cold]
-pub(super) fn overloaded(id: ResponseId, object: ErrorObject) -> HttpResponse {
+pub(crate) fn overloaded(id: ResponseId, object: ErrorObject) -> HttpResponse {
     retry_later(StatusCode::SERVICE_UNAVAILABLE, id, object)
 }
 
 /// Rejects a request of a client that has sent too many.
 #[cold]
-pub(super) fn too_many_requests(id: ResponseId, object: ErrorObject) -> HttpResponse {
+pub(crate) fn too_many_requests(id: ResponseId, object: ErrorObject) -> HttpResponse {
     retry_later(StatusCode::TOO_MANY_REQUESTS, id, object)
 }
 
@@ -174,7 +174,7 @@ fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> HttpR
 
 /// A store did not do what it was asked, so nothing is served that would need it.
 #[cold]
-pub(super) fn store_error(failure: &StoreError) -> HttpResponse {
+pub(crate) fn store_error(failure: &StoreError) -> HttpResponse {
     tracing::warn!(error = %failure, "a request cannot be served");
     unavailable(match failure {
         StoreError::Full | StoreError::OwnerFull => "there are too many sessions at the moment",
@@ -184,7 +184,7 @@ pub(super) fn store_error(failure: &StoreError) -> HttpResponse {
 
 /// The HTTP method is not served here.
 #[cold]
-pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
+pub(crate) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
     let reason = format!("the endpoint takes {allowed} for what the request says it is");
     let mut answer = reject(StatusCode::METHOD_NOT_ALLOWED, reason);
     let allowed = HeaderValue::from_static(allowed);
@@ -193,13 +193,13 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// Nothing to say.
-pub(super) fn empty(status: StatusCode) -> HttpResponse {
+pub(crate) fn empty(status: StatusCode) -> HttpResponse {
     HttpResponse::new(status, ServerBody::empty())
 }
 
 /// Events as they come.
 #[cold]
-pub(super) fn event_stream(stream: EventStream) -> HttpResponse {
+pub(crate) fn event_stream(stream: EventStream) -> HttpResponse {
     let mut answer = HttpResponse::new(StatusCode::OK, ServerBody::stream(stream));
     let headers = answer.fields_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
@@ -210,13 +210,13 @@ pub(super) fn event_stream(stream: EventStream) -> HttpResponse {
 }
 
 /// The last message of an answer.
-pub(super) struct FinalMessage {
-    pub(super) status: StatusCode,
-    pub(super) message: EncodedResponse,
+pub(crate) struct FinalMessage {
+    pub(crate) status: StatusCode,
+    pub(crate) message: EncodedResponse,
 }
 
 impl FinalMessage {
-    pub(super) fn new(id: &RequestId, era: Era, outcome: Outcome) -> Self {
+    pub(crate) fn new(id: &RequestId, era: Era, outcome: Outcome) -> Self {
         let status = match &outcome {
             Ok(_) => StatusCode::OK,
             Err(error) => status(http_status_for(error.code, era)),
@@ -229,12 +229,12 @@ impl FinalMessage {
 }
 
 /// A status the rules name.
-pub(super) fn status(code: u16) -> StatusCode {
+pub(crate) fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).expect("the rules name real statuses")
 }
 
 /// The last message of a request, which is also the first; nothing is said of a request that was cancelled.
-pub(super) fn finished(finished: Option<FinalMessage>) -> HttpResponse {
+pub(crate) fn finished(finished: Option<FinalMessage>) -> HttpResponse {
     match finished {
         Some(finished) => json(finished.status, ServerBody::answer(finished.message)),
         None => empty(StatusCode::ACCEPTED),

@@ -16,7 +16,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use toolwire_proto::auth::endpoints;
 
 use crate::auth::client::AuthError;
-use crate::auth::client::login::visitor::CallbackRequest;
+use crate::auth::client::login::callback_request::CallbackRequest;
 use crate::auth::client::login::{
     CallbackVerdict, CheckCallback, Login, PendingLogin, browser, pasted,
 };

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::auth::client::login::visitor::{LONGEST_HEAD, REQUEST_TIME};
+use crate::auth::client::login::callback_request::{LONGEST_HEAD, REQUEST_TIME};
 
 const URL: &str = "https://auth.example.com/authorize?state=right";
 

@@ -1,6 +1,6 @@
 //! Tokens in the keyring of the system.
 
-mod pieces;
+mod chunks;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use keyring_core::CredentialStore;
 use keyring_core::Error as KeyringError;
 use toolwire_types::auth::Secret;
 
-use self::pieces::Keyring;
 use crate::auth::client::store::{
     TokenStore, TokenStoreError, TokenStoreFuture, TokenStoreLock, home, lock_file,
 };
+use chunks::Keyring;
 
 type Opener = dyn Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sync;
 

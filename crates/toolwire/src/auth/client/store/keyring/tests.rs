@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use keyring_core::mock;
 
-use super::pieces::{CHUNK_BYTES, LONGEST_NAME};
+use super::chunks::{CHUNK_BYTES, LONGEST_NAME};
 use super::*;
 use crate::auth::client::contract;
 

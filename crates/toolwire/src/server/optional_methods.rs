@@ -15,9 +15,9 @@ use toolwire_types::{CompleteRequestParams, SubscriptionsListenRequestParams};
 
 use crate::engine::{BoxFuture, Exchange, Outcome};
 use crate::server::completion;
+use crate::server::input_methods;
 use crate::server::lists;
 use crate::server::resource::subscribe;
-use crate::server::rounds_loop;
 use crate::server::snapshot::Snapshot;
 
 /// The methods of one kind. Each function gives nothing for a method of another.
@@ -38,7 +38,7 @@ pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {
         _ => None,
     },
     work: |method, exchange| match method.name {
-        "prompts/get" => Some(Box::pin(rounds_loop::get_prompt(method, exchange))),
+        "prompts/get" => Some(Box::pin(input_methods::get_prompt(method, exchange))),
         _ => None,
     },
     scopes: |snapshot, request| match request.method.name() {
@@ -60,7 +60,7 @@ pub(crate) static RESOURCES: OptionalMethods = OptionalMethods {
         _ => None,
     },
     work: |method, exchange| match method.name {
-        "resources/read" => Some(Box::pin(rounds_loop::read_resource(method, exchange))),
+        "resources/read" => Some(Box::pin(input_methods::read_resource(method, exchange))),
         _ => None,
     },
     scopes: |snapshot, request| {

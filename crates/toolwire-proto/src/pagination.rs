@@ -14,7 +14,7 @@ pub const DEFAULT_PAGES: usize = 1000;
 /// The way through one list: tells after each page which cursor to ask for next.
 ///
 /// ```
-/// use toolwire_proto::pages::PageCursor;
+/// use toolwire_proto::pagination::PageCursor;
 ///
 /// let mut walk = PageCursor::default();
 /// assert_eq!(walk.next(Some("second")), Ok(Some("second".to_owned())));

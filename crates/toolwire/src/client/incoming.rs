@@ -24,7 +24,7 @@ use toolwire_types::{
 
 use crate::client::cache::Cache;
 use crate::client::handlers::ClientHandlers;
-use crate::client::news::{ListenEvent, ListenQueue};
+use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
 

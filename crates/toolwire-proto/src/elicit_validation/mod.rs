@@ -91,7 +91,7 @@ pub fn read_schema(params: &ElicitRequestFormParams) -> Result<ElicitSchema, Unr
 /// a default it is removed. A default that breaks the rules of its own field is not used.
 ///
 /// ```
-/// use toolwire_proto::elicit_answer::apply_defaults;
+/// use toolwire_proto::elicit_validation::apply_defaults;
 /// use toolwire_types::{BooleanSchema, ElicitResult, ElicitSchema};
 ///
 /// let schema = ElicitSchema::new().with_optional("news", BooleanSchema::new().with_default(true));

@@ -15,7 +15,7 @@ use toolwire_types::{
     CancelledNotificationParams, ErrorObject, ProtocolVersion, RawJson, RequestId, json,
 };
 
-use crate::client::inbox::IncomingMessages;
+use crate::client::incoming::IncomingMessages;
 use crate::client::send::{encode_notification, trace_wire};
 use crate::engine::BoxFuture;
 use crate::error::Error;

@@ -14,10 +14,10 @@ use toolwire_proto::requests::spellings;
 use toolwire_proto::strict_json::{self, id_in_head};
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
-use crate::client::inbox::IncomingMessages;
-use crate::client::intake::MessageRouter;
-use crate::client::link::{ClientTransport, OutgoingRequest, ServerResponse};
+use crate::client::incoming::IncomingMessages;
+use crate::client::message_router::MessageRouter;
 use crate::client::send::SendMessage;
+use crate::client::transport::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 

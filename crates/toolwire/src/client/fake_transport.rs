@@ -10,9 +10,9 @@ use toolwire_proto::negotiate::Channel;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ProtocolVersion};
 
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::{ClientTransport, Connect, OutgoingRequest, ServerResponse};
+use crate::client::incoming::IncomingMessages;
 use crate::client::send::encode_notification;
+use crate::client::transport::{ClientTransport, Connect, OutgoingRequest, ServerResponse};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;

@@ -4,7 +4,7 @@
 //! waited finds another token than the one that was refused, and takes that. What has begun goes on when the request that
 //! caused it is given up: a refresh token that was used up must not get lost on the way.
 
-mod getting;
+pub(crate) mod renew;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

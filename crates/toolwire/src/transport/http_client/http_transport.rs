@@ -11,15 +11,15 @@ use toolwire_types::ProtocolVersion;
 
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpBody;
-use crate::client::inbox::IncomingMessages;
-use crate::client::intake::MessageRouter;
-use crate::client::link::{ClientTransport, OutgoingRequest, ServerResponse};
+use crate::client::incoming::IncomingMessages;
+use crate::client::message_router::MessageRouter;
 use crate::client::send::SendMessage;
+use crate::client::transport::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
-use crate::transport::http_client::answer::{self, ResponseBody};
 use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of, insert};
 use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::response::{self, ResponseBody};
 use crate::transport::http_client::session::LegacySession;
 
 /// A way to one endpoint.
@@ -70,13 +70,15 @@ impl HttpTransport {
         }
         let response = self.endpoint.post(request.encode(), headers).await?;
         let limit = self.endpoint.message_bytes;
-        match answer::classify(response)? {
+        match response::classify(response)? {
             ResponseBody::Json(body) => {
-                answer::read_json(body, limit, &self.intake, &request.id).await
+                response::read_json(body, limit, &self.intake, &request.id).await
             }
             // Boxed, so that answers in one piece do not carry it around.
             ResponseBody::Events(body) => Box::pin(self.read_response(body, request)).await,
-            ResponseBody::Refused(response) => Err(Box::pin(answer::status_error(response)).await),
+            ResponseBody::Refused(response) => {
+                Err(Box::pin(response::status_error(response)).await)
+            }
         }
     }
 
@@ -88,13 +90,13 @@ impl HttpTransport {
     ) -> Result<ServerResponse, Error> {
         let mut events = EventReader::new(body, self.endpoint.message_bytes);
         while let Some(event) = events.next().await? {
-            let answer = answer::take(&self.intake, event.data.as_bytes(), &request.id)?;
+            let answer = response::take(&self.intake, event.data.as_bytes(), &request.id)?;
             if let Some(answer) = answer {
                 events.drain();
                 return Ok(answer);
             }
         }
-        Err(answer::truncated())
+        Err(response::truncated())
     }
 }
 

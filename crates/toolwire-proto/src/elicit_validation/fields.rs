@@ -3,8 +3,8 @@
 use serde_json::{Number, Value};
 use toolwire_types::{EnumOption, NumberKind, NumberSchema, PrimitiveSchema, StringSchema};
 
-use crate::elicit_answer::formats;
-use crate::elicit_answer::invalid::FieldError;
+use crate::elicit_validation::formats;
+use crate::elicit_validation::invalid::FieldError;
 
 /// The first doubles beyond `i64` and beyond `u64`.
 const AFTER_I64: f64 = 9_223_372_036_854_775_808.0;

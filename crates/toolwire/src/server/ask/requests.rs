@@ -14,7 +14,7 @@ use toolwire_types::{
 };
 
 use crate::error::Error;
-use crate::server::ask::answer::{self, ElicitOutcome, FormOutput};
+use crate::server::ask::outcome::{self, ElicitOutcome, FormOutput};
 
 /// A question to the client: [`form`], [`form_of`], [`url`], [`model`] or [`roots`].
 pub trait Ask {
@@ -133,7 +133,7 @@ impl Ask for AskDynamicForm {
     }
 
     fn read(&self, answer: RawJson) -> Result<Self::Output, Error> {
-        let result = answer::sort(decode(&self.key, &answer)?);
+        let result = outcome::sort(decode(&self.key, &answer)?);
         Ok(result.map(|result| result.content.unwrap_or_default()))
     }
 }
@@ -169,7 +169,7 @@ impl Ask for AskUrl {
     }
 
     fn read(&self, answer: RawJson) -> Result<ElicitOutcome<()>, Error> {
-        Ok(answer::sort(decode(&self.key, &answer)?).map(drop))
+        Ok(outcome::sort(decode(&self.key, &answer)?).map(drop))
     }
 }
 

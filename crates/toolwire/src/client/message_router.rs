@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolwire_proto::envelope::{Envelope, MalformedMessage, ResponseEnvelope};
 use toolwire_proto::strict_json;
 
-use crate::client::inbox::IncomingMessages;
+use crate::client::incoming::IncomingMessages;
 use crate::client::send::{SendMessage, trace_wire};
 
 /// Where messages of one connection go.

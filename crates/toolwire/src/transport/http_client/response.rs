@@ -10,8 +10,8 @@ use toolwire_proto::strict_json;
 use toolwire_types::{RawJson, RequestId, ResponseId};
 
 use crate::client::http::HttpBody;
-use crate::client::intake::MessageRouter;
-use crate::client::link::ServerResponse;
+use crate::client::message_router::MessageRouter;
+use crate::client::transport::ServerResponse;
 use crate::error::{Closure, Error};
 
 /// How much of a refusal is read.

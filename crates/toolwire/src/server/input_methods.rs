@@ -8,12 +8,12 @@ use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, GetPromptRequestParams};
 
 use crate::engine::{EncodedResult, Exchange, Outcome, box_cold};
-use crate::server::failure::ToolError;
 use crate::server::prompt::PromptResponse;
 use crate::server::resource::ReadOutcome;
 use crate::server::response::ToolResponse;
 use crate::server::rounds::{RequestRounds, RoundOutcome};
 use crate::server::tool::ToolEntry;
+use crate::server::tool_error::ToolError;
 
 /// Calls a tool, as often as it asks for input. Its future is small: that of every call is moved to where it has room.
 #[expect(

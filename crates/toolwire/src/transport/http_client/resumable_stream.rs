@@ -11,9 +11,9 @@ use toolwire_proto::sse::{Reconnects, SseEvent};
 
 use crate::client::http::HttpBody;
 use crate::error::Error;
-use crate::transport::http_client::answer;
 use crate::transport::http_client::endpoint::put_event_id;
 use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::response;
 use crate::transport::http_client::session::LegacySession;
 
 /// A stream that is opened again when it is lost.
@@ -97,10 +97,10 @@ impl<'a> ResumableEvents<'a> {
                 return Ok(false);
             }
             if !response.status().is_success() {
-                return Err(answer::status_error(response).await);
+                return Err(response::status_error(response).await);
             }
             // 204 is how a server says that nothing is left of the stream.
-            if !answer::is_stream(&response) {
+            if !response::is_stream(&response) {
                 return Ok(false);
             }
             self.events =

@@ -8,7 +8,7 @@ use toolwire_types::{
     SamplingMessageContentBlock,
 };
 
-use crate::elicit_answer::{
+use crate::elicit_validation::{
     apply_defaults, check_elicit_result, check_url_result, read_schema, write_whole_numbers,
 };
 use crate::sampling_rules::check_uses;

@@ -6,14 +6,14 @@ use toolwire_proto::scopes::{ScopeSet, ScopeSources};
 use crate::auth::client::AuthError;
 use crate::auth::client::config::GrantKind;
 use crate::auth::client::discovery::{DiscoveredServer, Discovery};
-use crate::auth::client::flow::{RejectedRequest, RenewedToken, TokenSource};
 use crate::auth::client::grants::GrantClient;
 use crate::auth::client::store::{StoredToken, TokenStoreLock};
+use crate::auth::client::token_source::{RejectedRequest, RenewedToken, TokenSource};
 use crate::engine::since_epoch;
 
 impl TokenSource {
     /// Gets another token than the refused one, by whatever way is open.
-    pub(super) async fn renew_token(
+    pub(crate) async fn renew_token(
         &self,
         step: &NextStep,
         refused: &RejectedRequest,

@@ -7,15 +7,15 @@ use toolwire_proto::negotiate::Channel;
 
 use crate::client::config::ClientLimits;
 use crate::client::http::HttpClient;
-use crate::client::inbox::IncomingMessages;
-use crate::client::link::{ClientTransport, Connect};
+use crate::client::incoming::IncomingMessages;
+use crate::client::transport::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::transport::http_client::endpoint::RemoteEndpoint;
+use crate::transport::http_client::http_transport::HttpTransport;
 use crate::transport::http_client::http_with_sse;
 use crate::transport::http_client::hyper_http::HyperHttp;
-use crate::transport::http_client::link::HttpTransport;
 use crate::transport::http_client::place::Place;
 
 impl Client {

@@ -16,7 +16,7 @@ use crate::server::access::check_declared;
 use crate::server::ask::check_url;
 use crate::server::context::RequestContext;
 use crate::server::elicit::Elicit;
-use crate::server::sealing::NO_RANDOMNESS;
+use crate::server::state_seal::NO_RANDOMNESS;
 
 impl RequestContext {
     /// Sends `sampling/createMessage` and returns the raw answer; the client's capabilities are not checked.

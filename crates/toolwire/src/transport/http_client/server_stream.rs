@@ -5,10 +5,10 @@ use std::sync::Weak;
 use http::StatusCode;
 use toolwire_proto::sse::Reconnects;
 
-use crate::client::intake::MessageRouter;
-use crate::transport::http_client::answer;
+use crate::client::message_router::MessageRouter;
 use crate::transport::http_client::endpoint::put_event_id;
 use crate::transport::http_client::event_reader::EventReader;
+use crate::transport::http_client::response;
 use crate::transport::http_client::session::LegacySession;
 
 /// Listens until the session ends, the server has no such stream, or it is lost too often without any news.
@@ -73,7 +73,7 @@ async fn open(session: &Weak<LegacySession>, last_event_id: Option<&str>) -> Opt
         }
         match session.endpoint.events(headers).await {
             Ok(response) if response.status() == StatusCode::OK => {
-                let is_stream = answer::is_stream(&response);
+                let is_stream = response::is_stream(&response);
                 let limit = session.endpoint.message_bytes;
                 return is_stream.then(|| EventReader::new(response.into_body(), limit));
             }
