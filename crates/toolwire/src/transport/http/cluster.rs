@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use toolwire_proto::subscriptions::Change;
-use toolwire_types::ResponseId;
 
 use crate::engine::BoxFuture;
-use crate::server::hub::ChangeForwarder;
-use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
-use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::server::hub::{ChangeForwarder, Hub};
+use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription};
+use crate::transport::http::random_id::random_id;
 
 /// How long to wait before a bus that failed is tried again.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -19,11 +18,20 @@ const RECONNECT: Duration = Duration::from_secs(1);
 /// How many different changes may wait for the bus. Beyond that the others miss some, as they do when a bus is away.
 const MAX_WAITING_CHANGES: usize = 10_000;
 
+/// Receives what the other nodes publish.
+pub(crate) trait BusHandler: Send + Sync + 'static {
+    /// Handles a message of another node.
+    fn on_bus_message(&self, payload: BusPayload);
+
+    /// Handles a gap: messages of other nodes may be lost.
+    fn resync(&self);
+}
+
 /// This node.
 #[derive(Debug)]
 pub(crate) struct ClusterNode {
     name: String,
-    bus: Option<(Arc<dyn Bus>, JoinBus)>,
+    bus: Option<Arc<dyn Bus>>,
     started: Once,
 }
 
@@ -46,7 +54,7 @@ impl ChangeForwarder for PendingChanges {
 }
 
 impl ClusterNode {
-    pub(crate) fn new(bus: Option<(Arc<dyn Bus>, JoinBus)>) -> Self {
+    pub(crate) fn new(bus: Option<Arc<dyn Bus>>) -> Self {
         Self {
             // Only the node itself compares it, so that without randomness nothing worse happens than hearing an echo.
             name: random_id("", 12).unwrap_or_default(),
@@ -59,37 +67,33 @@ impl ClusterNode {
         &self.name
     }
 
-    /// Joins the others, once.
-    pub(crate) fn join(&self, endpoint: &Arc<HttpEndpoint>) {
-        let Some((bus, join)) = &self.bus else {
+    /// Sends the changes of `hub` to the other nodes and passes their messages to `handler`, from the first call on.
+    pub(crate) fn join<H: BusHandler>(&self, hub: &Hub, handler: &Arc<H>) {
+        let Some(bus) = &self.bus else {
             return;
         };
-        self.started.call_once(|| join(self, endpoint, bus));
+        self.started.call_once(|| {
+            let outgoing = Arc::<PendingChanges>::default();
+            let sending: BoxFuture<'_, ()> = Box::pin(publish_changes(
+                self.name.clone(),
+                Arc::clone(bus),
+                Arc::downgrade(&outgoing),
+            ));
+            hub.set_forwarder(outgoing);
+            let handler = Arc::downgrade(handler) as Weak<dyn BusHandler>;
+            let receiving: BoxFuture<'_, ()> = Box::pin(receive_messages(
+                self.name.clone(),
+                handler,
+                Arc::clone(bus),
+            ));
+            tokio::spawn(receiving);
+            tokio::spawn(sending);
+        });
     }
 }
 
-/// How a node joins the others: [`join`]. Only the option that names a bus names it, so that a program without one does
-/// not contain it.
-pub(crate) type JoinBus = fn(&ClusterNode, &Arc<HttpEndpoint>, &Arc<dyn Bus>);
-
-/// Tells the others, and hears from them, from now on.
-pub(crate) fn join(node: &ClusterNode, endpoint: &Arc<HttpEndpoint>, bus: &Arc<dyn Bus>) {
-    let outgoing = Arc::<PendingChanges>::default();
-    let tell = tell(
-        node.name.clone(),
-        Arc::clone(bus),
-        Arc::downgrade(&outgoing),
-    );
-    endpoint.server.hub().set_forwarder(outgoing);
-    let hear: BoxFuture<'_, ()> =
-        Box::pin(receive_messages(Arc::downgrade(endpoint), Arc::clone(bus)));
-    let tell: BoxFuture<'_, ()> = Box::pin(tell);
-    tokio::spawn(hear);
-    tokio::spawn(tell);
-}
-
 /// Tells the others of changes, several equal ones once.
-async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
+async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
     while let Some(outgoing) = outgoing.upgrade() {
         let changes = {
             let mut waiting = outgoing
@@ -113,17 +117,17 @@ async fn tell(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
 }
 
 /// Hears from the others until the endpoint is gone.
-async fn receive_messages(endpoint: Weak<HttpEndpoint>, bus: Arc<dyn Bus>) {
+async fn receive_messages(node: String, handler: Weak<dyn BusHandler>, bus: Arc<dyn Bus>) {
     let mut was_connected = false;
-    while endpoint.strong_count() > 0 {
+    while handler.strong_count() > 0 {
         match bus.subscribe().await {
             Ok(subscription) => {
-                if was_connected && let Some(endpoint) = endpoint.upgrade() {
+                if was_connected && let Some(handler) = handler.upgrade() {
                     // Whatever was said meanwhile was missed.
-                    endpoint.server.hub().resync();
+                    handler.resync();
                 }
                 was_connected = true;
-                hear_until_lost(&endpoint, subscription).await;
+                receive_until_lost(&node, &handler, subscription).await;
             }
             Err(error) => tracing::warn!(%error, "the bus between nodes cannot be joined"),
         }
@@ -131,8 +135,9 @@ async fn receive_messages(endpoint: Weak<HttpEndpoint>, bus: Arc<dyn Bus>) {
     }
 }
 
-async fn hear_until_lost(
-    endpoint: &Weak<HttpEndpoint>,
+async fn receive_until_lost(
+    node: &str,
+    handler: &Weak<dyn BusHandler>,
     mut subscription: Box<dyn BusSubscription>,
 ) {
     loop {
@@ -141,42 +146,15 @@ async fn hear_until_lost(
             Ok(None) => return,
             Err(_) => None,
         };
-        let Some(endpoint) = endpoint.upgrade() else {
+        let Some(handler) = handler.upgrade() else {
             return;
         };
         match delivery {
-            Some(BusDelivery::Message(message)) if message.node != endpoint.node.name => {
-                endpoint.on_bus_message(message.news);
+            Some(BusDelivery::Message(message)) if message.node != node => {
+                handler.on_bus_message(message.news);
             }
-            Some(BusDelivery::Lagged) => endpoint.server.hub().resync(),
+            Some(BusDelivery::Lagged) => handler.resync(),
             Some(BusDelivery::Message(_)) | None => {}
-        }
-    }
-}
-
-impl HttpEndpoint {
-    fn on_bus_message(&self, news: BusPayload) {
-        match news {
-            BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
-            BusPayload::Session {
-                session,
-                signal: SessionSignal::Message { message, token },
-            } => self.http_with_sse.deliver(&session, &message, token),
-            BusPayload::Session { session, signal } => {
-                let Some(live) = self.live.find(&session) else {
-                    return;
-                };
-                match signal {
-                    SessionSignal::Responded { id, outcome } => {
-                        live.caller.resolve(&ResponseId::Id(id), outcome);
-                    }
-                    SessionSignal::Cancelled { id } => live.state.cancel(&id),
-                    SessionSignal::StreamMoved { stream } => live.transfer_stream(&stream),
-                    SessionSignal::Ended => live.end(),
-                    // Handled above: streams of that transport are no sessions of this kind.
-                    SessionSignal::Message { .. } => {}
-                }
-            }
         }
     }
 }

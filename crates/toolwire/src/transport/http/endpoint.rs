@@ -3,21 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
-use crate::engine::{Principal, box_cold};
+use crate::engine::Principal;
 use crate::server::Server;
 use crate::store::{
-    BusMessage, BusPayload, LogEntry, SessionRecord, SessionSignal, StoreError, StoredSession,
-    StreamKey,
+    BusMessage, BusPayload, SessionRecord, SessionSignal, StoreError, StoredSession,
 };
 use crate::transport::http::byte_budget::ByteBudget;
-use crate::transport::http::cluster::ClusterNode;
-use crate::transport::http::exchange::running::{FirstEvent, HandlerEvents, RunningHandler};
+use crate::transport::http::cluster::{BusHandler, ClusterNode};
 use crate::transport::http::http_sse::streams::HttpSseStreams;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
 use crate::transport::http::permits::{Permits, RequestPermit, StreamPermit};
+use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard::Guard;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::response::event_source::EventSource;
@@ -26,8 +22,8 @@ use crate::transport::http::response::stall_monitor::StallMonitor;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
 use crate::transport::http::session::expiry::SessionExpiry;
-use crate::transport::http::session::requests;
-use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::http::session::key::SessionKey;
+use crate::transport::http::session::stream_writer::StreamWriter;
 
 /// One server on HTTP.
 pub(crate) struct HttpEndpoint {
@@ -38,7 +34,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) streams: Arc<Permits>,
     pub(crate) stalls: Arc<StallMonitor>,
     pub(crate) live: Arc<ActiveSessions>,
-    pub(crate) http_with_sse: Arc<HttpSseStreams>,
+    pub(crate) http_sse: Arc<HttpSseStreams>,
     pub(crate) node: ClusterNode,
     expiry: SessionExpiry,
 }
@@ -58,8 +54,8 @@ impl HttpEndpoint {
             ),
             stalls: StallMonitor::new(limits.write_stall),
             live: Arc::default(),
-            http_with_sse: Arc::default(),
-            node: ClusterNode::new(options.bus.clone().zip(options.join_bus)),
+            http_sse: Arc::default(),
+            node: ClusterNode::new(options.bus.clone()),
             expiry: SessionExpiry::default(),
             server,
             options,
@@ -90,7 +86,7 @@ impl HttpEndpoint {
 
     /// Opens a session and returns its id.
     pub(crate) async fn open_session(
-        self: &Arc<Self>,
+        &self,
         principal: &Principal,
         record: SessionRecord,
     ) -> Result<String, StoreError> {
@@ -98,13 +94,13 @@ impl HttpEndpoint {
         let ttl = self.options.limits.session_init;
         let sessions = &self.options.sessions;
         sessions.create(&id, principal, record, ttl).await?;
-        self.expiry.start(self);
+        self.expiry.start(&self.options, &self.live);
         Ok(id)
     }
 
     /// Stores what a request changed about its session.
     pub(crate) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
-        let ActiveSession { id, principal, .. } = session;
+        let SessionKey { id, principal, .. } = &session.key;
         let sessions = &self.options.sessions;
         let idle = self.options.limits.session_idle;
         let Some((before, wanted)) = session.stored_and_current() else {
@@ -160,6 +156,11 @@ impl HttpEndpoint {
         bus.publish(BusMessage::new(self.node.name(), news)).await
     }
 
+    /// Joins the other nodes, once, if there is a bus.
+    pub(crate) fn join_cluster(self: &Arc<Self>) {
+        self.node.join(self.server.hub(), self);
+    }
+
     /// Creates the queue of messages for one stream.
     pub(crate) fn queue(&self) -> EventQueue {
         let limits = self.options.limits.outbox();
@@ -174,28 +175,6 @@ impl HttpEndpoint {
     ) -> HttpResponse {
         let keep_alive = self.options.limits.keep_alive;
         response::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
-    }
-
-    /// Runs a handler to its answer, or to the point where the answer becomes a stream: in a session one that can be
-    /// resumed.
-    pub(crate) async fn answer(
-        self: &Arc<Self>,
-        mut running: RunningHandler,
-        session: Option<Arc<ActiveSession>>,
-    ) -> HttpResponse {
-        match (
-            running.open(self.options.limits.quiet_period).await,
-            session,
-        ) {
-            (FirstEvent::Outcome(finished), _) => response::finished(finished),
-            (FirstEvent::Stream, Some(session)) => {
-                box_cold(|| requests::stream(self, session, running)).await
-            }
-            (FirstEvent::Stream, None) => {
-                running.context.set_streaming();
-                self.stream(Box::new(HandlerEvents(running)), None)
-            }
-        }
     }
 
     /// Acquires a slot for a running request whose handler holds `bytes` of its message.
@@ -214,55 +193,39 @@ impl HttpEndpoint {
         })
     }
 
-    /// Adds an entry to a stream once its reader has room; says whether that worked.
-    pub(crate) async fn append(
-        &self,
-        session: &ActiveSession,
-        control: &ResumableStream,
-        entry: LogEntry,
-    ) -> bool {
-        let bytes = match &entry {
-            LogEntry::Message(message) | LogEntry::Last(message) => message.len(),
-            LogEntry::End => 0,
-        };
-        let limits = self.options.limits.outbox();
-        tokio::select! {
-            // A stream of a session that is over would begin anew.
-            biased;
-            () = session.ended.cancelled() => return false,
-            () = control.wait_for_capacity(bytes, limits) => {}
-        }
-        let key = StreamKey::new(&session.id, control.stream());
-        let appended = self.options.events.append(&session.principal, &key, entry);
-        match appended.await {
-            Ok(sequence) => {
-                control.record_written(sequence, bytes);
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a message cannot be stored, and is lost");
-                false
+    /// Returns a writer of session streams.
+    pub(crate) fn stream_writer(&self) -> StreamWriter {
+        let events = Arc::clone(&self.options.events);
+        StreamWriter::new(events, self.options.limits.outbox())
+    }
+}
+
+impl BusHandler for HttpEndpoint {
+    fn on_bus_message(&self, payload: BusPayload) {
+        match payload {
+            BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
+            BusPayload::Session {
+                session,
+                signal: SessionSignal::Message { message, token },
+            } => self.http_sse.deliver(&session, &message, token),
+            BusPayload::Session { session, signal } => {
+                if let Some(live) = self.live.find(&session) {
+                    live.on_signal(signal);
+                }
             }
         }
+    }
+
+    fn resync(&self) {
+        self.server.hub().resync();
     }
 }
 
 impl fmt::Debug for HttpEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
+        f.debug_struct("HttpEndpoint")
             .field("server", &self.server)
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
-}
-
-/// A name nobody can guess, made of visible characters.
-pub(crate) fn random_id(prefix: &str, bytes: usize) -> Result<String, StoreError> {
-    let mut random = vec![0; bytes];
-    getrandom::fill(&mut random).map_err(|_| {
-        StoreError::unavailable("the system gives no random bytes for an unguessable name")
-    })?;
-    let mut name = prefix.to_owned();
-    URL_SAFE_NO_PAD.encode_string(&random, &mut name);
-    Ok(name)
 }

@@ -14,6 +14,7 @@ mod limits;
 mod listener;
 mod options;
 mod permits;
+mod random_id;
 mod request;
 mod response;
 mod service;

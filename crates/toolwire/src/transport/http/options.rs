@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
-use crate::transport::http::cluster::{self, JoinBus};
-use crate::transport::http::http_sse::{HTTP_WITH_SSE_ENDPOINTS, HttpWithSse};
 use crate::transport::http::{Authorizer, HttpLimits};
 
 /// How a server is put on HTTP. The defaults are safe on a machine of one's own: only local names are answered.
@@ -25,14 +23,13 @@ pub struct HttpOptions {
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) rejects_loopback_origins: bool,
     pub(crate) any_host: bool,
-    pub(crate) http_with_sse: Option<HttpWithSse>,
+    pub(crate) http_sse: bool,
     pub(crate) signals: bool,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) bus: Option<Arc<dyn Bus>>,
-    pub(crate) join_bus: Option<JoinBus>,
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
@@ -128,7 +125,7 @@ impl HttpOptions {
     /// Also serves the two endpoints of the deprecated 2024-11-05 transport: `GET /sse` and `POST /message`.
     #[must_use]
     pub fn with_http_sse(mut self) -> Self {
-        self.http_with_sse = Some(HTTP_WITH_SSE_ENDPOINTS);
+        self.http_sse = true;
         self
     }
 
@@ -171,7 +168,6 @@ impl HttpOptions {
     #[must_use]
     pub fn with_bus(mut self, bus: Arc<dyn Bus>) -> Self {
         self.bus = Some(bus);
-        self.join_bus = Some(cluster::join);
         self
     }
 
@@ -193,14 +189,13 @@ impl Default for HttpOptions {
             allowed_origins: Vec::new(),
             rejects_loopback_origins: false,
             any_host: false,
-            http_with_sse: None,
+            http_sse: false,
             signals: true,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),
             sessions: Arc::new(MemorySessionStore::default()),
             events: Arc::new(MemoryEventLog::default()),
             bus: None,
-            join_bus: None,
             authorizer: None,
             #[cfg(feature = "tls")]
             tls: None,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body::Body;
 use tokio::runtime::Handle;
 use tracing::Level;
@@ -20,6 +20,7 @@ use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::message;
+use crate::transport::http::http_sse;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::request::body::{self, BodyBytes, BodyError, BodySource};
 use crate::transport::http::request::headers::RequestHeaders;
@@ -28,8 +29,8 @@ use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::request::route::{LegacyRoute, OtherRoute, Route};
 use crate::transport::http::request::unread_body::{self, AfterResponse, TrackedBody};
 use crate::transport::http::request::{cors, guard, public_routes};
+use crate::transport::http::response::HttpResponse;
 use crate::transport::http::response::body::ServerBody;
-use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::get_delete;
 use crate::transport::spare_memory;
 
@@ -79,7 +80,7 @@ impl HttpService {
         spare_memory::retain_heap();
         let endpoint = Arc::new(HttpEndpoint::new(server, options));
         if Handle::try_current().is_ok() {
-            endpoint.node.join(&endpoint);
+            endpoint.join_cluster();
         }
         Self {
             endpoint,
@@ -190,7 +191,7 @@ impl HttpService {
                     };
                     let post =
                         IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
-                    self.endpoint.node.join(&self.endpoint);
+                    self.endpoint.join_cluster();
                     if let Err(refusal) = guard::check_message_headers(head) {
                         break 'answered refusal;
                     }
@@ -201,7 +202,7 @@ impl HttpService {
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
-                        Err(unread) => reject_body_error(&unread, limits.body_bytes),
+                        Err(unread) => body::reject_body_error(&unread, limits.body_bytes),
                     }
                 };
                 cors::expose(head.origin, &mut answer);
@@ -265,21 +266,21 @@ impl HttpService {
     {
         let token = self.token(parts).await?;
         let post = IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
-        self.endpoint.node.join(&self.endpoint);
+        self.endpoint.join_cluster();
         match route {
             LegacyRoute::Get => Ok(get_delete::get(&post).await),
             LegacyRoute::Delete => Ok(get_delete::delete(&post).await),
-            LegacyRoute::OpenStream(endpoints) => {
+            LegacyRoute::OpenStream => {
                 let token = post.auth.clone().unwrap_or_default();
-                (endpoints.open)(&self.endpoint, head, token).await
+                box_cold(|| http_sse::open(&self.endpoint, head, token)).await
             }
-            LegacyRoute::StreamMessage(endpoints) => {
+            LegacyRoute::StreamMessage => {
                 guard::check_content(head)?;
                 let limits = &self.endpoint.options.limits;
                 let message = self.read(body, None).await;
-                let message =
-                    message.map_err(|unread| reject_body_error(&unread, limits.body_bytes))?;
-                (endpoints.take)(&post, &message).await
+                let message = message
+                    .map_err(|unread| body::reject_body_error(&unread, limits.body_bytes))?;
+                box_cold(|| http_sse::take(&post, &message)).await
             }
         }
     }
@@ -296,7 +297,7 @@ impl HttpService {
         let mut reservation = self.endpoint.requests.bytes().reservation();
         match reservation.try_grow(head.bytes + REQUEST_OVERHEAD) {
             true => Ok(Some(reservation)),
-            false => Err(no_capacity()),
+            false => Err(body::no_capacity()),
         }
     }
 
@@ -341,32 +342,6 @@ fn log_response(parts: &Parts, answer: &HttpResponse) {
 /// The token that a layer in front has verified.
 fn token_from_extensions(parts: &Parts) -> Option<Arc<TokenInfo>> {
     parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
-}
-
-#[cold]
-pub(crate) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
-    match unread {
-        BodyError::TooLong => response::reject_and_close(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the message is longer than {limit} bytes"),
-        ),
-        BodyError::TooSlow => response::reject_and_close(
-            StatusCode::REQUEST_TIMEOUT,
-            "the message took too long to arrive",
-        ),
-        BodyError::NoCapacity => no_capacity(),
-        BodyError::Broken => {
-            response::reject_and_close(StatusCode::BAD_REQUEST, "the message broke off")
-        }
-    }
-}
-
-/// Rejects a request because all requests together hold too many bytes.
-#[cold]
-fn no_capacity() -> HttpResponse {
-    response::close_after(response::unavailable(
-        "the messages that are being read and served are too large together at the moment",
-    ))
 }
 
 impl<B> tower_service::Service<Request<B>> for HttpService

@@ -133,7 +133,7 @@ impl TransportContext for HttpStreamContext {
     }
 
     fn connection_token(&self) -> Option<&str> {
-        self.session().map(|session| session.id.as_str())
+        self.session().map(|session| session.key.id.as_str())
     }
 
     fn is_cancelled(&self) -> bool {

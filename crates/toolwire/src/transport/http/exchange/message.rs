@@ -14,7 +14,7 @@ use crate::transport::http::options::LegacyMode;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse, status};
 use crate::transport::http::session::lookup::SessionLookup;
-use crate::transport::http::session::{batch, requests};
+use crate::transport::http::session::{batch, messages, requests};
 
 /// Answers the message of a POST.
 ///
@@ -41,7 +41,8 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
         Ok(standing) => standing,
         Err(answer) => return answer,
     };
-    let admitted = post.with_admission_context(&standing, |facts| admit::admit(request, facts));
+    let admitted =
+        post.with_admission_context(standing.lifecycle(), |facts| admit::admit(request, facts));
     let admitted = match &admitted {
         Ok(admitted) => admitted,
         Err(rejection) => return refuse(post, request, &standing, rejection),
@@ -59,7 +60,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
     };
     match begun {
         Dispatched::Answered(answer) => answer,
-        Dispatched::Running(running) => post.endpoint.answer(running, session).await,
+        Dispatched::Running(running) => requests::finish(post.endpoint, running, session).await,
     }
 }
 
@@ -113,7 +114,7 @@ async fn on_notification(
         };
     }
     match post.session().await {
-        Ok(session) => match post.note(&session, notification).await {
+        Ok(session) => match messages::on_notification(post, &session, notification).await {
             Ok(()) => response::empty(StatusCode::ACCEPTED),
             Err(answer) => answer,
         },
@@ -129,7 +130,7 @@ async fn on_response(post: &IncomingRequest<'_>, response: ResponseEnvelope<'_>)
         );
     }
     match post.session().await {
-        Ok(session) => match post.resolve(&session, response).await {
+        Ok(session) => match messages::on_response(post, &session, response).await {
             Ok(()) => response::empty(StatusCode::ACCEPTED),
             Err(answer) => answer,
         },

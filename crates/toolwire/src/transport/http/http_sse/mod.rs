@@ -9,7 +9,6 @@
 
 pub(crate) mod streams;
 
-use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -28,9 +27,10 @@ use crate::engine::{BoxFuture, Principal, TokenInfo};
 use crate::store::{SessionRecord, SessionSignal, SessionStore};
 use crate::transport::chunk::{ChunkPermit, ChunkSender};
 use crate::transport::duplex::MessageLoop;
-use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::http_sse::streams::{SendError, StreamGuard};
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::incoming::IncomingRequest;
@@ -47,33 +47,8 @@ pub(crate) const MESSAGE_PATH: &str = "/message";
 /// Where a chunk of the answer ends, so that a burst does not become one huge piece of memory.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What serves the two paths. Only the option that turns them on names it, so that a program that does not turn them on
-/// does not contain them.
-#[derive(Clone, Copy)]
-pub(crate) struct HttpWithSse {
-    /// Opens a stream.
-    pub(in crate::transport::http) open:
-        for<'a> fn(&'a Arc<HttpEndpoint>, &'a RequestHeaders<'a>, Arc<TokenInfo>) -> Answering<'a>,
-    /// Takes a message for a stream.
-    pub(in crate::transport::http) take:
-        for<'a> fn(&'a IncomingRequest<'a>, &'a [u8]) -> Answering<'a>,
-}
-
-type Answering<'a> = BoxFuture<'a, Result<HttpResponse, HttpResponse>>;
-
-pub(crate) const HTTP_WITH_SSE_ENDPOINTS: HttpWithSse = HttpWithSse {
-    open: |endpoint, head, token| Box::pin(open(endpoint, head, token)),
-    take: |post, message| Box::pin(take(post, message)),
-};
-
-impl fmt::Debug for HttpWithSse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpWithSse").finish_non_exhaustive()
-    }
-}
-
 /// Opens a stream.
-async fn open(
+pub(crate) async fn open(
     endpoint: &Arc<HttpEndpoint>,
     head: &RequestHeaders<'_>,
     token: Arc<TokenInfo>,
@@ -94,7 +69,7 @@ async fn open(
         .await
         .map_err(|error| response::store_error(&error))?;
     let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
-    let streams = &endpoint.http_with_sse;
+    let streams = &endpoint.http_sse;
     let (place, messages, token_end) = streams.enter(&lease.key, &token);
     let connection = MessageLoop::with_token(
         Some(token),
@@ -120,7 +95,10 @@ async fn open(
 }
 
 /// Takes a message for a stream.
-async fn take(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse, HttpResponse> {
+pub(crate) async fn take(
+    post: &IncomingRequest<'_>,
+    message: &[u8],
+) -> Result<HttpResponse, HttpResponse> {
     let endpoint = post.endpoint;
     let key = match session_of(post.parts.uri.query()) {
         SessionParam::Session(id) => store_key(id),
@@ -138,7 +116,7 @@ async fn take(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse
     }
     check_message(post, message)?;
     let token = post.auth.clone().unwrap_or_default();
-    if let Some(stream) = endpoint.http_with_sse.find(&key) {
+    if let Some(stream) = endpoint.http_sse.find(&key) {
         let sender = ChunkSender {
             token,
             permit: Some(permit(endpoint, message)?),

@@ -7,7 +7,7 @@ pub(super) use hyper::server::conn::http2::Connection;
 use hyper_util::rt::TokioTimer;
 
 use crate::transport::http::limits::HttpLimits;
-use crate::transport::http::listener::connection::{BUFFER, REQUEST_LINE};
+use crate::transport::http::listener::buffer_sizes::{BUFFER, REQUEST_LINE};
 use crate::transport::http::listener::http2_streams::StreamExecutor;
 
 /// How many requests one connection may have open.

@@ -1,6 +1,7 @@
 //! The listener behind [`Server::serve_http`].
 
 mod accept;
+mod buffer_sizes;
 mod connection;
 mod connections;
 mod fast_path;

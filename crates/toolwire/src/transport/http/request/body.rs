@@ -7,10 +7,12 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use bytes::{Buf, Bytes};
+use http::StatusCode;
 use http_body::Body;
 
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::response::{self, HttpResponse};
 
 /// The smallest buffer for a body that arrives in parts.
 const FIRST_BUFFER: usize = 4 * 1024;
@@ -185,4 +187,30 @@ fn make_room(
     }
     buffer.reserve_exact(capacity - buffer.len());
     Ok(())
+}
+/// Returns the response to a request whose body could not be read.
+#[cold]
+pub(crate) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
+    match unread {
+        BodyError::TooLong => response::reject_and_close(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the message is longer than {limit} bytes"),
+        ),
+        BodyError::TooSlow => response::reject_and_close(
+            StatusCode::REQUEST_TIMEOUT,
+            "the message took too long to arrive",
+        ),
+        BodyError::NoCapacity => no_capacity(),
+        BodyError::Broken => {
+            response::reject_and_close(StatusCode::BAD_REQUEST, "the message broke off")
+        }
+    }
+}
+
+/// Rejects a request because all requests together hold too many bytes.
+#[cold]
+pub(crate) fn no_capacity() -> HttpResponse {
+    response::close_after(response::unavailable(
+        "the messages that are being read and served are too large together at the moment",
+    ))
 }

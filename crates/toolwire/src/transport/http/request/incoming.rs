@@ -6,18 +6,17 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use toolwire_proto::admit::{self, AdmissionContext, Admitted, NotificationAction};
-use toolwire_proto::envelope::{MalformedMessage, NotificationEnvelope, ResponseEnvelope};
+use toolwire_proto::admit::{self, AdmissionContext, Admitted};
+use toolwire_proto::envelope::MalformedMessage;
 use toolwire_proto::features::{Era, SupportedVersions};
 use toolwire_proto::http::client_network;
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::stamp;
-use toolwire_types::{RawJson, ResponseId};
+use toolwire_types::ResponseId;
 
 use crate::engine::{Principal, TokenInfo};
 use crate::server::snapshot::Snapshot;
-use crate::store::SessionSignal;
 use crate::transport::http::authorizer::{AuthorizationError, scopes_unsupported};
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
@@ -25,8 +24,6 @@ use crate::transport::http::options::LegacyMode;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::response::{self, HttpResponse};
-use crate::transport::http::session::active::ActiveSession;
-use crate::transport::http::session::lookup::SessionLookup;
 
 /// One POST.
 pub(crate) struct IncomingRequest<'a> {
@@ -60,55 +57,6 @@ impl<'a> IncomingRequest<'a> {
 }
 
 impl IncomingRequest<'_> {
-    /// Does what a notification says.
-    pub(crate) async fn note(
-        &self,
-        session: &Arc<ActiveSession>,
-        notification: &NotificationEnvelope<'_>,
-    ) -> Result<(), HttpResponse> {
-        let standing = SessionLookup::Session(Arc::clone(session));
-        let action = self.with_admission_context(&standing, |facts| {
-            admit::admit_notification(notification, facts)
-        });
-        match action {
-            NotificationAction::Cancel { request_id, reason } => {
-                tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
-                session.state.cancel(&request_id);
-                let signal = SessionSignal::Cancelled { id: request_id };
-                let told = self.endpoint.signal(&session.id, signal).await;
-                told.map_err(|error| response::store_error(&error))
-            }
-            NotificationAction::Initialized => {
-                session.state.initialized();
-                let saved = self.endpoint.save(session).await;
-                saved.map_err(|error| response::store_error(&error))
-            }
-            _ => {
-                tracing::debug!(method = %notification.method, "a notification nobody needs");
-                Ok(())
-            }
-        }
-    }
-
-    /// Gives an answer of the client to whoever waits for it, here or on another node.
-    pub(crate) async fn resolve(
-        &self,
-        session: &ActiveSession,
-        response: ResponseEnvelope<'_>,
-    ) -> Result<(), HttpResponse> {
-        let outcome = response.outcome.map(RawJson::from);
-        if self.endpoint.options.bus.is_none() || session.caller.is_waiting_for(&response.id) {
-            session.caller.resolve(&response.id, outcome);
-            return Ok(());
-        }
-        let ResponseId::Id(id) = response.id else {
-            return Ok(());
-        };
-        let signal = SessionSignal::Responded { id, outcome };
-        let told = self.endpoint.signal(&session.id, signal).await;
-        told.map_err(|error| response::store_error(&error))
-    }
-
     /// The refusal of a caller whose token does not grant what the request needs.
     ///
     /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403, and all scopes of the operation at once.
@@ -170,14 +118,10 @@ impl IncomingRequest<'_> {
     /// Lets the gate judge with everything that is known.
     pub(crate) fn with_admission_context<R>(
         &self,
-        standing: &SessionLookup,
+        lifecycle: Lifecycle,
         judge: impl FnOnce(&AdmissionContext<'_>) -> R,
     ) -> R {
         let options = &self.endpoint.options;
-        let lifecycle = match standing {
-            SessionLookup::Session(session) => session.state.lifecycle(),
-            SessionLookup::None | SessionLookup::Unknown => Lifecycle::Fresh,
-        };
         let keeps_sessions = options.legacy == LegacyMode::Sessions;
         judge(&AdmissionContext {
             supported: &self.served_versions(),

@@ -16,7 +16,6 @@ use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::request::{body, cors};
 use crate::transport::http::response::sanitize;
 use crate::transport::http::response::{self, HttpResponse};
-use crate::transport::http::service::reject_body_error;
 
 /// Answers a request that has passed the guards.
 pub(crate) async fn serve_public_route<B>(
@@ -66,7 +65,7 @@ where
     let reservation = endpoint.requests.bytes().reservation();
     let body = body::read(body, route.body_bytes, limits, reservation)
         .await
-        .map_err(|unread| reject_body_error(&unread, route.body_bytes))?;
+        .map_err(|unread| body::reject_body_error(&unread, route.body_bytes))?;
     let Some(authorizer) = &endpoint.options.authorizer else {
         return Err(response::reject(
             StatusCode::NOT_FOUND,

@@ -10,7 +10,7 @@ use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::transport::http::authorizer::{self, Authorizer, PublicRoute};
 use crate::transport::http::endpoint::HttpEndpoint;
-use crate::transport::http::http_sse::{self, HttpWithSse};
+use crate::transport::http::http_sse;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::{cors, guard};
@@ -38,24 +38,24 @@ pub(crate) enum LegacyRoute {
     Get,
     Delete,
     /// The two of the 2024-11-05 transport.
-    OpenStream(HttpWithSse),
-    StreamMessage(HttpWithSse),
+    OpenStream,
+    StreamMessage,
 }
 
 /// Where something is served.
 enum EndpointPath {
     Endpoint,
     /// The two of the 2024-11-05 transport.
-    Stream(HttpWithSse),
-    Messages(HttpWithSse),
+    Stream,
+    Messages,
 }
 
 impl EndpointPath {
     fn of(path: &str, options: &HttpOptions) -> Option<Self> {
         match path {
             path if path == options.path => Some(Self::Endpoint),
-            http_sse::STREAM_PATH => options.http_with_sse.map(Self::Stream),
-            http_sse::MESSAGE_PATH => options.http_with_sse.map(Self::Messages),
+            http_sse::STREAM_PATH if options.http_sse => Some(Self::Stream),
+            http_sse::MESSAGE_PATH if options.http_sse => Some(Self::Messages),
             _ => None,
         }
     }
@@ -117,12 +117,10 @@ impl HttpEndpoint {
                     _ => return refuse("POST"),
                 }
             }
-            (EndpointPath::Stream(endpoints), &Method::GET) => LegacyRoute::OpenStream(endpoints),
-            (EndpointPath::Stream(_), _) => return refuse("GET"),
-            (EndpointPath::Messages(endpoints), &Method::POST) => {
-                LegacyRoute::StreamMessage(endpoints)
-            }
-            (EndpointPath::Messages(_), _) => return refuse("POST"),
+            (EndpointPath::Stream, &Method::GET) => LegacyRoute::OpenStream,
+            (EndpointPath::Stream, _) => return refuse("GET"),
+            (EndpointPath::Messages, &Method::POST) => LegacyRoute::StreamMessage,
+            (EndpointPath::Messages, _) => return refuse("POST"),
         };
         Ok(Route::Other(OtherRoute::Served(route)))
     }

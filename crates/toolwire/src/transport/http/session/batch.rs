@@ -21,6 +21,7 @@ use crate::transport::http::options::LegacyMode;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, FinalMessage, HttpResponse};
 use crate::transport::http::session::lookup::SessionLookup;
+use crate::transport::http::session::messages;
 use crate::transport::http::session::requests::{self, StartedRequest};
 
 /// Serves every message of a batch; the answers come as one array.
@@ -104,7 +105,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         SessionLookup::Session(session) => Some(session),
         SessionLookup::None | SessionLookup::Unknown => None,
     };
-    post.endpoint.answer(running, session).await
+    requests::finish(post.endpoint, running, session).await
 }
 
 struct Batch<'a> {
@@ -139,12 +140,12 @@ impl Batch<'_> {
             Ok(Envelope::Request(request)) => self.start_request(&request),
             Ok(Envelope::Notification(notification)) => {
                 if let SessionLookup::Session(session) = &self.standing {
-                    self.post.note(session, &notification).await?;
+                    messages::on_notification(self.post, session, &notification).await?;
                 }
             }
             Ok(Envelope::Response(response)) => {
                 if let SessionLookup::Session(session) = &self.standing {
-                    self.post.resolve(session, response).await?;
+                    messages::on_response(self.post, session, response).await?;
                 }
             }
             Ok(Envelope::Batch(_)) => {
@@ -201,7 +202,9 @@ impl Batch<'_> {
             ));
         }
         let post = self.post;
-        match post.with_admission_context(&self.standing, |facts| admit::admit(request, facts)) {
+        match post.with_admission_context(self.standing.lifecycle(), |facts| {
+            admit::admit(request, facts)
+        }) {
             Ok(admitted) if admitted.era == Era::Legacy => Ok(admitted),
             Ok(_) => Err(no_batches().error),
             Err(rejection) => Err(rejection.error),

@@ -9,8 +9,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::engine::BoxFuture;
-use crate::transport::http::endpoint::HttpEndpoint;
+use crate::store::{EventLog, SessionStore};
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::options::HttpOptions;
+use crate::transport::http::session::active::ActiveSessions;
 
 /// The longest time between two looks at the store.
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
@@ -24,11 +26,14 @@ pub(crate) struct SessionExpiry(OnceLock<JoinHandle<()>>);
 
 impl SessionExpiry {
     /// Starts the task, once.
-    pub(crate) fn start(&self, endpoint: &Arc<HttpEndpoint>) {
+    pub(crate) fn start(&self, options: &HttpOptions, active: &Arc<ActiveSessions>) {
         self.0.get_or_init(|| {
-            let interval = interval(&endpoint.options.limits);
-            let removing: BoxFuture<'_, ()> =
-                Box::pin(remove_expired(Arc::downgrade(endpoint), interval));
+            let removing: BoxFuture<'_, ()> = Box::pin(remove_expired(
+                Arc::clone(&options.sessions),
+                Arc::clone(&options.events),
+                Arc::downgrade(active),
+                interval(&options.limits),
+            ));
             tokio::spawn(removing)
         });
     }
@@ -47,13 +52,18 @@ fn interval(limits: &HttpLimits) -> Duration {
     (shortest / 2).clamp(MIN_INTERVAL, MAX_INTERVAL)
 }
 
-async fn remove_expired(endpoint: Weak<HttpEndpoint>, interval: Duration) {
+async fn remove_expired(
+    sessions: Arc<dyn SessionStore>,
+    events: Arc<dyn EventLog>,
+    active: Weak<ActiveSessions>,
+    interval: Duration,
+) {
     loop {
         tokio::time::sleep(interval).await;
-        let Some(endpoint) = endpoint.upgrade() else {
+        let Some(active) = active.upgrade() else {
             return;
         };
-        let expired = match endpoint.options.sessions.take_expired().await {
+        let expired = match sessions.take_expired().await {
             Ok(expired) => expired,
             Err(error) => {
                 tracing::warn!(%error, "expired sessions cannot be read from the store");
@@ -62,8 +72,7 @@ async fn remove_expired(endpoint: Weak<HttpEndpoint>, interval: Duration) {
         };
         for session in expired {
             // Nothing may write to the streams again, because writing would begin them anew.
-            endpoint.live.end(&session.id, &session.principal);
-            let events = &endpoint.options.events;
+            active.end(&session.id, &session.principal);
             let removed = events.remove_session(&session.principal, &session.id);
             if let Err(error) = removed.await {
                 tracing::warn!(%error, "the streams of an expired session are left in the event log");

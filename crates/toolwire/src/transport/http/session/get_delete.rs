@@ -1,5 +1,6 @@
 //! GET and DELETE of the 2025 revisions: streams that are opened or resumed, and sessions that end.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +10,17 @@ use toolwire_proto::event_id::EventId;
 use toolwire_types::ResponseId;
 
 use crate::store::{LogEntry, Replay, SessionSignal, StreamKey};
-use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::permits::StreamPermit;
+use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::log_reader::LogReader;
 use crate::transport::http::session::lookup::SessionLookup;
-use crate::transport::http::session::push::{PushReader, PushTask};
+use crate::transport::http::session::push::{PushReader, PushTask, PushedSession};
 use crate::transport::http::session::requests::{RESPONSE_STREAM_PREFIX, preface};
 use crate::transport::http::session::stream_reader::ResumableStream;
 
@@ -51,8 +53,8 @@ pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
         Ok(session) => session,
         Err(answer) => return answer,
     };
-    let principal = &session.principal;
-    match post.endpoint.end_session(&session.id, principal).await {
+    let principal = &session.key.principal;
+    match post.endpoint.end_session(&session.key.id, principal).await {
         Ok(true) => response::empty(StatusCode::NO_CONTENT),
         // Somebody else was faster.
         Ok(false) => SessionLookup::Unknown.refuse(ResponseId::Absent),
@@ -67,8 +69,12 @@ async fn open(
 ) -> Result<HttpResponse, HttpResponse> {
     let slot = endpoint.stream_slot(0)?;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
-    let key = StreamKey::new(&session.id, &name);
-    let opened = endpoint.options.events.open(&session.principal, &key).await;
+    let key = StreamKey::new(&session.key.id, &name);
+    let opened = endpoint
+        .options
+        .events
+        .open(&session.key.principal, &key)
+        .await;
     opened.map_err(|error| response::store_error(&error))?;
     let control = session.stream(&name);
     let preface = preface(endpoint, &session, &control);
@@ -87,9 +93,14 @@ async fn resume(
     let last = last.ok_or_else(reject_event_id)?;
     // Before the stream is taken over from whoever reads it.
     let slot = endpoint.stream_slot(0)?;
-    let key = StreamKey::new(&session.id, last.stream());
+    let key = StreamKey::new(&session.key.id, last.stream());
     let events = &endpoint.options.events;
-    let read = events.read_after(&session.principal, &key, last.sequence(), Duration::ZERO);
+    let read = events.read_after(
+        &session.key.principal,
+        &key,
+        last.sequence(),
+        Duration::ZERO,
+    );
     let replay = read.await.map_err(|error| response::store_error(&error))?;
     match &replay {
         Replay::Entries(entries) if matches!(entries[..], [(_, LogEntry::End)]) => {
@@ -107,7 +118,7 @@ async fn resume(
         let signal = SessionSignal::StreamMoved {
             stream: last.stream().to_owned(),
         };
-        let told = endpoint.signal(&session.id, signal).await;
+        let told = endpoint.signal(&session.key.id, signal).await;
         told.map_err(|error| response::store_error(&error))?;
         (read_pushed(endpoint, &session, &control), token_end)
     };
@@ -121,7 +132,24 @@ fn read_pushed(
     session: &Arc<ActiveSession>,
     control: &Arc<ResumableStream>,
 ) -> Option<PushReader> {
-    session.read_pushed(control, || PushTask::start(endpoint, session))
+    session.read_pushed(control, || start_push(endpoint, session))
+}
+
+fn start_push(endpoint: &HttpEndpoint, session: &Arc<ActiveSession>) -> Arc<PushTask> {
+    let server = &endpoint.server;
+    let pushed = PushedSession {
+        key: session.key.clone(),
+        state: Arc::clone(&session.state),
+        idle: endpoint.options.limits.session_idle,
+        shutdown: server.shutdown_signal().clone(),
+        _active: Arc::clone(session) as Arc<dyn Any + Send + Sync>,
+    };
+    PushTask::start(
+        pushed,
+        server.hub(),
+        endpoint.queue(),
+        endpoint.stream_writer(),
+    )
 }
 
 fn stream(endpoint: &HttpEndpoint, slot: StreamPermit, events: LogReader) -> HttpResponse {

@@ -17,6 +17,7 @@ use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::{Attachment, DetachReason};
 
@@ -170,7 +171,7 @@ impl ReaderContext {
                     _ => ReadStep::End,
                 },
             },
-            () = self.session.ended.cancelled() => ReadStep::End,
+            () = self.session.key.ended.cancelled() => ReadStep::End,
             () = shutdown => ReadStep::End,
             () = token_expiry::sleep_until_expiry(self.token_end) => ReadStep::End,
             step = self.read(after, self.interval) => match self.touch_session().await {
@@ -181,7 +182,7 @@ impl ReaderContext {
     }
 
     async fn read(&self, after: u64, wait: Duration) -> ReadStep {
-        let principal = &self.session.principal;
+        let principal = &self.session.key.principal;
         match self
             .events
             .read_after(principal, &self.key, after, wait)
@@ -204,7 +205,7 @@ impl ReaderContext {
             }
             *kept = Instant::now();
         }
-        let ActiveSession { id, principal, .. } = &*self.session;
+        let SessionKey { id, principal, .. } = &self.session.key;
         match self.sessions.touch(id, principal, self.session_idle).await {
             Ok(true) => {}
             Ok(false) => {

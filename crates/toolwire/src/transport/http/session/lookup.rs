@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use toolwire_proto::http::is_session_id;
+use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::transport::http::options::LegacyMode;
@@ -21,6 +22,14 @@ pub(crate) enum SessionLookup {
 }
 
 impl SessionLookup {
+    /// Returns the lifecycle of the session; a request without a session is the first one.
+    pub(crate) fn lifecycle(&self) -> Lifecycle {
+        match self {
+            Self::Session(session) => session.state.lifecycle(),
+            Self::None | Self::Unknown => Lifecycle::Fresh,
+        }
+    }
+
     /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
     #[cold]
     pub(crate) fn refuse(&self, id: ResponseId) -> HttpResponse {

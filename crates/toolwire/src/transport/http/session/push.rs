@@ -3,17 +3,19 @@
 //! A session may have several such streams; every message goes to exactly one, the oldest that is being read. While none
 //! is, messages are kept for the one that was read last, because its client may come back for them.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::{BoxFuture, deadline_after};
-use crate::server::hub::ListenerGuard;
+use crate::engine::{BoxFuture, Cancellation, ConnectionState, deadline_after};
+use crate::server::hub::{Hub, ListenerGuard};
 use crate::store::LogEntry;
-use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::response::event_queue::EventQueue;
-use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::http::session::stream_writer::StreamWriter;
 use crate::transport::listen::LegacyListener;
 use crate::transport::outlet::MessageSink;
 
@@ -22,6 +24,19 @@ use crate::transport::outlet::MessageSink;
 pub(crate) struct PushTask {
     queue: Arc<EventQueue>,
     targets: Mutex<PushStreams>,
+}
+
+/// The session that changes are pushed to.
+#[derive(Debug)]
+pub(crate) struct PushedSession {
+    pub(crate) key: SessionKey,
+    pub(crate) state: Arc<ConnectionState>,
+    /// How long the task goes on while no client reads.
+    pub(crate) idle: Duration,
+    /// Raised when the server shuts down.
+    pub(crate) shutdown: Cancellation,
+    /// Keeps the session active on this node while the task runs, so that no second task starts.
+    pub(crate) _active: Arc<dyn Any + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
@@ -38,21 +53,22 @@ struct PushStream {
 }
 
 impl PushTask {
-    /// Begins to push the changes that the session wants to hear of.
-    pub(crate) fn start(endpoint: &Arc<HttpEndpoint>, session: &Arc<ActiveSession>) -> Arc<Self> {
+    /// Starts a task that writes the changes a session subscribed to into one of its streams.
+    pub(crate) fn start(
+        session: PushedSession,
+        hub: &Arc<Hub>,
+        queue: EventQueue,
+        writer: StreamWriter,
+    ) -> Arc<Self> {
         let push = Arc::new(Self {
-            queue: Arc::new(endpoint.queue()),
+            queue: Arc::new(queue),
             targets: Mutex::default(),
         });
         let outlet = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
         let listener = LegacyListener::new(outlet, Arc::clone(&session.state));
-        let listening = endpoint.server.hub().listen(Arc::new(listener));
-        let running: BoxFuture<'_, ()> = Box::pin(run(
-            Arc::clone(endpoint),
-            Arc::clone(session),
-            Arc::clone(&push),
-            listening,
-        ));
+        let listening = hub.listen(Arc::new(listener));
+        let running: BoxFuture<'_, ()> =
+            Box::pin(run(session, writer, Arc::clone(&push), listening));
         tokio::spawn(running);
         push
     }
@@ -155,18 +171,18 @@ impl Drop for PushReader {
 
 /// Moves changes into the log, until the session ends or nobody reads it for as long as a session may be idle.
 async fn run(
-    endpoint: Arc<HttpEndpoint>,
-    session: Arc<ActiveSession>,
+    session: PushedSession,
+    writer: StreamWriter,
     push: Arc<PushTask>,
     _listening: ListenerGuard,
 ) {
-    let idle = endpoint.options.limits.session_idle;
+    let idle = session.idle;
     let mut deadline = deadline_after(Instant::now(), idle);
     loop {
         tokio::select! {
             () = std::future::poll_fn(|cx| push.queue.poll_ready(cx)) => {}
-            () = session.ended.cancelled() => break,
-            () = endpoint.server.shutdown_signal().cancelled() => break,
+            () = session.key.ended.cancelled() => break,
+            () = session.shutdown.cancelled() => break,
             () = tokio::time::sleep_until(deadline) => {
                 if push.close_unless_read() {
                     break;
@@ -182,7 +198,7 @@ async fn run(
                 continue;
             };
             let entry = LogEntry::Message(outgoing.bytes.into());
-            endpoint.append(&session, &control, entry).await;
+            writer.append(&session.key, &control, entry).await;
         }
     }
     push.close();

@@ -18,22 +18,24 @@ use toolwire_proto::sse::SseEvent;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext,
+    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, box_cold,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::store::{LogEntry, StreamKey};
-use crate::transport::http::endpoint::{HttpEndpoint, random_id};
+use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::exchange::running::{
-    Dispatched, ExchangeFuture, OnDisconnect, RunningHandler,
+    Dispatched, ExchangeFuture, FirstEvent, HandlerEvents, OnDisconnect, RunningHandler,
 };
+use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, SESSION_ID};
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::log_reader::{LogReader, ReaderContext};
 use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::http::session::stream_writer::StreamWriter;
 
 /// The bound on the messages of one session that run at once, together.
 const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
@@ -90,7 +92,7 @@ pub(crate) async fn serve_stateless(
         StartedRequest::Running(work) => work,
     };
     let running = RunningHandler::new(work, context, OnDisconnect::Finish, slot);
-    endpoint.answer(running, None).await
+    finish(endpoint, running, None).await
 }
 
 /// Begins to serve a request of a session.
@@ -130,7 +132,7 @@ pub(crate) async fn change_session(
     match begin_in_session(post, session, admitted) {
         Dispatched::Running(running) => {
             let session = Some(Arc::clone(session));
-            post.endpoint.answer(running, session).await
+            finish(post.endpoint, running, session).await
         }
         Dispatched::Answered(answer) => match post.endpoint.save(session).await {
             Ok(()) => answer,
@@ -243,8 +245,30 @@ impl Drop for SessionLedgerEntry {
     }
 }
 
-/// Makes the answer a stream that can be resumed, and its handler a task.
-pub(crate) async fn stream(
+/// Runs a handler until its response is complete, or until the response becomes a stream, which can be resumed if it belongs
+/// to a session.
+pub(crate) async fn finish(
+    endpoint: &Arc<HttpEndpoint>,
+    mut running: RunningHandler,
+    session: Option<Arc<ActiveSession>>,
+) -> HttpResponse {
+    match (
+        running.open(endpoint.options.limits.quiet_period).await,
+        session,
+    ) {
+        (FirstEvent::Outcome(finished), _) => response::finished(finished),
+        (FirstEvent::Stream, Some(session)) => {
+            box_cold(|| stream(endpoint, session, running)).await
+        }
+        (FirstEvent::Stream, None) => {
+            running.context.set_streaming();
+            endpoint.stream(Box::new(HandlerEvents(running)), None)
+        }
+    }
+}
+
+/// Makes the response a stream that can be resumed, and its handler a task.
+async fn stream(
     endpoint: &Arc<HttpEndpoint>,
     session: Arc<ActiveSession>,
     running: RunningHandler,
@@ -254,9 +278,9 @@ pub(crate) async fn stream(
         Ok(name) => name,
         Err(error) => return response::store_error(&error),
     };
-    let key = StreamKey::new(&session.id, &name);
+    let key = StreamKey::new(&session.key.id, &name);
     let events = &endpoint.options.events;
-    if let Err(error) = events.open(&session.principal, &key).await {
+    if let Err(error) = events.open(&session.key.principal, &key).await {
         return response::store_error(&error);
     }
     let control = session.stream(&name);
@@ -264,7 +288,7 @@ pub(crate) async fn stream(
     let reading = endpoint.reading(&session, &control, None, None);
     let preface = preface(endpoint, &session, &control);
     let pumping: BoxFuture<'_, ()> = Box::pin(write_to_log(
-        Arc::clone(endpoint),
+        endpoint.stream_writer(),
         Arc::clone(&session),
         control,
         running,
@@ -291,7 +315,7 @@ pub(crate) fn preface(
 
 /// Drives a handler and writes what it says into the log, its outcome last.
 async fn write_to_log(
-    endpoint: Arc<HttpEndpoint>,
+    writer: StreamWriter,
     session: Arc<ActiveSession>,
     control: Arc<ResumableStream>,
     mut running: RunningHandler,
@@ -316,12 +340,12 @@ async fn write_to_log(
         .await;
         if matches!(finished, Some(None)) {
             // Cancelled: what was not sent yet is not sent any more.
-            endpoint.append(&session, &control, LogEntry::End).await;
+            writer.append(&session.key, &control, LogEntry::End).await;
             return;
         }
         for message in messages {
             let entry = LogEntry::Message(message.bytes.into());
-            if !endpoint.append(&session, &control, entry).await {
+            if !writer.append(&session.key, &control, entry).await {
                 return;
             }
         }
@@ -332,7 +356,7 @@ async fn write_to_log(
             continue;
         };
         let entry = LogEntry::Last(finished.message.into_bytes().into());
-        endpoint.append(&session, &control, entry).await;
+        writer.append(&session.key, &control, entry).await;
         return;
     }
 }
@@ -377,7 +401,7 @@ impl HttpEndpoint {
             events: Arc::clone(&options.events),
             sessions: Arc::clone(&options.sessions),
             session: Arc::clone(session),
-            key: StreamKey::new(&session.id, control.stream()),
+            key: StreamKey::new(&session.key.id, control.stream()),
             attachment: control.attach(),
             interval: options.limits.keep_alive,
             kept: Mutex::new(Instant::now()),

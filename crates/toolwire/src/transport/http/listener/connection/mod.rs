@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::listener::buffer_sizes::{BUFFER, REQUEST_LINE};
 use crate::transport::http::listener::fast_path;
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2;
@@ -38,12 +39,6 @@ use crate::transport::http::service::HttpService;
 
 /// How many header fields hyper parses without allocating, and refuses beyond unless told otherwise.
 const FIELDS_ON_THE_STACK: usize = 100;
-
-/// The least that one connection may buffer in each direction.
-pub(super) const BUFFER: usize = 64 * 1024;
-
-/// How much longer than its header fields a head may be: method, path and version.
-pub(super) const REQUEST_LINE: usize = 8 * 1024;
 
 /// What all connections of a listener have in common.
 pub(super) struct ConnectionConfig {

@@ -11,21 +11,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwire_types::ResponseId;
 
 use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
-use crate::store::{SessionRecord, StoredSession};
+use crate::store::{SessionRecord, SessionSignal, StoredSession};
+use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
 use crate::transport::http::session::stream_reader::ResumableStream;
 
 /// The part of a session that belongs to this node.
 #[derive(Debug)]
 pub(crate) struct ActiveSession {
-    pub(crate) id: String,
-    pub(crate) principal: Principal,
+    pub(crate) key: SessionKey,
     pub(crate) state: Arc<ConnectionState>,
     pub(crate) caller: ClientRequests,
-    /// Raised when the session is over.
-    pub(crate) ended: Cancellation,
     /// The record as it was last seen in the store.
     stored: Mutex<StoredSession>,
     streams: Mutex<HashMap<String, Weak<ResumableStream>>>,
@@ -71,11 +70,13 @@ impl ActiveSessions {
             return live;
         }
         let entering = Arc::new(ActiveSession {
-            id: id.to_owned(),
-            principal: principal.clone(),
+            key: SessionKey {
+                id: id.to_owned(),
+                principal: principal.clone(),
+                ended: Cancellation::new(),
+            },
             state: Arc::new(ConnectionState::of_session(&stored.record)),
             caller: ClientRequests::with_random_ids(answer_timeout()),
-            ended: Cancellation::new(),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),
             push: Mutex::default(),
@@ -98,7 +99,10 @@ impl ActiveSessions {
 
     /// Ends what is left here of a session that the store does not have.
     pub(crate) fn end(&self, id: &str, principal: &Principal) {
-        if let Some(live) = self.find(id).filter(|live| live.principal == *principal) {
+        if let Some(live) = self
+            .find(id)
+            .filter(|live| live.key.principal == *principal)
+        {
             live.end();
         }
     }
@@ -106,7 +110,7 @@ impl ActiveSessions {
     /// Does not keep a session any more.
     fn give_up(&self, id: &str) {
         let mut known = self.lock();
-        let at = known.kept.iter().position(|(_, live)| live.id == id);
+        let at = known.kept.iter().position(|(_, live)| live.key.id == id);
         let given_up = at.and_then(|at| known.kept.remove(at));
         drop(known);
         drop(given_up);
@@ -134,10 +138,11 @@ impl SessionTable {
 
     /// Lists a session, unless it is listed already, and keeps it if it should be. Returns the one that is listed.
     fn enter(&mut self, live: Arc<ActiveSession>, is_kept: bool) -> Arc<ActiveSession> {
-        if let Some(listed) = self.find(&live.id) {
+        if let Some(listed) = self.find(&live.key.id) {
             return listed;
         }
-        self.by_id.insert(live.id.clone(), Arc::downgrade(&live));
+        self.by_id
+            .insert(live.key.id.clone(), Arc::downgrade(&live));
         if is_kept {
             self.kept.push_back((Instant::now(), Arc::clone(&live)));
         }
@@ -200,13 +205,27 @@ impl ActiveSession {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Applies what another node did to the session.
+    pub(crate) fn on_signal(&self, signal: SessionSignal) {
+        match signal {
+            SessionSignal::Responded { id, outcome } => {
+                self.caller.resolve(&ResponseId::Id(id), outcome);
+            }
+            SessionSignal::Cancelled { id } => self.state.cancel(&id),
+            SessionSignal::StreamMoved { stream } => self.transfer_stream(&stream),
+            SessionSignal::Ended => self.end(),
+            // For the streams of HTTP+SSE, which are no sessions of this kind.
+            SessionSignal::Message { .. } => {}
+        }
+    }
+
     /// The session is over: ends everything that runs for it here.
     pub(crate) fn end(&self) {
-        self.ended.cancel();
+        self.key.ended.cancel();
         self.state.cancel_all();
         self.caller.close();
         if let Some(registry) = self.registry.upgrade() {
-            registry.give_up(&self.id);
+            registry.give_up(&self.key.id);
         }
     }
 
@@ -265,10 +284,10 @@ impl Drop for ActiveSession {
         let by_id = &mut registry.lock().by_id;
         // Somebody may have entered the session again since the last user left.
         if by_id
-            .get(&self.id)
+            .get(&self.key.id)
             .is_some_and(|live| live.strong_count() == 0)
         {
-            by_id.remove(&self.id);
+            by_id.remove(&self.key.id);
         }
     }
 }

@@ -96,7 +96,7 @@ fn one_that_is_over_is_not_kept() {
     }
     assert!(sessions.find("b").is_none());
     assert!(sessions.find("a").is_some());
-    assert!(running.ended.is_cancelled());
+    assert!(running.key.ended.is_cancelled());
     drop(running);
     assert!(sessions.find("a").is_none());
 }

@@ -1,0 +1,53 @@
+//! Writes messages of a session to the event log.
+
+use std::sync::Arc;
+
+use toolwire_proto::outbox::OutboxLimits;
+
+use crate::store::{EventLog, LogEntry, StreamKey};
+use crate::transport::http::session::key::SessionKey;
+use crate::transport::http::session::stream_reader::ResumableStream;
+
+/// The event log and the limits of what its readers have not received yet.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamWriter {
+    events: Arc<dyn EventLog>,
+    limits: OutboxLimits,
+}
+
+impl StreamWriter {
+    pub(crate) fn new(events: Arc<dyn EventLog>, limits: OutboxLimits) -> Self {
+        Self { events, limits }
+    }
+
+    /// Appends an entry to a stream once its reader has capacity. Returns `false` if the session has ended or the log fails.
+    pub(crate) async fn append(
+        &self,
+        session: &SessionKey,
+        stream: &ResumableStream,
+        entry: LogEntry,
+    ) -> bool {
+        let bytes = match &entry {
+            LogEntry::Message(message) | LogEntry::Last(message) => message.len(),
+            LogEntry::End => 0,
+        };
+        tokio::select! {
+            // Writing to a stream of an ended session would create the stream again.
+            biased;
+            () = session.ended.cancelled() => return false,
+            () = stream.wait_for_capacity(bytes, self.limits) => {}
+        }
+        let key = StreamKey::new(&session.id, stream.stream());
+        let appended = self.events.append(&session.principal, &key, entry);
+        match appended.await {
+            Ok(sequence) => {
+                stream.record_written(sequence, bytes);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a message cannot be stored, and is lost");
+                false
+            }
+        }
+    }
+}
