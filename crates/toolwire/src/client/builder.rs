@@ -1,4 +1,4 @@
-//! Everything that can be decided before a client connects.
+//! The client builder: options that are set before connecting.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use toolwire_types::{
 use crate::client::config::{ClientConfig, ClientLimits};
 use crate::client::handlers::{RootList, asked};
 
-/// A client that has not connected yet. Clone it to connect to several servers in the same way.
+/// A builder for [`Client`](crate::client::Client). Clone it to connect to several servers with the same options.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -46,66 +46,72 @@ pub struct ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Says who connects.
+    /// Creates a builder with the name and version of the client.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::default().with_info(Implementation::new(name, version))
     }
 
-    /// Says who connects, with everything an implementation may say of itself.
+    /// Sets the client's `Implementation` with all its members.
     pub fn with_info(mut self, info: Implementation) -> Self {
         self.config.info = info;
         self
     }
 
-    /// Keeps `clientInfo` out of requests of revisions where it is optional.
+    /// Omits `clientInfo` from requests of revisions where it is optional.
     pub fn without_info(mut self) -> Self {
         self.config.sends_info = false;
         self
     }
 
-    /// Speaks only these revisions. Default: all of them.
+    /// Sets the protocol revisions that the client may use. Default: all.
     pub fn with_versions(mut self, versions: impl IntoIterator<Item = ProtocolVersion>) -> Self {
         self.config.versions = versions.into_iter().collect::<SupportedVersions>();
         self
     }
 
-    /// Speaks only the revisions of one era: without sessions from 2026-07-28 on, with `initialize` before.
+    /// Restricts the client to the revisions of one era.
+    ///
+    /// Legacy revisions use `initialize`. Modern revisions, from 2026-07-28 on, have no sessions.
     pub fn with_era(mut self, era: Era) -> Self {
         let versions = self.config.versions.iter();
         self.config.versions = versions.filter(|version| version.era() == era).collect();
         self
     }
 
-    /// Starts from what an earlier connection found out ([`Client::verdict`](crate::client::Client::verdict)): no
-    /// question is asked of a modern server, and a legacy one is initialized at once. Should the server have changed,
-    /// the first call finds out and asks anew.
-    pub fn with_detected_era(mut self, verdict: DetectedEra) -> Self {
-        self.config.known = Some(verdict);
+    /// Starts from the result of an earlier connection ([`Client::detected_era`](crate::client::Client::detected_era)).
+    ///
+    /// The client sends no probe to a modern server and initializes a legacy server at once. If the server has changed,
+    /// the first call detects it and probes again.
+    pub fn with_detected_era(mut self, era: DetectedEra) -> Self {
+        self.config.known = Some(era);
         self
     }
 
-    /// Keeps other bounds.
+    /// Sets the limits of the client.
     pub fn with_limits(mut self, limits: ClientLimits) -> Self {
         self.config.limits = limits;
         self
     }
 
-    /// Waits this long for an answer without a sign of life. Default: 60 s.
+    /// Sets how long a call waits for a response or progress. Default: 60 s.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.config.limits.timeout = timeout;
         self
     }
 
-    /// Checks the structured content of results against the schema that the tool announced. Results of tools that were
-    /// never listed are not checked.
+    /// Validates the structured content of tool results against the output schema of the tool.
+    ///
+    /// Results of tools that were never listed are not validated.
     #[cfg(feature = "schema-validation")]
     pub fn with_output_validation(mut self) -> Self {
         self.config.validates_output = true;
         self
     }
 
-    /// Answers forms (`elicitation/create`, form mode). Defaults of the form are filled in where the answer leaves
-    /// something out, and the answer is checked before it is sent.
+    /// Sets the handler of form elicitations (`elicitation/create`, form mode).
+    ///
+    /// The client adds the defaults of the form to a response that omits them, and validates the response before it is
+    /// sent.
     pub fn on_elicitation<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(ElicitRequestFormParams) -> R + Send + Sync + 'static,
@@ -115,8 +121,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends the user to an address (`elicitation/create`, URL mode). Show the whole address and open it only when the
-    /// user agrees; never fetch it.
+    /// Sets the handler of URL elicitations (`elicitation/create`, URL mode).
+    ///
+    /// The handler must show the complete URL, open it only if the user agrees, and never fetch it.
     pub fn on_url_elicitation<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(ElicitRequestURLParams) -> R + Send + Sync + 'static,
@@ -126,7 +133,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Hears that the user has finished at an address (2025-11-25).
+    /// Sets the listener for `notifications/elicitation/complete` (2025-11-25).
     pub fn on_elicitation_complete(
         mut self,
         listener: impl Fn(ElicitationCompleteNotificationParams) + Send + Sync + 'static,
@@ -135,9 +142,11 @@ impl ClientBuilder {
         self
     }
 
-    /// Lets the server ask a model. Deprecated by the protocol since 2026-07-28, but served in every revision.
+    /// Sets the handler of sampling requests. The protocol deprecates sampling since 2026-07-28, but every revision
+    /// has it.
     ///
-    /// Before 2025-11-25 an answer is one block: several texts are joined, and other answers of several blocks are refused.
+    /// Before 2025-11-25 a sampling result is one content block. Several text blocks are joined, and other results with
+    /// several blocks are rejected.
     pub fn on_sampling<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
@@ -147,7 +156,7 @@ impl ClientBuilder {
         self
     }
 
-    /// As [`on_sampling`](Self::on_sampling), with a model that may be given tools.
+    /// Sets the handler like [`on_sampling`](Self::on_sampling), and declares that it accepts tools.
     pub fn on_sampling_with_tools<F, R>(self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
@@ -158,15 +167,16 @@ impl ClientBuilder {
         builder
     }
 
-    /// The roots the server may ask for. Deprecated by the protocol since 2026-07-28, but served in every revision.
+    /// Sets the roots that the server may list. The protocol deprecates roots since 2026-07-28, but every revision has
+    /// them.
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
-        let shelf = RootList::default();
-        shelf.replace(roots.into_iter().collect());
-        self.config.handlers.roots = Some(shelf);
+        let list = RootList::default();
+        list.replace(roots.into_iter().collect());
+        self.config.handlers.roots = Some(list);
         self
     }
 
-    /// Hears log messages of the server; see [`Client::set_log_level`](crate::client::Client::set_log_level).
+    /// Sets the listener for log messages; see [`Client::set_log_level`](crate::client::Client::set_log_level).
     pub fn on_log(
         mut self,
         listener: impl Fn(LoggingMessageNotificationParams) + Send + Sync + 'static,
@@ -175,13 +185,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Hears that something changed: a list, or a resource that is subscribed to.
+    /// Sets the listener for changes of lists and of subscribed resources.
     pub fn on_change(mut self, listener: impl Fn(Change) + Send + Sync + 'static) -> Self {
         self.config.handlers.change = Some(Arc::new(listener));
         self
     }
 
-    /// Hears every notification, also of extensions.
+    /// Sets the listener for all notifications, including those of extensions.
     pub fn on_notification(
         mut self,
         listener: impl Fn(Notification) + Send + Sync + 'static,
@@ -190,14 +200,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Declares an extension, with its settings.
+    /// Declares an extension with its settings.
     pub fn with_extension(mut self, id: impl Into<String>, settings: impl Into<RawJson>) -> Self {
         let declared = std::mem::take(&mut self.config.handlers.declared);
         self.config.handlers.declared = declared.with_extension(id, settings);
         self
     }
 
-    /// Says for each call which trace it belongs to, when the call does not say so itself.
+    /// Sets the source of the trace context for calls that do not set their own.
     pub fn with_trace_source(
         mut self,
         source: impl Fn() -> Option<TraceContext> + Send + Sync + 'static,

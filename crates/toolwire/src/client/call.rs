@@ -1,4 +1,4 @@
-//! One call that has not been sent yet: its options, then `.await`.
+//! A call with its options, which is sent when it is awaited.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::client::progress::OnProgress;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// How many reports of progress wait for a stream that is not read; newer ones are left out meanwhile.
-const UNREAD_PROGRESS: usize = 64;
+/// The number of buffered progress reports of a stream that is not read. Newer reports are dropped.
+const MAX_BUFFERED_PROGRESS: usize = 64;
 
 /// A call that is sent when it is awaited.
 ///
-/// Dropping the future takes the call back: the server is told so, or its stream is closed.
+/// Dropping the future cancels the call: the client sends a cancellation, or closes the stream of the call.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -55,11 +55,11 @@ pub struct Call<T> {
 
 type Finish<T> = Box<dyn FnOnce(&Client, RawJson) -> Finished<T> + Send>;
 
-/// What becomes of a result that came back from the server.
+/// The outcome of a call's result.
 pub(crate) enum Finished<T> {
-    /// It is decoded.
+    /// The decoded result.
     Now(Result<T, Error>),
-    /// Something else has to run first.
+    /// A future that checks the result before it is decoded.
     #[cfg_attr(
         not(feature = "schema-validation"),
         expect(dead_code, reason = "only a check of the result runs first")
@@ -67,7 +67,7 @@ pub(crate) enum Finished<T> {
     Later(BoxFuture<'static, Result<T, Error>>),
 }
 
-/// What may be decided for one call.
+/// The options of one call.
 #[derive(Clone, Default)]
 pub(crate) struct CallOptions {
     pub(crate) timeout: Option<Duration>,
@@ -77,7 +77,7 @@ pub(crate) struct CallOptions {
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) trace: Option<Box<TraceContext>>,
     pub(crate) cache: CacheMode,
-    /// Whether an `input_required` result is handed to the caller instead of being answered.
+    /// Whether an `input_required` result is returned to the caller instead of being resolved by the handlers.
     pub(crate) leaves_questions: bool,
 }
 
@@ -93,7 +93,7 @@ impl<T> Call<T> {
         })
     }
 
-    /// A call whose result may need more than decoding.
+    /// Creates a call whose result may need more than decoding.
     pub(crate) fn finishing(
         client: &Client,
         method: impl Into<Cow<'static, str>>,
@@ -114,19 +114,19 @@ impl<T> Call<T> {
         self
     }
 
-    /// Waits this long without a sign of life; progress starts the wait anew. Default: 60 s.
+    /// Sets how long the call waits for a response. Progress restarts this timeout. Default: 60 s.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// Waits this long at most, whatever progress is reported. Default: 10 min.
+    /// Sets how long the call waits in total, regardless of progress. Default: 10 min.
     pub fn with_max_timeout(mut self, timeout: Duration) -> Self {
         self.options.longest_timeout = Some(timeout);
         self
     }
 
-    /// Asks the server to report progress, and hears of it. The closure runs where messages are read: it must be quick.
+    /// Requests progress reports and passes them to `listener`, which runs in the reading task and must not block.
     pub fn on_progress(
         mut self,
         listener: impl Fn(ProgressNotificationParams) + Send + Sync + 'static,
@@ -135,11 +135,11 @@ impl<T> Call<T> {
         self
     }
 
-    /// Asks the server to report progress, as a stream to read beside the call. It ends with the call.
+    /// Requests progress reports and returns them as a stream, which ends with the call.
     ///
-    /// A stream that is not read keeps the oldest 64 reports and leaves out newer ones.
+    /// A stream that is not read buffers 64 reports and drops newer ones.
     pub fn with_progress(self) -> (Self, ProgressStream) {
-        let (sender, receiver) = mpsc::channel(UNREAD_PROGRESS);
+        let (sender, receiver) = mpsc::channel(MAX_BUFFERED_PROGRESS);
         let call = self.on_progress(move |progress| drop(sender.try_send(progress)));
         (call, ProgressStream(receiver))
     }
@@ -151,20 +151,22 @@ impl<T> Call<T> {
         self
     }
 
-    /// Asks for the server's log messages about this request, from this level on (revisions without
-    /// `logging/setLevel`; the older ones set the level once for all calls with [`Client::set_log_level`]).
+    /// Requests the server's log messages for this request, from this level on.
+    ///
+    /// Applies to revisions without `logging/setLevel`. On older revisions, [`Client::set_log_level`] sets the level
+    /// for all calls.
     pub fn with_log_level(mut self, level: LoggingLevel) -> Self {
         self.options.log_level = Some(level);
         self
     }
 
-    /// Says which trace the request belongs to (W3C trace context, in `_meta`).
+    /// Sets the trace context of the request (W3C Trace Context, in `_meta`).
     pub fn with_trace_context(mut self, trace: TraceContext) -> Self {
         self.options.trace = Some(Box::new(trace));
         self
     }
 
-    /// Decides whether an answer that was kept will do.
+    /// Sets how the call uses the cache. Default: [`CacheMode::Use`].
     pub fn with_cache(mut self, mode: CacheMode) -> Self {
         self.options.cache = mode;
         self
@@ -172,7 +174,7 @@ impl<T> Call<T> {
 }
 
 impl Call<RawJson> {
-    /// Hands an `input_required` result to the caller, who repeats the request with the answers.
+    /// Returns an `input_required` result to the caller, which has to send the request again with the input responses.
     pub fn without_input_handling(mut self) -> Self {
         self.options.leaves_questions = true;
         self
@@ -205,12 +207,12 @@ impl<T> fmt::Debug for Call<T> {
     }
 }
 
-/// The progress of one call.
+/// The progress reports of one call.
 #[derive(Debug)]
 pub struct ProgressStream(mpsc::Receiver<ProgressNotificationParams>);
 
 impl ProgressStream {
-    /// The next report; `None` once the call is over.
+    /// Returns the next report, or `None` after the end of the call.
     pub async fn next(&mut self) -> Option<ProgressNotificationParams> {
         self.0.recv().await
     }

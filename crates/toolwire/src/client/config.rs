@@ -1,4 +1,4 @@
-//! What a user decides about a client, and the bounds it keeps.
+//! The configuration and the limits of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::client::user_interaction::UserInteraction;
 #[cfg(feature = "schema-validation")]
 use crate::server::CHECK_TIMEOUT;
 
-/// The bounds of a client.
+/// The limits of a client.
 ///
 /// ```
 /// let mut limits = toolwire::ClientLimits::default();
@@ -28,47 +28,47 @@ use crate::server::CHECK_TIMEOUT;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientLimits {
-    /// The longest message that is read, in bytes; the call it belongs to fails. 16 MiB.
+    /// The longest message that is read, in bytes. A longer response fails its call. Default: 16 MiB.
     pub message_bytes: usize,
-    /// How many calls run at once; one more waits for its turn. 1024.
+    /// The maximum number of calls in flight. Further calls wait for a permit. Default: 1024.
     pub calls_in_flight: usize,
-    /// How many pages of a list are followed. 1000.
+    /// The maximum number of pages of a list. Default: 1000.
     pub pages: usize,
-    /// How often a server may ask for input within one call. 16.
+    /// How often a server may request input within one call. Default: 16.
     pub rounds: u32,
-    /// How long a call waits without a sign of life. 60 s.
+    /// How long a call waits for a response or progress. Default: 60 s.
     pub timeout: Duration,
-    /// How long a call waits at most, whatever progress is reported. 10 min.
+    /// How long a call waits in total, regardless of progress. Default: 10 min.
     pub longest_timeout: Duration,
-    /// How long each step of connecting may take. 30 s.
+    /// How long each step of connecting may take. Default: 30 s.
     pub connect_timeout: Duration,
-    /// How long a server on a pipe may leave `server/discover` unanswered before it counts as one that does not know
-    /// it. 5 s.
+    /// How long a stdio server may take to respond to `server/discover`. After that, the client assumes that the server
+    /// does not support it. Default: 5 s.
     pub probe_timeout: Duration,
-    /// How long a child process may take to end by itself after its input was closed, and again after it was asked to
-    /// terminate. 2 s.
+    /// How long a child process may take to exit after its stdin was closed, and again after it was asked to terminate.
+    /// Default: 2 s.
     pub exit_grace: Duration,
-    /// How often a lost stream is opened again without anything new having arrived. 5.
+    /// How often a lost stream is opened again without a new message. Default: 5.
     pub reconnects: u32,
-    /// Limits of the output schemas of a server, and of one check against them. A schema or a check beyond them fails the
-    /// call, see [`ClientBuilder::with_output_validation`](crate::ClientBuilder::with_output_validation).
+    /// The limits of output schemas, and of one validation. A schema or a validation beyond them fails the call; see
+    /// [`ClientBuilder::with_output_validation`](crate::ClientBuilder::with_output_validation).
     #[cfg(feature = "schema-validation")]
     pub schemas: SchemaLimits,
-    /// How long a call waits for the check of its result. Default: 5 s.
+    /// How long a call waits for the validation of its result. Default: 5 s.
     #[cfg(feature = "schema-validation")]
     pub schema_timeout: Duration,
 }
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        let patience = RequestTimeouts::default();
+        let timeouts = RequestTimeouts::default();
         Self {
             message_bytes: 16 * 1024 * 1024,
             calls_in_flight: DEFAULT_IN_FLIGHT,
             pages: 1000,
             rounds: DEFAULT_ROUNDS,
-            timeout: patience.idle,
-            longest_timeout: patience.maximum,
+            timeout: timeouts.idle,
+            longest_timeout: timeouts.maximum,
             connect_timeout: Duration::from_secs(30),
             probe_timeout: Duration::from_secs(5),
             exit_grace: Duration::from_secs(2),
@@ -81,14 +81,14 @@ impl Default for ClientLimits {
     }
 }
 
-/// Where the trace context of a call comes from.
+/// Returns the trace context of a call.
 pub(crate) type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
 
-/// Everything the builder collects.
+/// All options of the builder.
 #[derive(Clone)]
 pub(crate) struct ClientConfig {
     pub(crate) info: Implementation,
-    /// Whether `clientInfo` goes with every modern request.
+    /// Whether modern requests carry `clientInfo`.
     pub(crate) sends_info: bool,
     pub(crate) versions: SupportedVersions,
     pub(crate) known: Option<DetectedEra>,
@@ -121,7 +121,7 @@ impl Default for ClientConfig {
 
 impl fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config")
+        f.debug_struct("ClientConfig")
             .field("info", &self.info)
             .field("versions", &self.versions)
             .field("known", &self.known)

@@ -1,6 +1,6 @@
-//! Opening a connection: which era the server speaks, and what it says of itself.
+//! Opens a connection: detects the era of the server and reads the server's details.
 //!
-//! The order of questions is [`Probe`]'s; here they are only put, and the answers passed back.
+//! [`Probe`] decides the order of the probe requests. This module sends them and passes the responses back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ use crate::client::session::{ActiveConnection, ServerDetails};
 use crate::client::transport::{ClientTransport, Connect, OutgoingRequest};
 use crate::error::Error;
 
-/// What opening a connection needs.
+/// The inputs for opening a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connecting<'a> {
     pub(crate) config: &'a ClientConfig,
@@ -37,9 +37,9 @@ pub(crate) struct Connecting<'a> {
     pub(crate) skipped: &'a Arc<AtomicU64>,
 }
 
-/// A link and the inbox that belongs to it: what an older link still delivers must not reach a newer one.
+/// An open transport and its incoming messages. Messages of an older transport must not reach a newer one.
 ///
-/// Dropped before it is ready, it terminates the link.
+/// If it is dropped before it is ready, it terminates the transport.
 struct OpenTransport {
     link: Arc<dyn ClientTransport>,
     inbox: Arc<IncomingMessages>,
@@ -55,28 +55,28 @@ impl Drop for OpenTransport {
 }
 
 impl Connecting<'_> {
-    /// Connects and finds out what to speak; `known` is the verdict of an earlier connection.
+    /// Connects and negotiates the protocol version. `known` is the result of an earlier connection.
     pub(crate) async fn establish(
         &self,
         known: Option<DetectedEra>,
     ) -> Result<ActiveConnection, Error> {
         let mut opened = self.open().await?;
-        let found = self.probe(&mut opened, known).await;
-        let begun = match found {
-            Ok((verdict, server)) => {
-                let begun = self.begin(&opened, verdict.version()).await;
-                begun.map(|()| (verdict, server))
+        let detected = self.probe(&mut opened, known).await;
+        let begun = match detected {
+            Ok((era, server)) => {
+                let begun = self.begin(&opened, era.version()).await;
+                begun.map(|()| (era, server))
             }
             Err(error) => Err(error),
         };
         match begun {
-            Ok((verdict, server)) => {
+            Ok((era, server)) => {
                 opened.is_ready = true;
                 Ok(ActiveConnection {
                     link: Arc::clone(&opened.link),
                     inbox: Arc::clone(&opened.inbox),
-                    verdict,
-                    meta: self.meta(verdict.version()),
+                    verdict: era,
+                    meta: self.meta(era.version()),
                     server: server.map(Arc::new),
                 })
             }
@@ -87,7 +87,7 @@ impl Connecting<'_> {
         }
     }
 
-    /// Begins to speak what was found out.
+    /// Starts to use the negotiated version.
     async fn begin(&self, opened: &OpenTransport, version: ProtocolVersion) -> Result<(), Error> {
         let link = &opened.link;
         opened.inbox.set_version(version);
@@ -128,10 +128,10 @@ impl Connecting<'_> {
         let channel = self.dial.channel();
         let ours = self.config.versions.clone();
         let (mut probe, mut action) = match known {
-            Some(verdict) => Probe::resume(channel, ours, verdict),
+            Some(era) => Probe::resume(channel, ours, era),
             None => Probe::start(channel, ours),
         };
-        let mut facts = None;
+        let mut details = None;
         let mut last_error = None;
         loop {
             action = match action {
@@ -139,7 +139,7 @@ impl Connecting<'_> {
                     match self.discover(opened, channel, version).await {
                         Ok(found) => {
                             let action = probe.on(ProbeEvent::Discovered(&found.versions));
-                            facts = Some(found);
+                            details = Some(found);
                             action
                         }
                         Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
@@ -149,7 +149,7 @@ impl Connecting<'_> {
                     match self.initialize(opened, version).await {
                         Ok(found) => {
                             let offered = found.protocol_version.clone();
-                            facts = Some(found.into());
+                            details = Some(found.into());
                             probe.on(ProbeEvent::Initialized(&offered))
                         }
                         Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
@@ -178,15 +178,15 @@ impl Connecting<'_> {
                         }
                         Err(error) => match error.http_status() {
                             Some(status) => {
-                                let refused = ProbeEvent::HttpRefused {
+                                let rejected = ProbeEvent::HttpRefused {
                                     status,
                                     error: error.rpc(),
                                 };
-                                let action = probe.on(refused);
+                                let action = probe.on(rejected);
                                 if !matches!(action, ProbeAction::Fail(_)) {
                                     *opened = self.open().await?;
                                 }
-                                // The first refusal says more about the server than that of the oldest transport.
+                                // The first rejection is more informative than the rejection by the oldest transport.
                                 last_error.get_or_insert(error);
                                 action
                             }
@@ -194,10 +194,10 @@ impl Connecting<'_> {
                         },
                     }
                 }
-                ProbeAction::Done(verdict) => return Ok((verdict, facts)),
+                ProbeAction::Done(era) => return Ok((era, details)),
                 ProbeAction::Fail(failure) => return Err(explain(failure, last_error)),
-                // Every question above is answered by one event, so the probe never waits for more.
-                _ => return Err(Error::protocol("the server's era cannot be found out")),
+                // Every action above produces one event, so the probe never waits for more.
+                _ => return Err(Error::protocol("the era of the server cannot be detected")),
             };
         }
     }
@@ -209,7 +209,7 @@ impl Connecting<'_> {
         version: ProtocolVersion,
     ) -> Result<ServerDetails, Error> {
         let limits = &self.config.limits;
-        let patience = match channel {
+        let timeout = match channel {
             Channel::Stdio => limits.probe_timeout,
             Channel::Http => limits.connect_timeout,
         };
@@ -218,12 +218,12 @@ impl Connecting<'_> {
             .params(None, &Meta::new())
             .expect("no parameters are an empty object");
         let result = self
-            .ask(opened, "server/discover", version, params, patience)
+            .request(opened, "server/discover", version, params, timeout)
             .await?;
-        // Whoever answers `server/discover` with something else does not know it.
+        // A server that responds to `server/discover` with another result does not support it.
         let result: DiscoverResult = result.parse().map_err(|error| {
             Error::from(ErrorObject::invalid_request(format!(
-                "no answer to server/discover: {error}"
+                "the result of server/discover is invalid: {error}"
             )))
         })?;
         Ok(result.into())
@@ -238,26 +238,27 @@ impl Connecting<'_> {
         let params =
             InitializeRequestParams::new(version.as_str(), capabilities, self.config.info.clone());
         let params = RawJson::from_serialize(&params).expect("plain data always serialises");
-        let patience = self.config.limits.connect_timeout;
+        let timeout = self.config.limits.connect_timeout;
         let result = self
-            .ask(opened, "initialize", version, params, patience)
+            .request(opened, "initialize", version, params, timeout)
             .await?;
         result
             .parse()
             .map_err(|error| Error::decode("result of initialize", error))
     }
 
-    async fn ask(
+    async fn request(
         &self,
         opened: &OpenTransport,
         method: &'static str,
         version: ProtocolVersion,
         params: RawJson,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<RawJson, Error> {
-        let mirrored = match version.has_routing_headers() {
-            true => routing_headers(method, Some(params.as_raw_value())).0,
-            false => Vec::new(),
+        let mirrored = if version.has_routing_headers() {
+            routing_headers(method, Some(params.as_raw_value())).0
+        } else {
+            Vec::new()
         };
         let request = OutgoingRequest {
             id: self.ids.fetch_add(1, Ordering::Relaxed).into(),
@@ -266,24 +267,24 @@ impl Connecting<'_> {
             version,
             mirrored,
         };
-        // Until it is answered, the server is taken for one that speaks what it is asked in.
+        // Until the server responds, assume that it uses the version of the request.
         opened.inbox.set_version(version);
         opened.link.set_version(version);
-        let answer = self
-            .with_timeout(patience, opened.link.exchange(&request))
+        let response = self
+            .with_timeout(timeout, opened.link.exchange(&request))
             .await?;
-        answer.map_err(Error::from)
+        response.map_err(Error::from)
     }
 
-    /// Waits no longer than this, unless a user has to log in meanwhile.
+    /// Returns a timeout error after this duration, unless a user interaction is active.
     async fn with_timeout<T>(
         &self,
-        patience: Duration,
+        timeout: Duration,
         future: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         tokio::pin!(future);
         loop {
-            match tokio::time::timeout(patience, &mut future).await {
+            match tokio::time::timeout(timeout, &mut future).await {
                 Ok(outcome) => return outcome,
                 Err(_) if self.config.login_wait.is_active() => {}
                 Err(_) => return Err(Error::timeout()),
@@ -297,7 +298,7 @@ impl Connecting<'_> {
     }
 }
 
-/// Tells the probe of a failure, unless it says nothing about the era.
+/// Reports a failure to the probe. Returns an error if the failure says nothing about the era.
 fn on_failure(
     probe: &mut Probe,
     channel: Channel,

@@ -1,4 +1,4 @@
-//! A server that is a function, for tests of what the client sends and keeps.
+//! A fake transport whose server is a function, for tests of what the client sends and caches.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,18 +17,18 @@ use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// What the server got.
+/// A request that the client sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SentRequest {
     pub(crate) method: String,
-    /// Without `_meta`.
+    /// The parameters without `_meta`.
     pub(crate) params: Value,
     pub(crate) mirrored: Vec<MirroredHeader>,
 }
 
 type Respond = Box<dyn Fn(&FakeServer, &SentRequest) -> Result<Value, ErrorObject> + Send + Sync>;
 
-/// A server in the form of a function. Clones are the same server.
+/// A server that responds with a function. Clones are the same server.
 #[derive(Clone)]
 pub(crate) struct FakeServer(Arc<FakeServerState>);
 
@@ -40,7 +40,7 @@ struct FakeServerState {
 }
 
 impl FakeServer {
-    /// A modern server over HTTP, known under a name.
+    /// Creates a modern server over HTTP with a name.
     pub(crate) fn new(
         name: &str,
         respond: impl Fn(&Self, &SentRequest) -> Result<Value, ErrorObject> + Send + Sync + 'static,
@@ -61,12 +61,12 @@ impl FakeServer {
         client
     }
 
-    /// What was sent since this was asked last.
+    /// Returns the requests since the last call of this function.
     pub(crate) fn take_sent(&self) -> Vec<SentRequest> {
         std::mem::take(&mut *self.0.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The methods of what was sent since this was asked last.
+    /// Returns the methods of the requests since the last call of this function.
     pub(crate) fn take_methods(&self) -> Vec<String> {
         self.take_sent()
             .into_iter()
@@ -74,7 +74,7 @@ impl FakeServer {
             .collect()
     }
 
-    /// Tells every client something.
+    /// Sends a notification to every client.
     pub(crate) fn notify(&self, method: &'static str, params: Value) {
         let message = encode_notification(method, Some(params.into()));
         let envelope = strict_json::read(&message, &strict_json::Limits::default()).unwrap();
@@ -141,7 +141,7 @@ impl ClientTransport for FakeServer {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(sent.clone());
-        let answer = match &*sent.method {
+        let response = match &*sent.method {
             "server/discover" => Ok(json!({
                 "resultType": "complete",
                 "supportedVersions": [ProtocolVersion::LATEST],
@@ -150,7 +150,7 @@ impl ClientTransport for FakeServer {
             })),
             _ => (self.0.respond)(self, &sent),
         };
-        Box::pin(async { Ok(answer.map(Into::into)) })
+        Box::pin(async { Ok(response.map(Into::into)) })
     }
 
     fn send(&self, _message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {

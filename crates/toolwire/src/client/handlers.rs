@@ -1,7 +1,7 @@
-//! What the client does when the server asks or tells it something.
+//! The client's handlers for requests and notifications of the server.
 //!
-//! The same handlers serve requests of a legacy server and the questions inside an `input_required` result. What is
-//! registered here is what the client says it can do; nothing else is ever advertised.
+//! The same handlers serve requests of a legacy server and the input requests of an `input_required` result. The client
+//! advertises exactly the capabilities that follow from the registered handlers and from what the user declares.
 
 use std::fmt;
 use std::future::Future;
@@ -26,20 +26,20 @@ use toolwire_types::{
 
 use crate::engine::{BoxFuture, CatchPanic};
 
-/// A registered answer: a future per question.
+/// A registered handler of input requests. It returns one future per request.
 type InputHandler<Q, A> =
     Arc<dyn Fn(Q) -> BoxFuture<'static, Result<A, ErrorObject>> + Send + Sync>;
 
-/// A registered listener; it runs where messages are read, so it must be quick.
+/// A registered listener. It runs in the reading task, so it must not block.
 type NotificationHandler<T> = Arc<dyn Fn(T) + Send + Sync>;
 
-/// Everything the user registered.
+/// All handlers that the user registered.
 #[derive(Clone, Default)]
 pub(crate) struct ClientHandlers {
     pub(crate) form: Option<InputHandler<ElicitRequestFormParams, ElicitResult>>,
     pub(crate) url: Option<InputHandler<ElicitRequestURLParams, ElicitResult>>,
     pub(crate) sampling: Option<InputHandler<CreateMessageRequestParams, CreateMessageResult>>,
-    /// Whether the model behind `sampling` may be given tools.
+    /// Whether the `sampling` handler accepts tools.
     pub(crate) sampling_tools: bool,
     pub(crate) roots: Option<RootList>,
     pub(crate) log: Option<NotificationHandler<LoggingMessageNotificationParams>>,
@@ -47,11 +47,11 @@ pub(crate) struct ClientHandlers {
     pub(crate) elicitation_complete:
         Option<NotificationHandler<ElicitationCompleteNotificationParams>>,
     pub(crate) notification: Option<NotificationHandler<Notification>>,
-    /// Extensions and experiments the user declares beside what is registered.
+    /// Extensions and experimental capabilities that the user declares in addition.
     pub(crate) declared: ClientCapabilities,
 }
 
-/// The roots the server may ask for; replaced as a whole.
+/// The roots that the server may list. They are replaced as a whole.
 #[derive(Clone, Default)]
 pub(crate) struct RootList(Arc<Mutex<Vec<Root>>>);
 
@@ -66,23 +66,23 @@ impl RootList {
     }
 }
 
-/// Boxes what a user's closure returns.
+/// Boxes the future of a user's closure.
 pub(crate) fn asked<Q, A, F, R>(handler: F) -> InputHandler<Q, A>
 where
     F: Fn(Q) -> R + Send + Sync + 'static,
     R: Future<Output = Result<A, ErrorObject>> + Send + 'static,
 {
-    Arc::new(move |question| Box::pin(handler(question)))
+    Arc::new(move |request| Box::pin(handler(request)))
 }
 
 impl ClientHandlers {
-    /// Whether a server may have something to ask.
+    /// Returns `true` if a handler for input requests is registered.
     #[cfg(feature = "http-client")]
     pub(crate) fn answers_questions(&self) -> bool {
         self.form.is_some() || self.url.is_some() || self.sampling.is_some() || self.roots.is_some()
     }
 
-    /// What this client can do, from what is registered.
+    /// Returns the capabilities that follow from the registered handlers.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let mut capabilities = self.declared.clone();
         if self.form.is_some() || self.url.is_some() {
@@ -109,37 +109,37 @@ impl ClientHandlers {
         capabilities
     }
 
-    /// Answers one question of a server that speaks this revision.
+    /// Responds to one input request of a server that uses this protocol version.
     pub(crate) async fn respond(
         &self,
-        question: InputRequest,
+        request: InputRequest,
         version: ProtocolVersion,
     ) -> Result<RawJson, ErrorObject> {
-        let method = question.method().to_owned();
-        let answering = CatchPanic::new(self.answer_kind(question, version));
-        answering.await.unwrap_or_else(|_| {
+        let method = request.method().to_owned();
+        let responding = CatchPanic::new(self.dispatch(request, version));
+        responding.await.unwrap_or_else(|_| {
             Err(ErrorObject::internal(format!(
                 "the handler of {method} panicked"
             )))
         })
     }
 
-    async fn answer_kind(
+    async fn dispatch(
         &self,
-        question: InputRequest,
+        request: InputRequest,
         version: ProtocolVersion,
     ) -> Result<RawJson, ErrorObject> {
-        match question {
-            InputRequest::Elicitation(question) => {
-                check_mode(&question, &self.capabilities())?;
-                match (question, &self.form, &self.url) {
+        match request {
+            InputRequest::Elicitation(elicitation) => {
+                check_mode(&elicitation, &self.capabilities())?;
+                match (elicitation, &self.form, &self.url) {
                     (ElicitRequestParams::Form(form), Some(handler), _) => {
                         encode(fill_in(form, handler).await?)
                     }
                     (ElicitRequestParams::Url(page), _, Some(handler)) => {
-                        let answer = handler(page).await?;
-                        check_url_result(&answer).map_err(|invalid| wrong_answer(&invalid))?;
-                        encode(answer)
+                        let result = handler(page).await?;
+                        check_url_result(&result).map_err(|invalid| invalid_result(&invalid))?;
+                        encode(result)
                     }
                     _ => Err(not_offered("this kind of elicitation")),
                 }
@@ -147,10 +147,10 @@ impl ClientHandlers {
             InputRequest::Sampling(request) => {
                 let handler = self.sampling.as_ref();
                 let handler = handler.ok_or_else(|| not_offered("sampling"))?;
-                // What this revision does not have the server was not told of, either.
+                // The server does not know of capabilities that this revision does not have.
                 check_sampling(&request, &capabilities_for(version, &self.capabilities()))?;
-                let answer = handler(*request).await?;
-                encode(project_sampling_result(answer, version)?)
+                let result = handler(*request).await?;
+                encode(project_sampling_result(result, version)?)
             }
             InputRequest::Roots(_) => {
                 let roots = self.roots.as_ref();
@@ -158,56 +158,56 @@ impl ClientHandlers {
             }
             other => Err(ErrorObject::new(
                 code::METHOD_NOT_FOUND,
-                format!("this client has no answer to {:?}", other.method()),
+                format!("this client has no handler for {:?}", other.method()),
             )),
         }
     }
 }
 
-/// Lets the handler fill in a form, adds the defaults, and checks the answer before anybody sees it.
+/// Runs the form handler, adds the defaults, and validates the result before it is sent.
 async fn fill_in(
     form: ElicitRequestFormParams,
     handler: &InputHandler<ElicitRequestFormParams, ElicitResult>,
 ) -> Result<ElicitResult, ErrorObject> {
     let schema = read_schema(&form)?;
-    let mut answer = handler(form).await?;
-    apply_defaults(&schema, &mut answer);
-    // The mistake is the handler's, so the server only hears that there is no answer.
-    check_elicit_result(&schema, &answer).map_err(|invalid| wrong_answer(&invalid))?;
-    Ok(answer)
+    let mut result = handler(form).await?;
+    apply_defaults(&schema, &mut result);
+    // The handler made the error, so the server gets an internal error.
+    check_elicit_result(&schema, &result).map_err(|invalid| invalid_result(&invalid))?;
+    Ok(result)
 }
 
-fn wrong_answer(invalid: &InvalidElicitResult) -> ErrorObject {
-    tracing::error!(%invalid, "the elicitation handler's answer does not fit the question");
-    ErrorObject::internal(format!("the answer does not fit the question: {invalid}"))
+fn invalid_result(invalid: &InvalidElicitResult) -> ErrorObject {
+    tracing::error!(%invalid, "the result of the elicitation handler does not match the request");
+    ErrorObject::internal(format!("the result does not match the request: {invalid}"))
 }
 
-fn not_offered(what: &str) -> ErrorObject {
+fn not_offered(feature: &str) -> ErrorObject {
     ErrorObject::new(
         code::METHOD_NOT_FOUND,
-        format!("this client does not offer {what}"),
+        format!("this client does not offer {feature}"),
     )
 }
 
-fn encode(answer: impl Serialize) -> Result<RawJson, ErrorObject> {
-    RawJson::from_serialize(&answer)
-        .map_err(|error| ErrorObject::internal(format!("the answer is no JSON: {error}")))
+fn encode(result: impl Serialize) -> Result<RawJson, ErrorObject> {
+    RawJson::from_serialize(&result)
+        .map_err(|error| ErrorObject::internal(format!("the result is not valid JSON: {error}")))
 }
 
 impl fmt::Debug for ClientHandlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handlers")
+        f.debug_struct("ClientHandlers")
             .field("capabilities", &self.capabilities())
             .finish_non_exhaustive()
     }
 }
 
 impl ClientHandlers {
-    /// Runs a listener; a panic in it costs nothing but that one message.
-    pub(crate) fn tell<T>(listener: Option<&NotificationHandler<T>>, what: impl FnOnce() -> T) {
+    /// Calls a listener. If the listener panics, only this message is lost.
+    pub(crate) fn tell<T>(listener: Option<&NotificationHandler<T>>, message: impl FnOnce() -> T) {
         let Some(listener) = listener else { return };
-        let listening = std::panic::AssertUnwindSafe(|| listener(what()));
-        if std::panic::catch_unwind(listening).is_err() {
+        let calling = std::panic::AssertUnwindSafe(|| listener(message()));
+        if std::panic::catch_unwind(calling).is_err() {
             tracing::error!("a listener of the client panicked");
         }
     }

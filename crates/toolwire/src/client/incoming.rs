@@ -1,7 +1,7 @@
-//! What arrives beside answers: notifications, and the requests of legacy servers.
+//! Incoming messages other than responses: notifications, and requests of legacy servers.
 //!
-//! Nothing here waits: listeners run at once, questions are answered by tasks of their own, so that the stream is
-//! always read on. A question the server takes back, or whose connection ends, stops being answered.
+//! Nothing here waits: listeners run at once, and each request is handled by its own task, so that reading continues.
+//! A request that the server cancels, or whose connection ends, is aborted.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,13 +28,13 @@ use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
 
-/// How many questions of one server are answered at the same time; one more is refused.
+/// The maximum number of concurrent requests of one server. Further requests are rejected.
 pub(crate) const MAX_SERVER_REQUESTS: usize = 64;
 
-/// How long a server may take to accept an answer.
-const REPLY_TIME: Duration = Duration::from_secs(30);
+/// How long the server may take to accept a response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where everything goes that is not an answer.
+/// Receives all messages of one connection that are not responses.
 #[derive(Debug)]
 pub(crate) struct IncomingMessages {
     pub(crate) handlers: Arc<ClientHandlers>,
@@ -43,18 +43,18 @@ pub(crate) struct IncomingMessages {
     state: Mutex<IncomingState>,
     /// Shared by all connections of one client.
     skipped: Arc<AtomicU64>,
-    /// Counts the sessions that replaced a lost one.
+    /// Counts the sessions that replaced a lost session.
     renewals: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct IncomingState {
-    /// What is spoken, or asked in while that is not known.
+    /// The negotiated version, or the version of the probe request before that.
     version: Option<ProtocolVersion>,
-    /// The questions that are being answered.
-    answering: HashMap<RequestId, AbortHandle>,
-    /// How many answers that took no thought are on their way out.
-    replying: usize,
+    /// The requests of the server in flight.
+    running: HashMap<RequestId, AbortHandle>,
+    /// The number of immediate responses that are being sent.
+    responding: usize,
     listening: Vec<Listener>,
     next_listener: u64,
 }
@@ -62,11 +62,11 @@ struct IncomingState {
 #[derive(Debug)]
 struct Listener {
     number: u64,
-    /// The request that opened the stream; `None` hears everything (legacy sessions have one stream of changes).
+    /// The request that opened the stream. `None` receives every change, because legacy sessions have one stream.
     subscription: Option<RequestId>,
-    /// What it asked to hear of, where the server does not sort that out.
+    /// The changes to deliver, where the server does not filter them.
     filter: Option<Filter>,
-    news: Arc<ListenQueue>,
+    queue: Arc<ListenQueue>,
 }
 
 impl IncomingMessages {
@@ -85,54 +85,54 @@ impl IncomingMessages {
         }
     }
 
-    /// From now on this revision is spoken.
+    /// Sets the protocol version of the connection.
     pub(crate) fn set_version(&self, version: ProtocolVersion) {
         self.state().version = Some(version);
     }
 
-    /// Counts something that was ignored.
+    /// Counts an ignored message.
     pub(crate) fn skipped(&self, what: &'static str) {
         self.skipped.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(what, "ignored from the server");
+        tracing::debug!(what, "ignored a message of the server");
     }
 
-    /// How many questions are being answered, and how many calls listen to progress.
+    /// Returns the number of requests in flight, listeners and progress routes.
     pub(crate) fn open_entries(&self) -> usize {
         let state = self.state();
-        state.answering.len() + state.replying + state.listening.len() + self.progress.len()
+        state.running.len() + state.responding + state.listening.len() + self.progress.len()
     }
 
-    /// Whether a question of the server is being answered: as long as it is, the server waits for this side.
+    /// Returns `true` if a request of the server is in flight. Meanwhile the server waits for this client.
     pub(crate) fn is_answering(&self) -> bool {
-        !self.state().answering.is_empty()
+        !self.state().running.is_empty()
     }
 
-    /// A legacy session was lost and another one took its place: what was set up in it has to be set up again.
+    /// Records that a new legacy session replaced a lost one. Its subscriptions have to be made again.
     #[cfg(feature = "http-client")]
     pub(crate) fn session_renewed(&self) {
         self.renewals.send_modify(|count| *count += 1);
     }
 
-    /// Hears of sessions that replaced a lost one.
+    /// Returns a receiver that changes when a new session replaces a lost one.
     pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
         self.renewals.subscribe()
     }
 
-    /// Takes a notification.
+    /// Handles a notification.
     pub(crate) fn notification(&self, notification: &NotificationEnvelope<'_>) {
         let params = notification.params;
         match &*notification.method {
             "notifications/progress" => {
                 let progress = params.and_then(|params| serde_json::from_str(params.get()).ok());
                 if !progress.is_some_and(|progress| self.progress.deliver(progress)) {
-                    self.skipped("progress that nobody asked for");
+                    self.skipped("progress with an unknown token");
                 }
             }
             "notifications/cancelled" => {
                 let cancelled: Option<CancelledNotificationParams> =
                     params.and_then(|params| serde_json::from_str(params.get()).ok());
                 if let Some(id) = cancelled.and_then(|cancelled| cancelled.request_id) {
-                    self.taken_back(&id);
+                    self.cancel(&id);
                 }
             }
             "notifications/message" => {
@@ -152,13 +152,13 @@ impl IncomingMessages {
             "notifications/subscriptions/acknowledged" => {
                 let subscription = params.and_then(subscription_of);
                 let params = params.map(RawJson::from);
-                self.tell_listeners(subscription.as_ref(), &ListenEvent::Acknowledged(params));
+                self.notify_listeners(subscription.as_ref(), &ListenEvent::Acknowledged(params));
             }
             method => {
                 if let Some(change) = Change::of_notification(method, params) {
                     self.cache.invalidate(&change);
                     let subscription = params.and_then(subscription_of);
-                    self.tell_listeners(
+                    self.notify_listeners(
                         subscription.as_ref(),
                         &ListenEvent::Changed(change.clone()),
                     );
@@ -172,7 +172,7 @@ impl IncomingMessages {
         });
     }
 
-    /// Takes a request of the server and answers it through `reply`, from a task of its own.
+    /// Handles a request of the server in its own task, and responds through `reply`.
     pub(crate) fn request(
         self: &Arc<Self>,
         request: &RequestEnvelope<'_>,
@@ -180,79 +180,79 @@ impl IncomingMessages {
     ) {
         let version = self.state().version;
         if version.is_some_and(|version| !version.has_server_requests()) {
-            // Spec 2026-07-28, basic/patterns: servers send no requests, and clients no answers.
-            tracing::warn!(method = %request.method, "a request from a modern server is ignored");
+            // Spec 2026-07-28, basic/patterns: servers send no requests, and clients no responses.
+            tracing::warn!(method = %request.method, "ignored a request from a modern server");
             self.skipped("a request from a modern server");
             return;
         }
         let id = request.id.clone();
-        let question = version.and_then(|version| {
-            let question = self.question(version, request)?;
-            Some((version, question))
+        let input = version.and_then(|version| {
+            let input = self.input_request(version, request)?;
+            Some((version, input))
         });
-        let Some((version, question)) = question else {
-            let answer = match &*request.method {
+        let Some((version, input)) = input else {
+            let outcome = match &*request.method {
                 "ping" => Ok(RawJson::empty_object()),
                 method => Err(ErrorObject::method_not_found(method.to_owned())),
             };
-            return self.reply(reply, id, answer);
+            return self.respond(reply, id, outcome);
         };
-        let question = match question {
-            Ok(question) => question,
-            Err(error) => return self.reply(reply, id, Err(error)),
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return self.respond(reply, id, Err(error)),
         };
         let mut state = self.state();
-        let refusal = if state.answering.contains_key(&id) {
+        let rejection = if state.running.contains_key(&id) {
             Some(ErrorObject::invalid_request(
-                "a question with this id is being answered",
+                "a request with this id is in flight",
             ))
-        } else if state.answering.len() >= MAX_SERVER_REQUESTS {
+        } else if state.running.len() >= MAX_SERVER_REQUESTS {
             Some(ErrorObject::internal(
-                "too many questions at once; ask again later",
+                "too many requests in flight; try again later",
             ))
         } else {
             None
         };
-        if let Some(refusal) = refusal {
+        if let Some(rejection) = rejection {
             drop(state);
-            return self.reply(reply, id, Err(refusal));
+            return self.respond(reply, id, Err(rejection));
         }
-        let inbox = Arc::clone(self);
+        let messages = Arc::clone(self);
         let reply = Arc::clone(reply);
-        let answered = id.clone();
-        // Spawned while the table is locked, so that the task cannot be over before it is in the table.
+        let running_id = id.clone();
+        // Spawned while the table is locked, so that the task cannot end before it is in the table.
         let task = tokio::spawn(async move {
-            let answer = inbox.handlers.respond(question, version).await;
-            // The answer is on its way out before the question leaves the table, which bounds both.
-            send_reply(&reply, answered.clone(), answer).await;
-            inbox.state().answering.remove(&answered);
+            let outcome = messages.handlers.respond(input, version).await;
+            // The response is sent before the request leaves the table, so the table bounds both.
+            send_response(&reply, running_id.clone(), outcome).await;
+            messages.state().running.remove(&running_id);
         });
-        state.answering.insert(id, task.abort_handle());
+        state.running.insert(id, task.abort_handle());
     }
 
-    /// Sends an answer that took no thought, from a task of its own; a server that does not read gets no more of them.
-    fn reply(
+    /// Sends an immediate response from its own task. A server that does not read gets no more of them.
+    fn respond(
         self: &Arc<Self>,
         reply: &Arc<dyn SendMessage>,
         id: RequestId,
-        answer: Result<RawJson, ErrorObject>,
+        outcome: Result<RawJson, ErrorObject>,
     ) {
         let mut state = self.state();
-        if state.replying >= MAX_SERVER_REQUESTS {
+        if state.responding >= MAX_SERVER_REQUESTS {
             drop(state);
-            return self.skipped("a request of a server that does not read answers");
+            return self.skipped("a request of a server that does not read responses");
         }
-        state.replying += 1;
+        state.responding += 1;
         drop(state);
-        let (inbox, reply) = (Arc::clone(self), Arc::clone(reply));
+        let (messages, reply) = (Arc::clone(self), Arc::clone(reply));
         tokio::spawn(async move {
-            send_reply(&reply, id, answer).await;
-            inbox.state().replying -= 1;
+            send_response(&reply, id, outcome).await;
+            messages.state().responding -= 1;
         });
     }
 
-    /// The question a request puts, when it is one of the kinds a client answers.
-    fn question(
+    /// Returns the input request of a message. Returns `None` if the client has no such handler kind.
+    fn input_request(
         &self,
         version: ProtocolVersion,
         request: &RequestEnvelope<'_>,
@@ -261,35 +261,36 @@ impl IncomingMessages {
         if request.method == "ping" || !method.is_server_request(version) {
             return None;
         }
-        // Kept raw: a number that fits no type is an error of the question, not a value.
-        let question = ServerRequest {
+        // The parameters stay raw, so that a number that fits no type is an error of the request.
+        let input = ServerRequest {
             method: &request.method,
             params: request.params,
         };
-        let question = RawJson::from_serialize(&question).and_then(|question| question.parse());
+        let input = RawJson::from_serialize(&input).and_then(|input| input.parse());
         Some(
-            question.map_err(|error| {
+            input.map_err(|error| {
                 ErrorObject::invalid_params(format!("{}: {error}", request.method))
             }),
         )
     }
 
-    /// The server takes a question back, or ends a subscription.
-    fn taken_back(&self, id: &RequestId) {
-        let task = self.state().answering.remove(id);
+    /// Cancels a request of the server, or ends a subscription.
+    fn cancel(&self, id: &RequestId) {
+        let task = self.state().running.remove(id);
         if let Some(task) = task {
             task.abort();
         }
-        self.tell_listeners(Some(id), &ListenEvent::Ended);
+        self.notify_listeners(Some(id), &ListenEvent::Ended);
     }
 
-    /// Hears of what belongs to a subscription, or of everything the filter lets through, until the guard is dropped.
+    /// Returns a queue for the events of a subscription, or for all changes that pass the filter. Dropping the guard
+    /// removes the listener.
     pub(crate) fn listen(
         self: &Arc<Self>,
         subscription: Option<RequestId>,
         filter: Option<Filter>,
     ) -> (ListenGuard, Arc<ListenQueue>) {
-        let news = Arc::new(ListenQueue::default());
+        let queue = Arc::new(ListenQueue::default());
         let mut state = self.state();
         state.next_listener += 1;
         let number = state.next_listener;
@@ -297,17 +298,17 @@ impl IncomingMessages {
             number,
             subscription,
             filter,
-            news: Arc::clone(&news),
+            queue: Arc::clone(&queue),
         });
         drop(state);
         let guard = ListenGuard {
             inbox: Arc::clone(self),
             number,
         };
-        (guard, news)
+        (guard, queue)
     }
 
-    fn tell_listeners(&self, subscription: Option<&RequestId>, news: &ListenEvent) {
+    fn notify_listeners(&self, subscription: Option<&RequestId>, event: &ListenEvent) {
         let state = self.state();
         for listener in &state.listening {
             let concerned = match (&listener.subscription, subscription) {
@@ -315,24 +316,24 @@ impl IncomingMessages {
                 (Some(ours), Some(id)) => spellings(id).any(|id| id == *ours),
                 (Some(_), None) | (None, Some(_)) => false,
             };
-            let wanted = match (&listener.filter, news) {
+            let wanted = match (&listener.filter, event) {
                 (Some(filter), ListenEvent::Changed(change)) => filter.accepts(change),
                 _ => true,
             };
             if concerned && wanted {
-                listener.news.push(news.clone());
+                listener.queue.push(event.clone());
             }
         }
     }
 
-    /// The connection is gone: nothing is answered any more, and nobody hears anything more.
+    /// Aborts all requests and ends all listeners, because the connection is closed.
     pub(crate) fn closed(&self) {
         let mut state = self.state();
-        for (_, task) in state.answering.drain() {
+        for (_, task) in state.running.drain() {
             task.abort();
         }
         for listener in state.listening.drain(..) {
-            listener.news.push(ListenEvent::Ended);
+            listener.queue.push(ListenEvent::Ended);
         }
     }
 
@@ -341,7 +342,7 @@ impl IncomingMessages {
     }
 }
 
-/// A request of the server in the form of an input request.
+/// A request of the server, serialized like an input request.
 #[derive(Serialize)]
 struct ServerRequest<'a> {
     method: &'a str,
@@ -349,7 +350,7 @@ struct ServerRequest<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Stops listening when it is dropped.
+/// Removes a listener when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ListenGuard {
     inbox: Arc<IncomingMessages>,
@@ -366,20 +367,20 @@ impl Drop for ListenGuard {
     }
 }
 
-async fn send_reply(
+async fn send_response(
     reply: &Arc<dyn SendMessage>,
     id: RequestId,
-    answer: Result<RawJson, ErrorObject>,
+    outcome: Result<RawJson, ErrorObject>,
 ) {
-    let response = match answer {
+    let response = match outcome {
         Ok(result) => Response::result(id, result),
         Err(error) => Response::error(id, error),
     };
     let message = serde_json::to_vec(&response).expect("a response always serialises");
     trace_wire("sent", &message);
-    match tokio::time::timeout(REPLY_TIME, reply.send(message)).await {
+    match tokio::time::timeout(RESPONSE_TIMEOUT, reply.send(message)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "an answer could not be sent"),
-        Err(_) => tracing::debug!("the server did not take an answer"),
+        Ok(Err(error)) => tracing::debug!(%error, "a response could not be sent"),
+        Err(_) => tracing::debug!("the server did not accept a response in time"),
     }
 }

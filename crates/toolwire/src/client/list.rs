@@ -1,4 +1,4 @@
-//! A whole list, page by page.
+//! Fetches all pages of a list.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -13,10 +13,10 @@ use crate::client::call::{Call, CallOptions};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// A list that is fetched when it is awaited, all pages of it.
+/// A list call that fetches all pages when it is awaited.
 ///
-/// A server that repeats a cursor, or has more pages than [`ClientLimits::pages`](crate::client::ClientLimits), ends it
-/// with an error.
+/// It returns an error if the server repeats a cursor, or has more pages than
+/// [`ClientLimits::pages`](crate::client::ClientLimits).
 #[must_use = "a list is fetched when it is awaited"]
 pub struct ListCall<P, T> {
     client: Client,
@@ -39,13 +39,13 @@ impl<P, T> ListCall<P, T> {
         }
     }
 
-    /// Waits this long for each page. Default: 60 s.
+    /// Sets the timeout of each page. Default: 60 s.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// Decides whether pages that were kept will do.
+    /// Sets how the call uses cached pages. Default: [`CacheMode::Use`].
     pub fn with_cache(mut self, mode: CacheMode) -> Self {
         self.options.cache = mode;
         self
@@ -59,8 +59,8 @@ impl<P: Send + 'static, T: Send + 'static> IntoFuture for ListCall<P, T> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let outcome = match self.walk(&self.options).await {
-                // The cursor came from a page that was kept, and the list has changed since: once more from the start.
-                Err(Stop::RefusedCursor(_)) if self.options.cache == CacheMode::Use => {
+                // The cursor came from a cached page, and the list has changed since. Fetch it again from the start.
+                Err(Stop::RejectedCursor(_)) if self.options.cache == CacheMode::Use => {
                     let mut options = self.options.clone();
                     options.cache = CacheMode::Refresh;
                     self.walk(&options).await
@@ -68,16 +68,16 @@ impl<P: Send + 'static, T: Send + 'static> IntoFuture for ListCall<P, T> {
                 outcome => outcome,
             };
             outcome.map_err(|stop| match stop {
-                Stop::RefusedCursor(error) | Stop::Failed(error) => error,
+                Stop::RejectedCursor(error) | Stop::Failed(error) => error,
             })
         })
     }
 }
 
-/// Why a walk through the pages ended early.
+/// Why fetching the pages ended early.
 enum Stop {
-    /// The server did not accept a cursor it had given out.
-    RefusedCursor(Error),
+    /// The server rejected a cursor that it had returned.
+    RejectedCursor(Error),
     Failed(Error),
 }
 
@@ -91,7 +91,7 @@ impl<P: Send + 'static, T> ListCall<P, T> {
             let call = (self.page)(&self.client, cursor).with_options(options.clone());
             let page = call.await.map_err(|error| match error.rpc() {
                 Some(rpc) if is_later_page && rpc.code == code::INVALID_PARAMS => {
-                    Stop::RefusedCursor(error)
+                    Stop::RejectedCursor(error)
                 }
                 _ => Stop::Failed(error),
             })?;
@@ -109,6 +109,6 @@ impl<P: Send + 'static, T> ListCall<P, T> {
 
 impl<P, T> fmt::Debug for ListCall<P, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("List")
+        f.write_str("ListCall")
     }
 }

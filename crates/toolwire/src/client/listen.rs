@@ -1,7 +1,7 @@
-//! Hearing of changes, written once for both eras.
+//! Subscriptions to changes, for both eras.
 //!
-//! On a modern server it is one `subscriptions/listen` request that stays open, and is made again when it is lost. On a
-//! legacy one it is `resources/subscribe` for each resource, and the session's own notifications, filtered here.
+//! On a modern server, a subscription is one open `subscriptions/listen` request, which is sent again when it is lost.
+//! On a legacy server, it is `resources/subscribe` for each resource, and the client filters the notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,39 +25,37 @@ use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 
-/// A stream that lived this long was no failed attempt, even if nothing changed.
+/// A stream of this age counts as a successful attempt, even if it delivered no change.
 const HEALTHY_STREAM_AGE: Duration = Duration::from_secs(60);
 
-/// Changes as they happen, until it is dropped.
+/// A stream of changes, until it is dropped.
 ///
-/// A change says "look again", not what it is now: several of the same kind may be told as one. After a lost connection
-/// everything that was asked for is told once, because nobody knows what was missed.
+/// A change means that something has to be read again. Several equal changes may be delivered as one. After a lost
+/// connection, every subscribed change is delivered once, because changes may have been missed.
 #[derive(Debug)]
 pub struct Subscription {
-    news: Arc<ListenQueue>,
-    honoured: SubscriptionFilter,
-    keeping: JoinHandle<()>,
+    queue: Arc<ListenQueue>,
+    accepted: SubscriptionFilter,
+    task: JoinHandle<()>,
     failure: Option<oneshot::Receiver<Error>>,
 }
 
 impl Subscription {
-    /// What the server agreed to tell; it may be less than what was asked for.
+    /// Returns the filter that the server accepted. It may be smaller than the requested filter.
     #[must_use]
     pub fn accepted_filter(&self) -> &SubscriptionFilter {
-        &self.honoured
+        &self.accepted
     }
 
-    /// The next change; `None` when there will be no more because the server ended it.
+    /// Returns the next change, or `None` if the server ended the subscription.
     ///
     /// # Errors
-    /// Once, when listening ended because the connection was lost and could not be made again.
+    /// Returns an error once, if the connection was lost and could not be opened again.
     pub async fn next(&mut self) -> Result<Option<Change>, Error> {
         loop {
-            match self.news.next().await {
+            match self.queue.next().await {
                 ListenEvent::Changed(change) => return Ok(Some(change)),
-                ListenEvent::Acknowledged(honoured) => {
-                    self.honoured = acknowledged(honoured.as_ref())
-                }
+                ListenEvent::Acknowledged(params) => self.accepted = acknowledged(params.as_ref()),
                 ListenEvent::Ended => {
                     let failure = self.failure.take();
                     return match failure.and_then(|mut failure| failure.try_recv().ok()) {
@@ -72,12 +70,12 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.keeping.abort();
+        self.task.abort();
     }
 }
 
 impl Client {
-    /// Hears of changes of lists and resources.
+    /// Subscribes to changes of lists and resources.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -101,40 +99,41 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// When the server refuses, or does not acknowledge within the client's timeout.
+    /// Returns an error if the server rejects the subscription, or does not acknowledge it within the client's timeout.
     pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Subscription, Error> {
-        let news = Arc::new(ListenQueue::default());
+        let queue = Arc::new(ListenQueue::default());
         let (fail, failure) = oneshot::channel();
-        let keeping = SubscriptionTask {
+        let task = SubscriptionTask {
             client: self.clone(),
-            wish: filter,
-            news: Arc::clone(&news),
+            filter,
+            queue: Arc::clone(&queue),
         };
-        let keeping = match self.version().has_listen() {
-            true => tokio::spawn(keeping.modern(fail)),
-            false => tokio::spawn(keeping.legacy(fail)),
+        let task = if self.version().has_listen() {
+            tokio::spawn(task.modern(fail))
+        } else {
+            tokio::spawn(task.legacy(fail))
         };
-        let mut listening = Subscription {
-            news,
-            honoured: SubscriptionFilter::new(),
-            keeping,
+        let mut subscription = Subscription {
+            queue,
+            accepted: SubscriptionFilter::new(),
+            task,
             failure: Some(failure),
         };
         let timeout = self.shared.config.limits.timeout;
-        let first = tokio::time::timeout(timeout, listening.news.next());
+        let first = tokio::time::timeout(timeout, subscription.queue.next());
         match first.await.map_err(|_| Error::timeout())? {
-            ListenEvent::Acknowledged(honoured) => {
-                listening.honoured = acknowledged(honoured.as_ref());
-                Ok(listening)
+            ListenEvent::Acknowledged(params) => {
+                subscription.accepted = acknowledged(params.as_ref());
+                Ok(subscription)
             }
-            // A server that tells before it acknowledges breaks a rule, but nothing is lost by it.
+            // A server that sends a change before the acknowledgement violates the protocol, but no change is lost.
             ListenEvent::Changed(change) => {
-                listening.honoured = SubscriptionFilter::new();
-                listening.news.push(ListenEvent::Changed(change));
-                Ok(listening)
+                subscription.accepted = SubscriptionFilter::new();
+                subscription.queue.push(ListenEvent::Changed(change));
+                Ok(subscription)
             }
             ListenEvent::Ended => {
-                let failure = listening.failure.take();
+                let failure = subscription.failure.take();
                 let error = failure.and_then(|mut failure| failure.try_recv().ok());
                 Err(error.unwrap_or_else(|| {
                     Error::protocol("the server ended the subscription before it began")
@@ -143,7 +142,7 @@ impl Client {
         }
     }
 
-    /// Subscribes to a resource on a legacy server; [`listen`](Self::listen) does it for every era.
+    /// Subscribes to a resource on a legacy server. [`listen`](Self::listen) works in every era.
     pub fn subscribe_resource(&self, uri: impl Into<String>) -> Call<EmptyResult> {
         let params = RawJson::from_serialize(&SubscribeRequestParams::new(uri));
         let params = params
@@ -152,7 +151,7 @@ impl Client {
         self.plain("resources/subscribe", params)
     }
 
-    /// Takes back a subscription to a resource on a legacy server.
+    /// Unsubscribes from a resource on a legacy server.
     pub fn unsubscribe_resource(&self, uri: impl Into<String>) -> Call<EmptyResult> {
         let params = RawJson::from_serialize(&UnsubscribeRequestParams::new(uri));
         let params = params
@@ -173,34 +172,34 @@ fn acknowledged(params: Option<&RawJson>) -> SubscriptionFilter {
         .unwrap_or_default()
 }
 
-/// The task behind one [`Listening`].
+/// The task of one [`Subscription`].
 struct SubscriptionTask {
     client: Client,
-    wish: SubscriptionFilter,
-    news: Arc<ListenQueue>,
+    filter: SubscriptionFilter,
+    queue: Arc<ListenQueue>,
 }
 
 impl SubscriptionTask {
-    /// Listens, and listens again when the stream is lost, until it is lost too often without any news.
+    /// Listens, and opens a lost stream again until too many streams are lost without a change.
     async fn modern(self, fail: oneshot::Sender<Error>) {
         let mut reconnects = Reconnects::new(self.client.shared.config.limits.reconnects);
         let mut began = false;
         let end = loop {
             let start = Instant::now();
-            let (outcome, heard) = self.listen_once(began).await;
-            began |= heard.acknowledged;
-            // What counts is news, not that the server lets itself be asked.
-            if heard.changes || start.elapsed() >= HEALTHY_STREAM_AGE {
+            let (outcome, summary) = self.listen_once(began).await;
+            began |= summary.acknowledged;
+            // Only a change or a long-lived stream counts as success, not an acknowledgement alone.
+            if summary.changes || start.elapsed() >= HEALTHY_STREAM_AGE {
                 reconnects.heard();
             }
-            let for_good = match &outcome {
-                // The server said goodbye, for example because it is restarted.
+            let is_final = match &outcome {
+                // The server ended the stream, for example because it restarts.
                 Ok(_) => !began,
                 Err(error) => {
                     !began || error.rpc().is_some() || self.client.session().link.is_closed()
                 }
             };
-            if for_good {
+            if is_final {
                 break outcome.err();
             }
             match reconnects.next(None) {
@@ -211,16 +210,16 @@ impl SubscriptionTask {
         if let Some(error) = end {
             drop(fail.send(error));
         }
-        self.news.push(ListenEvent::Ended);
+        self.queue.push(ListenEvent::Ended);
     }
 
-    /// One `subscriptions/listen`, from its request to its end; and what was heard meanwhile.
+    /// Sends one `subscriptions/listen` request and returns its outcome, with a summary of the stream.
     async fn listen_once(&self, again: bool) -> (Result<(), Error>, StreamSummary) {
-        let mut heard = StreamSummary::default();
+        let mut summary = StreamSummary::default();
         let client = &self.client;
         let session = client.session();
         let id = RequestId::from(client.shared.next_id.fetch_add(1, Ordering::Relaxed));
-        let params = SubscriptionsListenRequestParams::new(self.wish.clone());
+        let params = SubscriptionsListenRequestParams::new(self.filter.clone());
         let params = RawJson::from_serialize(&params).expect("plain data always serialises");
         let sent = session
             .meta
@@ -228,7 +227,7 @@ impl SubscriptionTask {
             .expect("the parameters are an object");
         let mirrored = match client.mirrored("subscriptions/listen", Some(&params)) {
             Ok(mirrored) => mirrored,
-            Err(error) => return (Err(error), heard),
+            Err(error) => return (Err(error), summary),
         };
         let request = OutgoingRequest {
             id: id.clone(),
@@ -242,41 +241,41 @@ impl SubscriptionTask {
         tokio::pin!(exchange);
         loop {
             tokio::select! {
-                // What came before the end is told before the end.
+                // Events that arrived before the end are delivered before the end.
                 biased;
-                news = incoming.next() => match news {
+                event = incoming.next() => match event {
                     ListenEvent::Ended => {
                         session.link.forget(&request.id);
-                        return (Ok(()), heard);
+                        return (Ok(()), summary);
                     }
                     ListenEvent::Acknowledged(params) => {
-                        heard.acknowledged = true;
-                        self.news.push(ListenEvent::Acknowledged(params));
+                        summary.acknowledged = true;
+                        self.queue.push(ListenEvent::Acknowledged(params));
                         if again {
-                            self.tell_everything();
+                            self.push_all_changes();
                         }
                     }
                     changed @ ListenEvent::Changed(_) => {
-                        heard.changes = true;
-                        self.news.push(changed);
+                        summary.changes = true;
+                        self.queue.push(changed);
                     }
                 },
-                answer = &mut exchange => {
-                    let outcome = answer.and_then(|answer| answer.map_err(Error::from));
-                    return (outcome.map(drop), heard);
+                response = &mut exchange => {
+                    let outcome = response.and_then(|response| response.map_err(Error::from));
+                    return (outcome.map(drop), summary);
                 }
             }
         }
     }
 
-    /// Subscribes to the resources, then filters what the session tells; again when the session was lost.
+    /// Subscribes to the resources and filters the session's notifications. Subscribes again after a session was lost.
     async fn legacy(self, fail: oneshot::Sender<Error>) {
         let client = &self.client;
-        let capabilities = client.server().map(|facts| facts.capabilities.clone());
-        let honoured =
-            subscriptions::accepted_filter(&self.wish, &capabilities.unwrap_or_default());
-        // Not every server declares what it announces, so whatever is announced and asked for is told.
-        let filter = match Filter::new(&self.wish) {
+        let capabilities = client.server().map(|server| server.capabilities.clone());
+        let accepted =
+            subscriptions::accepted_filter(&self.filter, &capabilities.unwrap_or_default());
+        // Some servers send notifications that they do not declare, so every requested change is delivered.
+        let filter = match Filter::new(&self.filter) {
             Ok(filter) => filter,
             Err(error) => return self.fail(fail, error.into()),
         };
@@ -287,7 +286,7 @@ impl SubscriptionTask {
             client: client.clone(),
             uris: Vec::new(),
         };
-        let uris = honoured.resource_subscriptions.clone().unwrap_or_default();
+        let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
         session.link.server_stream_ready().await;
         for uri in &uris {
             if unsubscribe.is_first(uri)
@@ -297,14 +296,14 @@ impl SubscriptionTask {
             }
         }
         let params =
-            SubscriptionsAcknowledgedNotificationParams::new(&RequestId::from(0), honoured);
+            SubscriptionsAcknowledgedNotificationParams::new(&RequestId::from(0), accepted);
         let params = RawJson::from_serialize(&params).expect("plain data always serialises");
-        self.news.push(ListenEvent::Acknowledged(Some(params)));
+        self.queue.push(ListenEvent::Acknowledged(Some(params)));
         loop {
             tokio::select! {
-                news = incoming.next() => {
-                    let ended = news == ListenEvent::Ended;
-                    self.news.push(news);
+                event = incoming.next() => {
+                    let ended = event == ListenEvent::Ended;
+                    self.queue.push(event);
                     if ended {
                         return;
                     }
@@ -319,7 +318,7 @@ impl SubscriptionTask {
                             return self.fail(fail, error);
                         }
                     }
-                    self.tell_everything();
+                    self.push_all_changes();
                 }
             }
         }
@@ -327,34 +326,35 @@ impl SubscriptionTask {
 
     fn fail(&self, fail: oneshot::Sender<Error>, error: Error) {
         drop(fail.send(error));
-        self.news.push(ListenEvent::Ended);
+        self.queue.push(ListenEvent::Ended);
     }
 
-    fn tell_everything(&self) {
-        if let Ok(filter) = Filter::new(&self.wish) {
+    /// Delivers every subscribed change once.
+    fn push_all_changes(&self) {
+        if let Ok(filter) = Filter::new(&self.filter) {
             for change in filter.changes() {
                 self.client.shared.cache.invalidate(&change);
-                self.news.push(ListenEvent::Changed(change));
+                self.queue.push(ListenEvent::Changed(change));
             }
         }
     }
 }
 
-/// What was heard on one stream.
+/// What one stream delivered.
 #[derive(Debug, Clone, Copy, Default)]
 struct StreamSummary {
     acknowledged: bool,
     changes: bool,
 }
 
-/// Takes subscriptions back when nobody listens any more.
+/// Ends the subscriptions of resources that have no listener any more, when it is dropped.
 struct Unsubscribe {
     client: Client,
     uris: Vec<String>,
 }
 
 impl Unsubscribe {
-    /// Counts one more listener of a resource; true when it is the first, who has to subscribe.
+    /// Counts one more listener of a resource. Returns `true` if it is the first and has to subscribe.
     fn is_first(&mut self, uri: &str) -> bool {
         self.uris.push(uri.to_owned());
         let mut subscribers = self.client.subscribers();
@@ -387,7 +387,7 @@ impl Drop for Unsubscribe {
         runtime.spawn(async move {
             for uri in uris {
                 if let Err(error) = client.unsubscribe_resource(uri).await {
-                    tracing::debug!(%error, "a subscription could not be taken back");
+                    tracing::debug!(%error, "a resource could not be unsubscribed");
                     return;
                 }
             }

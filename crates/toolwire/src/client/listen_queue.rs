@@ -1,7 +1,7 @@
-//! What a listener has not looked at yet.
+//! The queue of events that a listener has not read yet.
 //!
-//! Changes say "look again", so the same change twice is one change. The queue therefore holds each distinct change
-//! once, in the order of their first news, and cannot grow beyond what the listener asked to hear of.
+//! A change means that something has to be read again, so equal changes count as one. The queue therefore stores each
+//! distinct change once, in the order of arrival. It cannot grow beyond the changes of the listener's filter.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,23 +10,24 @@ use tokio::sync::Notify;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::RawJson;
 
-/// How many distinct changes wait for a listener that does not look; more are dropped with a warning.
+/// The maximum number of distinct pending changes. Further changes are dropped with a warning.
 pub(crate) const MAX_PENDING_CHANGES: usize = 4096;
 
-/// What a listener is told next.
+/// An event of a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ListenEvent {
-    /// The server has acknowledged the subscription, with these parameters.
+    /// The server has acknowledged the subscription with these parameters.
     Acknowledged(Option<RawJson>),
-    /// Something changed.
+    /// A list or a resource changed.
     Changed(Change),
-    /// The server, or the connection, has ended the subscription.
+    /// The server or the connection has ended the subscription.
     Ended,
 }
 
+/// The pending events of one listener.
 #[derive(Debug, Default)]
 pub(crate) struct ListenQueue {
-    unseen: Mutex<PendingEvents>,
+    pending: Mutex<PendingEvents>,
     arrived: Notify,
 }
 
@@ -38,46 +39,49 @@ struct PendingEvents {
 }
 
 impl ListenQueue {
-    pub(crate) fn push(&self, news: ListenEvent) {
-        let mut unseen = self.unseen();
-        match news {
-            ListenEvent::Acknowledged(_) => unseen.acknowledged = Some(news),
+    pub(crate) fn push(&self, event: ListenEvent) {
+        let mut pending = self.pending();
+        match event {
+            ListenEvent::Acknowledged(_) => pending.acknowledged = Some(event),
             ListenEvent::Changed(change) => {
-                if unseen.changes.len() < MAX_PENDING_CHANGES {
-                    unseen.changes.insert(change);
-                } else if !unseen.changes.contains(&change) {
-                    tracing::warn!(?change, "a listener does not look, so it misses a change");
+                if pending.changes.len() < MAX_PENDING_CHANGES {
+                    pending.changes.insert(change);
+                } else if !pending.changes.contains(&change) {
+                    tracing::warn!(
+                        ?change,
+                        "dropped a change, because the subscription is not read"
+                    );
                 }
             }
-            ListenEvent::Ended => unseen.ended = true,
+            ListenEvent::Ended => pending.ended = true,
         }
-        drop(unseen);
+        drop(pending);
         self.arrived.notify_one();
     }
 
-    /// The next news; after the end, the end again.
+    /// Returns the next event. After the end, it returns [`ListenEvent::Ended`] again.
     pub(crate) async fn next(&self) -> ListenEvent {
         loop {
-            if let Some(news) = self.take() {
-                return news;
+            if let Some(event) = self.take() {
+                return event;
             }
             self.arrived.notified().await;
         }
     }
 
     fn take(&self) -> Option<ListenEvent> {
-        let mut unseen = self.unseen();
-        if let Some(acknowledged) = unseen.acknowledged.take() {
+        let mut pending = self.pending();
+        if let Some(acknowledged) = pending.acknowledged.take() {
             return Some(acknowledged);
         }
-        match unseen.changes.shift_remove_index(0) {
+        match pending.changes.shift_remove_index(0) {
             Some(change) => Some(ListenEvent::Changed(change)),
-            None => unseen.ended.then_some(ListenEvent::Ended),
+            None => pending.ended.then_some(ListenEvent::Ended),
         }
     }
 
-    fn unseen(&self) -> MutexGuard<'_, PendingEvents> {
-        self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, PendingEvents> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_same_change_is_told_once() {
+    async fn equal_changes_are_delivered_once() {
         let queue = ListenQueue::default();
         queue.push(ListenEvent::Changed(updated(1)));
         queue.push(ListenEvent::Changed(Change::ToolsListChanged));
@@ -106,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_that_does_not_look_holds_a_bounded_number_of_changes() {
+    async fn queue_that_is_not_read_has_a_bounded_number_of_changes() {
         let queue = ListenQueue::default();
         for number in 0..=MAX_PENDING_CHANGES {
             queue.push(ListenEvent::Changed(updated(number)));

@@ -1,4 +1,4 @@
-//! One message of the server, sorted: answers to whoever waits, everything else to the inbox.
+//! Routes each message of the server: responses to the pending calls, everything else to the incoming messages.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use toolwire_proto::strict_json;
 use crate::client::incoming::IncomingMessages;
 use crate::client::send::{SendMessage, trace_wire};
 
-/// Where messages of one connection go.
+/// Routes the messages of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRouter {
     pub(crate) inbox: Arc<IncomingMessages>,
-    /// How the server's own requests are answered.
+    /// Sends the responses to the server's requests.
     pub(crate) reply: Arc<dyn SendMessage>,
 }
 
 impl MessageRouter {
-    /// Takes one message; `answered` gets every answer in it.
+    /// Routes one message. `on_response` is called for every response in it.
     ///
     /// # Errors
-    /// When it is no message; a client never answers that.
+    /// Returns an error if the bytes are not a valid message. A client never responds to that.
     pub(crate) fn message(
         &self,
         bytes: &[u8],
-        answered: &mut dyn FnMut(ResponseEnvelope<'_>),
+        on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
     ) -> Result<(), MalformedMessage> {
         trace_wire("received", bytes);
         match strict_json::read(bytes, &strict_json::Limits::default())? {
@@ -35,18 +35,18 @@ impl MessageRouter {
                         Ok(Envelope::Batch(_)) | Err(_) => {
                             self.inbox.skipped("an unreadable part of a batch");
                         }
-                        Ok(envelope) => self.single(envelope, answered),
+                        Ok(envelope) => self.single(envelope, on_response),
                     }
                 }
             }
-            envelope => self.single(envelope, answered),
+            envelope => self.single(envelope, on_response),
         }
         Ok(())
     }
 
-    fn single(&self, envelope: Envelope<'_>, answered: &mut dyn FnMut(ResponseEnvelope<'_>)) {
+    fn single(&self, envelope: Envelope<'_>, on_response: &mut dyn FnMut(ResponseEnvelope<'_>)) {
         match envelope {
-            Envelope::Response(response) => answered(response),
+            Envelope::Response(response) => on_response(response),
             Envelope::Notification(notification) => self.inbox.notification(&notification),
             Envelope::Request(request) => self.inbox.request(&request, &self.reply),
             Envelope::Batch(_) => self.inbox.skipped("a batch within a batch"),

@@ -1,4 +1,4 @@
-//! Every method of the protocol as a typed call.
+//! The methods of the protocol as typed calls.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,9 +19,9 @@ use crate::client::send::encode_notification;
 use crate::error::Error;
 
 impl Client {
-    /// Calls a tool with arguments: anything that serialises to a JSON object.
+    /// Calls a tool. The arguments are a value that serializes to a JSON object.
     ///
-    /// A tool that fails answers with `is_error`; that is a result, not an error of the call.
+    /// A tool that fails returns a result with `is_error`. That is not an error of the call.
     pub fn call_tool(
         &self,
         name: impl Into<String>,
@@ -40,14 +40,14 @@ impl Client {
         )
     }
 
-    /// All tools the server offers.
+    /// Lists all tools of the server.
     pub fn list_tools(&self) -> ListCall<ListToolsResult, Tool> {
         ListCall::new(self, Self::list_tools_page, |page| {
             (page.tools, page.next_cursor)
         })
     }
 
-    /// One page of tools; the first one without a cursor.
+    /// Lists one page of tools. `None` requests the first page.
     pub fn list_tools_page(&self, cursor: Option<String>) -> Call<ListToolsResult> {
         Call::new(self, "tools/list", page(cursor), |client, result| {
             let mut page = decode("tools/list", &result)?;
@@ -56,19 +56,19 @@ impl Client {
         })
     }
 
-    /// All resources the server offers.
+    /// Lists all resources of the server.
     pub fn list_resources(&self) -> ListCall<ListResourcesResult, Resource> {
         ListCall::new(self, Self::list_resources_page, |page| {
             (page.resources, page.next_cursor)
         })
     }
 
-    /// One page of resources; the first one without a cursor.
+    /// Lists one page of resources. `None` requests the first page.
     pub fn list_resources_page(&self, cursor: Option<String>) -> Call<ListResourcesResult> {
         self.plain("resources/list", page(cursor))
     }
 
-    /// All resource templates the server offers.
+    /// Lists all resource templates of the server.
     pub fn list_resource_templates(
         &self,
     ) -> ListCall<ListResourceTemplatesResult, ResourceTemplate> {
@@ -77,7 +77,7 @@ impl Client {
         })
     }
 
-    /// One page of resource templates; the first one without a cursor.
+    /// Lists one page of resource templates. `None` requests the first page.
     pub fn list_resource_templates_page(
         &self,
         cursor: Option<String>,
@@ -91,19 +91,19 @@ impl Client {
         self.plain("resources/read", encode(&params, "the URI").map(Some))
     }
 
-    /// All prompts the server offers.
+    /// Lists all prompts of the server.
     pub fn list_prompts(&self) -> ListCall<ListPromptsResult, Prompt> {
         ListCall::new(self, Self::list_prompts_page, |page| {
             (page.prompts, page.next_cursor)
         })
     }
 
-    /// One page of prompts; the first one without a cursor.
+    /// Lists one page of prompts. `None` requests the first page.
     pub fn list_prompts_page(&self, cursor: Option<String>) -> Call<ListPromptsResult> {
         self.plain("prompts/list", page(cursor))
     }
 
-    /// Gets a prompt, filled in with arguments.
+    /// Gets a prompt with arguments.
     pub fn get_prompt<K: Into<String>, V: Into<String>>(
         &self,
         name: impl Into<String>,
@@ -116,7 +116,7 @@ impl Client {
         self.plain("prompts/get", encode(&params, "the arguments").map(Some))
     }
 
-    /// Asks for completions of an argument of a prompt or a resource template.
+    /// Requests completions for an argument of a prompt or a resource template.
     pub fn complete(
         &self,
         reference: impl Into<CompletionReference>,
@@ -125,7 +125,7 @@ impl Client {
         self.complete_with(CompleteRequestParams::new(reference, argument))
     }
 
-    /// As [`complete`](Self::complete), with everything a request may say: the arguments that are already known.
+    /// Requests completions like [`complete`](Self::complete), with all parameters, such as arguments that are known.
     pub fn complete_with(&self, params: CompleteRequestParams) -> Call<CompleteResult> {
         self.plain(
             "completion/complete",
@@ -133,28 +133,29 @@ impl Client {
         )
     }
 
-    /// Asks a server what it is and what it speaks (revisions from 2026-07-28 on).
+    /// Requests the details and the supported versions of the server (revisions from 2026-07-28 on).
     pub fn discover(&self) -> Call<DiscoverResult> {
         self.plain("server/discover", Ok(None))
     }
 
-    /// Asks a server whether it is there. In revisions without `ping` the question is `server/discover`.
+    /// Checks that the server responds. In revisions without `ping` it sends `server/discover`.
     pub fn ping(&self) -> Call<()> {
-        let method = match self.version().has_ping() {
-            true => "ping",
-            false => "server/discover",
+        let method = if self.version().has_ping() {
+            "ping"
+        } else {
+            "server/discover"
         };
         let call = Call::new(self, method, Ok(None), |_, _| Ok(()));
-        // An answer that was kept would say nothing about now.
+        // A cached response would say nothing about the current state.
         call.with_cache(crate::client::cache::CacheMode::Bypass)
     }
 
-    /// Asks for log messages from this level on; `None` asks for none in revisions that log per request.
+    /// Requests log messages from this level on. `None` disables them in revisions that log per request.
     ///
-    /// Older revisions set the level once for the session, newer ones name it in every request from now on.
+    /// Older revisions set the level once for the session. Newer revisions send it with every request from now on.
     ///
     /// # Errors
-    /// When a legacy server refuses.
+    /// Returns an error if a legacy server rejects the request.
     pub async fn set_log_level(&self, level: Option<LoggingLevel>) -> Result<(), Error> {
         self.remember_log_level(level);
         match level {
@@ -167,24 +168,25 @@ impl Client {
         }
     }
 
-    /// Replaces the roots the server may ask for, and tells a legacy server that they changed.
+    /// Replaces the roots that the server may list, and notifies a legacy server of the change.
     ///
     /// # Errors
-    /// When the client was built without roots, or the notification could not be sent.
+    /// Returns an error if the client was built without roots, or if the notification could not be sent.
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
-        let Some(shelf) = &self.shared.handlers.roots else {
+        let Some(list) = &self.shared.handlers.roots else {
             return Err(Error::refused(
                 "this client was built without roots; use ClientBuilder::with_roots",
             ));
         };
-        shelf.replace(roots.into_iter().collect());
-        match self.version().has_server_requests() {
-            true => self.notify("notifications/roots/list_changed", None).await,
-            false => Ok(()),
+        list.replace(roots.into_iter().collect());
+        if self.version().has_server_requests() {
+            self.notify("notifications/roots/list_changed", None).await
+        } else {
+            Ok(())
         }
     }
 
-    /// Makes any request, also of an extension, and yields the result as it came.
+    /// Sends any request, also of an extension, and returns the result as raw JSON.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -205,7 +207,7 @@ impl Client {
     /// Sends any notification.
     ///
     /// # Errors
-    /// When it could not be handed over to the transport.
+    /// Returns an error if the transport did not accept the message.
     pub async fn notify(
         &self,
         method: impl Into<String>,
@@ -215,7 +217,7 @@ impl Client {
         self.session().link.send(message).await
     }
 
-    /// A call whose result is decoded and nothing else.
+    /// Creates a call whose result is only decoded.
     pub(crate) fn plain<T: DeserializeOwned + Send + 'static>(
         &self,
         method: &'static str,
@@ -227,20 +229,20 @@ impl Client {
     }
 }
 
-/// The parameters of `tools/call`, written in one go. Arguments that come to nothing are left out.
+/// Writes the parameters of `tools/call`. Arguments that serialize to `null` are omitted.
 fn call_params(tool: &str, arguments: &impl Serialize) -> Result<RawJson, Error> {
     let mut text = Vec::with_capacity(256);
     text.extend_from_slice(b"{\"name\":");
     json::write_text(&mut text, tool);
-    let named = text.len();
+    let name_end = text.len();
     text.extend_from_slice(b",\"arguments\":");
-    let begun = text.len();
+    let arguments_start = text.len();
     json::write(&mut text, arguments).map_err(|error| unwritable("the arguments", error))?;
-    if text[begun..] == *b"null" {
-        text.truncate(named);
+    if text[arguments_start..] == *b"null" {
+        text.truncate(name_end);
     }
     text.push(b'}');
-    // A copy of its own length is cheaper than cutting off what is left of the buffer.
+    // A copy of the exact length is cheaper than shrinking the buffer.
     let text = str::from_utf8(&text).expect("JSON is written in whole characters");
     Ok(json::checked_raw_box(text.to_owned()).into())
 }
@@ -257,7 +259,7 @@ fn encode(value: &impl Serialize, what: &str) -> Result<RawJson, Error> {
 }
 
 fn unwritable(what: &str, error: serde_json::Error) -> Error {
-    Error::refused(format!("{what} cannot be written as JSON")).with_source(error)
+    Error::refused(format!("{what} cannot be serialized to JSON")).with_source(error)
 }
 
 fn decode<T: DeserializeOwned>(method: &str, result: &RawJson) -> Result<T, Error> {

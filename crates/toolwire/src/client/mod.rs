@@ -1,7 +1,7 @@
-//! Clients: calls to any server, in any era, over any transport.
+//! Clients for servers of any era, over any transport.
 //!
-//! A [`Client`] is a cheap handle; its clones share one connection. What the server speaks is found out when it
-//! connects. This floor knows no bytes and no sockets: a transport gives it a link.
+//! A [`Client`] is a cheap handle; its clones share one connection. It detects the era of the server when it connects.
+//! This module handles neither bytes nor sockets: the `ClientTransport` of a transport does.
 
 mod builder;
 pub mod cache;
@@ -56,7 +56,7 @@ pub use list::ListCall;
 pub use listen::Subscription;
 pub use session::ServerDetails;
 
-/// A connection to one server. Clones share it; it ends with the last of them, or with [`close`](Self::close).
+/// A connection to one server. Clones share it. It ends with the last clone or with [`close`](Self::close).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -88,7 +88,7 @@ pub(crate) struct ClientInner {
     skipped: Arc<AtomicU64>,
     cache: Arc<Cache>,
     session: Mutex<Arc<ActiveConnection>>,
-    /// One new session at a time.
+    /// Permits one new session at a time.
     renewing: tokio::sync::Mutex<()>,
     next_id: AtomicI64,
     turns: Semaphore,
@@ -96,23 +96,23 @@ pub(crate) struct ClientInner {
     tools: KnownTools,
     #[cfg(feature = "schema-validation")]
     output_checks: output_schema::OutputChecks,
-    /// How many listeners each resource has, in revisions that subscribe to resources one by one.
+    /// The number of listeners per resource, in revisions that subscribe to single resources.
     subscribers: Mutex<HashMap<String, usize>>,
 }
 
 impl Client {
-    /// A client to be configured, with the name and version it introduces itself with.
+    /// Returns a builder for a client with this name and version.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(name, version)
     }
 
-    /// Connects in the way of a transport.
+    /// Opens a connection through a connector.
     pub(crate) async fn open(config: ClientConfig, dial: Box<dyn Connect>) -> Result<Self, Error> {
         let cache = Arc::new(Cache::new(&config.cache, dial.name()));
         let handlers = Arc::new(config.handlers.clone());
         let skipped = Arc::default();
         let next_id = AtomicI64::new(1);
-        let opening = Connecting {
+        let connecting = Connecting {
             config: &config,
             dial: &*dial,
             handlers: &handlers,
@@ -120,7 +120,7 @@ impl Client {
             ids: &next_id,
             skipped: &skipped,
         };
-        let session = opening.establish(config.known).await?;
+        let session = connecting.establish(config.known).await?;
         let turns = Semaphore::new(config.limits.calls_in_flight);
         #[cfg(feature = "schema-validation")]
         let output_checks = output_schema::OutputChecks::new(&config.limits);
@@ -144,41 +144,42 @@ impl Client {
         })
     }
 
-    /// The revision that is spoken.
+    /// Returns the negotiated protocol version.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         let session = self.shared.session.lock();
         session.unwrap_or_else(PoisonError::into_inner).version()
     }
 
-    /// What was found out about the server's era; keep it for [`ClientBuilder::with_detected_era`].
+    /// Returns the detected era of the server. Store it for [`ClientBuilder::with_detected_era`].
     #[must_use]
     pub fn detected_era(&self) -> DetectedEra {
         self.session().verdict
     }
 
-    /// What the server said of itself; `None` when the client started from a verdict and never asked.
+    /// Returns the details of the server. Returns `None` if the client was given a detected era and did not probe.
     #[must_use]
     pub fn server(&self) -> Option<Arc<ServerDetails>> {
         self.session().server.clone()
     }
 
-    /// How many messages of the server were ignored: unreadable lines, answers nobody waits for, requests of a modern
-    /// server.
+    /// Returns the number of ignored messages: unreadable lines, responses without a pending call, and requests of a
+    /// modern server.
     #[must_use]
     pub fn ignored_messages(&self) -> u64 {
         self.shared.skipped.load(Ordering::Relaxed)
     }
 
-    /// How many calls, questions of the server, listeners and progress routes are open. Nothing is, when nothing runs.
+    /// Returns the number of pending calls, server requests, listeners and progress routes. It is 0 for an idle client.
     #[must_use]
     pub fn pending_operations(&self) -> usize {
         let session = self.session();
         session.inbox.open_entries() + session.link.open_entries()
     }
 
-    /// Ends the connection and waits until everything that belongs to it is gone: a child process is asked to end and
-    /// reaped, a legacy session is deleted. Calls that still run fail.
+    /// Closes the connection and waits until its resources are released.
+    ///
+    /// A child process is asked to exit and is reaped, and a legacy session is deleted. Calls in flight fail.
     pub async fn close(&self) {
         let session = self.session();
         session.link.close().await;
@@ -213,22 +214,22 @@ impl Client {
             .unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// Finds out anew what the server speaks, when a verdict from outside turned out to be wrong.
+    /// Detects the era again, if the given detected era turns out to be wrong.
     async fn renewed(
         &self,
         used: &Arc<ActiveConnection>,
         error: &Error,
     ) -> Result<Option<Arc<ActiveConnection>>, Error> {
-        // A session whose server has spoken for itself is not in doubt.
-        if used.server.is_some() || !speaks_of_the_era(error) {
+        // The era is certain if the server sent its details in this session.
+        if used.server.is_some() || !contradicts_detected_era(error) {
             return Ok(None);
         }
-        let _one = self.shared.renewing.lock().await;
+        let _guard = self.shared.renewing.lock().await;
         let current = self.session();
         if !Arc::ptr_eq(&current, used) {
             return Ok(Some(current));
         }
-        let opening = Connecting {
+        let connecting = Connecting {
             config: &self.shared.config,
             dial: &*self.shared.dial,
             handlers: &self.shared.handlers,
@@ -236,19 +237,19 @@ impl Client {
             ids: &self.shared.next_id,
             skipped: &self.shared.skipped,
         };
-        let session = Arc::new(opening.establish(None).await?);
-        let mut slot = self
+        let session = Arc::new(connecting.establish(None).await?);
+        let mut active = self
             .shared
             .session
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *slot = Arc::clone(&session);
+        *active = Arc::clone(&session);
         Ok(Some(session))
     }
 }
 
-/// Whether a failure may mean that the server does not speak what this client took for granted.
-fn speaks_of_the_era(error: &Error) -> bool {
+/// Returns `true` if an error may mean that the server does not support the assumed version.
+fn contradicts_detected_era(error: &Error) -> bool {
     toolwire_proto::negotiate::contradicts_verdict(error.http_status(), error.rpc())
 }
 
@@ -256,7 +257,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("server", &self.shared.dial)
-            .field("verdict", &self.detected_era())
+            .field("detected_era", &self.detected_era())
             .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,8 @@
-//! The check of structured content against the schema its tool announced.
+//! Validates structured content against the output schema of its tool.
 //!
-//! A schema is compiled when it is needed first, and once. Nothing is ever fetched from the network: a schema that refers
-//! to another document cannot be used. A schema that cannot be used fails the call, because whoever asked for the check
-//! must not take an unchecked result for a checked one.
+//! A schema is compiled once, when it is first needed. Nothing is fetched from the network: a schema that refers to
+//! another document cannot be used. A schema that cannot be used fails the call, because the caller would otherwise
+//! take an unvalidated result for a validated one.
 //!
 //! The schema and the content come from the server, so their size and the work of a check are limited. Compiling, and
 //! checks that take long, run on the blocking pool.
@@ -17,7 +17,7 @@ use crate::client::config::ClientLimits;
 use crate::error::Error;
 use crate::server::{QUICK_BYTES, QuickCheck, SchemaCheck, SchemaPool};
 
-/// How a violation names the content.
+/// The name of the content in violations.
 const ROOT: &str = "structuredContent";
 
 /// The limits of a client for the schemas of its server.
@@ -53,12 +53,12 @@ impl OutputSchema {
         }
     }
 
-    /// Whether it is this schema, written in the same way.
+    /// Returns `true` if the text of the schema is the same.
     pub(crate) fn is(&self, schema: &RawJson) -> bool {
         self.schema.get() == schema.get()
     }
 
-    /// Checks a result that is no error of the tool.
+    /// Validates a result. Results with `is_error` are not passed to this function.
     ///
     /// # Errors
     /// Returns an error if the result does not match the schema, or if the schema or the check exceeds a limit.
@@ -70,7 +70,7 @@ impl OutputSchema {
     ) -> Result<(), Error> {
         let Some(content) = &result.structured_content else {
             return Err(Error::protocol(format!(
-                "{tool} announces an output schema and answered without structured content"
+                "{tool} has an output schema, but its result has no structured content"
             )));
         };
         match self.check_quickly(content) {
@@ -126,7 +126,7 @@ impl OutputSchema {
         check.validate(&content, ROOT, steps).map_err(mismatch)
     }
 
-    /// Whether it was needed yet.
+    /// Returns `true` if the schema has been compiled.
     #[cfg(test)]
     pub(crate) fn is_compiled(&self) -> bool {
         self.compiled.get().is_some()
@@ -175,7 +175,7 @@ mod tests {
         first
     }
 
-    async fn refusal(schema: Value, result: &CallToolResult) -> String {
+    async fn violation(schema: Value, result: &CallToolResult) -> String {
         let error = check(schema, result).await.unwrap_err();
         assert!(error.is_protocol_violation());
         let shown = error.to_string();
@@ -184,36 +184,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn content_is_held_against_the_schema() {
+    async fn content_is_validated_against_the_schema() {
         let schema = || json!({"type": "object", "properties": {"celsius": {"type": "number"}}});
         let fits = result(json!({"celsius": 21.5}));
         check(schema(), &fits).await.unwrap();
-        let shown = refusal(schema(), &result(json!({"celsius": "warm"}))).await;
+        let shown = violation(schema(), &result(json!({"celsius": "warm"}))).await;
         assert!(shown.contains("structuredContent.celsius"), "{shown}");
-        let shown = refusal(schema(), &CallToolResult::text("21.5")).await;
-        assert!(shown.contains("without structured content"), "{shown}");
+        let shown = violation(schema(), &CallToolResult::text("21.5")).await;
+        assert!(shown.contains("no structured content"), "{shown}");
     }
 
     #[tokio::test]
-    async fn a_schema_that_cannot_be_used_is_an_error_with_a_remedy() {
-        let shown = refusal(json!({"type": "temperature"}), &result(json!({}))).await;
+    async fn unusable_schema_returns_an_error_with_a_remedy() {
+        let shown = violation(json!({"type": "temperature"}), &result(json!({}))).await;
         assert!(shown.contains("with_output_validation"), "{shown}");
     }
 
     #[tokio::test]
-    async fn no_schema_is_ever_fetched() {
+    async fn schemas_are_never_fetched() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
-        let elsewhere = format!("http://{}/schema.json", listener.local_addr().unwrap());
+        let remote = format!("http://{}/schema.json", listener.local_addr().unwrap());
         for schema in [
-            json!({"$ref": elsewhere}),
-            json!({"$schema": elsewhere, "type": "object"}),
-            json!({"properties": {"a": {"$dynamicRef": elsewhere}}}),
+            json!({"$ref": remote}),
+            json!({"$schema": remote, "type": "object"}),
+            json!({"properties": {"a": {"$dynamicRef": remote}}}),
             json!({"$ref": "file:///etc/hostname"}),
         ] {
-            refusal(schema, &result(json!({"a": 1}))).await;
+            violation(schema, &result(json!({"a": 1}))).await;
         }
-        let asked = listener.accept().unwrap_err();
-        assert_eq!(asked.kind(), std::io::ErrorKind::WouldBlock);
+        let accepted = listener.accept().unwrap_err();
+        assert_eq!(accepted.kind(), std::io::ErrorKind::WouldBlock);
     }
 }

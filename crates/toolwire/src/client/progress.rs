@@ -1,4 +1,4 @@
-//! Progress on its way to the call that asked for it.
+//! Routes progress notifications to the calls that requested them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,48 +8,48 @@ use tokio::sync::Notify;
 use toolwire_proto::requests::spellings;
 use toolwire_types::{ProgressNotificationParams, ProgressToken};
 
-/// What a call does with the progress it hears of; runs where messages are read, so it must be quick.
+/// A progress listener of a call. It runs in the reading task, so it must not block.
 pub(crate) type OnProgress = Arc<dyn Fn(ProgressNotificationParams) + Send + Sync>;
 
-/// Which call a progress token belongs to.
+/// The calls by their progress tokens.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressRoutes(Mutex<HashMap<ProgressToken, ProgressRoute>>);
 
 struct ProgressRoute {
-    tell: OnProgress,
-    /// A sign of life: the deadline of the call starts anew.
-    alive: Arc<Notify>,
+    listener: OnProgress,
+    /// Restarts the timeout of the call.
+    activity: Arc<Notify>,
 }
 
 impl ProgressRoutes {
-    /// Hears of progress under this token until the guard is dropped.
+    /// Delivers progress with this token to `listener` until the guard is dropped.
     pub(crate) fn register(
         self: &Arc<Self>,
         token: ProgressToken,
-        tell: OnProgress,
-        alive: Arc<Notify>,
+        listener: OnProgress,
+        activity: Arc<Notify>,
     ) -> ProgressGuard {
         self.table()
-            .insert(token.clone(), ProgressRoute { tell, alive });
+            .insert(token.clone(), ProgressRoute { listener, activity });
         ProgressGuard {
             routes: Arc::clone(self),
             token,
         }
     }
 
-    /// Hands progress to its call; false when nobody asked for it.
+    /// Delivers progress to its call. Returns `false` if no call has this token.
     pub(crate) fn deliver(&self, progress: ProgressNotificationParams) -> bool {
         let route = {
             let table = self.table();
-            let found = spellings(&progress.progress_token).find_map(|token| table.get(&token));
-            found.map(|route| (Arc::clone(&route.tell), Arc::clone(&route.alive)))
+            let route = spellings(&progress.progress_token).find_map(|token| table.get(&token));
+            route.map(|route| (Arc::clone(&route.listener), Arc::clone(&route.activity)))
         };
-        let Some((tell, alive)) = route else {
+        let Some((listener, activity)) = route else {
             return false;
         };
-        alive.notify_one();
-        let telling = std::panic::AssertUnwindSafe(|| tell(progress));
-        if std::panic::catch_unwind(telling).is_err() {
+        activity.notify_one();
+        let calling = std::panic::AssertUnwindSafe(|| listener(progress));
+        if std::panic::catch_unwind(calling).is_err() {
             tracing::error!("a progress listener panicked");
         }
         true
@@ -66,11 +66,11 @@ impl ProgressRoutes {
 
 impl fmt::Debug for ProgressRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Route")
+        f.write_str("ProgressRoute")
     }
 }
 
-/// Forgets the token when the call is over.
+/// Removes the token when the call ends.
 #[derive(Debug)]
 pub(crate) struct ProgressGuard {
     routes: Arc<ProgressRoutes>,

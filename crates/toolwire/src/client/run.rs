@@ -1,4 +1,4 @@
-//! A call from its parameters to its result: deadlines, rounds of questions, second attempts.
+//! Runs a call from its parameters to its result: timeouts, input rounds and retries.
 
 use std::borrow::Cow;
 use std::pin::{Pin, pin};
@@ -28,7 +28,7 @@ use crate::error::Error;
     reason = "a method whose name is known here is cloned without a copy"
 )]
 impl Client {
-    /// Makes a call: asks the cache, answers the server's questions, and yields the complete result.
+    /// Runs a call: looks it up in the cache, resolves input requests, and returns the complete result.
     pub(crate) async fn run(
         &self,
         method: &Cow<'static, str>,
@@ -37,10 +37,11 @@ impl Client {
     ) -> Result<RawJson, Error> {
         let version = self.version();
         let cache = &self.shared.cache;
-        let looked_up = match cache.is_asked(version, method, options.cache) {
-            // Boxed, as everything that few calls need, so that the others do not carry it around.
-            true => Box::pin(cache.look_up(version, method, params.as_ref(), options.cache)).await,
-            false => Lookup::Uncached,
+        let looked_up = if cache.is_asked(version, method, options.cache) {
+            // Boxed like every cold path, so that it does not enlarge the future of other calls.
+            Box::pin(cache.look_up(version, method, params.as_ref(), options.cache)).await
+        } else {
+            Lookup::Uncached
         };
         let ticket = match looked_up {
             Lookup::Hit(result) => return Ok(result),
@@ -51,73 +52,76 @@ impl Client {
         let result = round.inspect_err(|error| {
             cache.refused(method, params.as_ref(), error);
         })?;
-        let asked = self.questions(method, &result)?;
-        let Some(asked) = asked.filter(|_| !options.leaves_questions) else {
+        let required = self.input_required(method, &result)?;
+        let Some(required) = required.filter(|_| !options.leaves_questions) else {
             if let Some(ticket) = ticket {
                 Box::pin(cache.keep(*ticket, &result)).await;
             }
             return Ok(result);
         };
-        Box::pin(self.resolve_input(method, params, options, asked)).await
+        Box::pin(self.resolve_input(method, params, options, required)).await
     }
 
-    /// Repeats a request with answers until the server asks no more. What comes of it is never kept.
+    /// Repeats a request with input responses until the result is complete. The result is never cached.
     async fn resolve_input(
         &self,
         method: &Cow<'static, str>,
         params: Option<RawJson>,
         options: &CallOptions,
-        mut asked: Box<InputRequiredResult>,
+        mut required: Box<InputRequiredResult>,
     ) -> Result<RawJson, Error> {
         let original = params.unwrap_or_else(RawJson::empty_object);
         let mut rounds = RoundCounter::new(self.shared.config.limits.rounds);
         loop {
             let pause = rounds
-                .next_round(&asked)
+                .next_round(&required)
                 .map_err(|error| Error::limit(format!("{method}: {error}")))?;
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
-            let answers = self.answers(&asked).await?;
-            let params = retry_params(&original, &asked, &answers)
+            let responses = self.input_responses(&required).await?;
+            let params = retry_params(&original, &required, &responses)
                 .map_err(|error| Error::refused(format!("{method}: {error}")))?;
             let result = self.round(method, Some(&params), options).await?;
-            match self.questions(method, &result)? {
-                Some(next) => asked = next,
+            match self.input_required(method, &result)? {
+                Some(next) => required = next,
                 None => return Ok(result),
             }
         }
     }
 
-    async fn answers(&self, asked: &InputRequiredResult) -> Result<InputResponses, Error> {
-        let mut answers = InputResponses::new();
-        let questions = asked
+    async fn input_responses(
+        &self,
+        required: &InputRequiredResult,
+    ) -> Result<InputResponses, Error> {
+        let mut responses = InputResponses::new();
+        let requests = required
             .input_requests
             .iter()
             .flat_map(|requests| requests.iter());
-        for (key, question) in questions {
-            let answer = self
+        for (key, request) in requests {
+            let response = self
                 .shared
                 .handlers
-                .respond(question.clone(), self.version())
+                .respond(request.clone(), self.version())
                 .await;
-            let answer = answer.map_err(|error| {
+            let response = response.map_err(|error| {
                 Error::refused(format!(
-                    "the server's question {key:?} ({}) has no answer: {}",
-                    question.method(),
+                    "the input request {key:?} ({}) has no response: {}",
+                    request.method(),
                     error.message
                 ))
             })?;
-            answers.insert(key, answer);
+            responses.insert(key, response);
         }
-        Ok(answers)
+        Ok(responses)
     }
 
-    /// What a server asks in place of an answer.
+    /// Returns the `input_required` result, if the result is one.
     ///
     /// # Errors
-    /// When a result is neither that nor an answer.
-    fn questions(
+    /// Returns an error if the type of the result is unknown or the result is malformed.
+    fn input_required(
         &self,
         method: &str,
         result: &RawJson,
@@ -131,17 +135,17 @@ impl Client {
         );
         match kind {
             ResultKind::Unknown(kind) => Err(Error::protocol(format!(
-                "the server answered {method} with a result of type {kind:?}, which this client does not know"
+                "the server sent a result of unknown type {kind:?} for {method}"
             ))),
             ResultKind::Malformed(what) => Err(Error::protocol(format!(
-                "the server's answer to {method} is malformed: {what}"
+                "the result of {method} is malformed: {what}"
             ))),
-            ResultKind::InputRequired(asked) => Ok(Some(Box::new(asked))),
+            ResultKind::InputRequired(required) => Ok(Some(Box::new(required))),
             _ => Ok(None),
         }
     }
 
-    /// One request and its answer, tried again where the first attempt could not have had an effect.
+    /// Sends one request and returns its result. Retries if the first attempt cannot have had an effect.
     async fn round(
         &self,
         method: &Cow<'static, str>,
@@ -179,17 +183,17 @@ impl Client {
         let version = session.version();
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let mut meta = self.call_meta(options);
-        // Signs of life come only to those who listen to progress.
+        // Only calls with a progress listener can observe activity.
         let listener = options.on_progress.as_ref();
-        let listener = listener.map(|tell| (tell, Arc::new(Notify::new())));
-        let _progress = listener.as_ref().map(|(tell, alive)| {
-            // The id is as unique as a token has to be.
+        let listener = listener.map(|listener| (listener, Arc::new(Notify::new())));
+        let _progress = listener.as_ref().map(|(listener, progressed)| {
+            // The request id is unique, so it can serve as the progress token.
             let token = ProgressToken::from(id);
             meta.insert(meta_key::PROGRESS_TOKEN, RawJson::from_value(&id.into()));
             let routes = &session.inbox.progress;
-            routes.register(token, Arc::clone(tell), Arc::clone(alive))
+            routes.register(token, Arc::clone(listener), Arc::clone(progressed))
         });
-        let alive = listener.as_ref().map(|(_, alive)| &**alive);
+        let progressed = listener.as_ref().map(|(_, progressed)| &**progressed);
         if let Some(level) = options.log_level.or_else(|| self.log_level())
             && version.logs_on_request_only()
         {
@@ -200,9 +204,10 @@ impl Client {
             .meta
             .params(given, &meta)
             .map_err(|error| Error::refused(format!("{method}: {error}")))?;
-        let mirrored = match version.has_routing_headers() {
-            true => self.mirrored(method, given)?,
-            false => Vec::new(),
+        let mirrored = if version.has_routing_headers() {
+            self.mirrored(method, given)?
+        } else {
+            Vec::new()
         };
         let request = OutgoingRequest {
             id: id.into(),
@@ -212,24 +217,25 @@ impl Client {
             mirrored,
         };
         let limits = &shared.config.limits;
-        let patience = RequestTimeouts {
+        let timeouts = RequestTimeouts {
             idle: options.timeout.unwrap_or(limits.timeout),
             maximum: options.longest_timeout.unwrap_or(limits.longest_timeout),
         };
         let exchange = pin!(async {
-            // Whoever comes when everything is taken waits for a turn; the deadline covers that, too.
-            let _turn = match shared.turns.try_acquire() {
-                Ok(turn) => turn,
+            // If no permit is free, the call waits for one. The timeout includes this wait.
+            let _permit = match shared.turns.try_acquire() {
+                Ok(permit) => permit,
                 Err(_) => Box::pin(shared.turns.acquire())
                     .await
                     .map_err(|_| Error::closed())?,
             };
             session.link.exchange(&request).await
         });
-        // Who waits for an answer of this side, perhaps of a person, cannot go on alone.
-        let waits_for_us = || session.inbox.is_answering() || shared.config.login_wait.is_active();
-        let answer = before_deadline(patience, alive, waits_for_us, exchange).await?;
-        answer.map_err(Error::from)
+        // The server cannot continue while it waits for a response of this client, perhaps of its user.
+        let waits_for_client =
+            || session.inbox.is_answering() || shared.config.login_wait.is_active();
+        let response = before_deadline(timeouts, progressed, waits_for_client, exchange).await?;
+        response.map_err(Error::from)
     }
 
     fn call_meta(&self, options: &CallOptions) -> Meta {
@@ -247,25 +253,25 @@ impl Client {
     }
 }
 
-/// Waits for an answer as long as there are signs of life, but no longer than the maximum.
+/// Waits for a response. Activity restarts the idle timeout, but the maximum timeout always applies.
 fn before_deadline(
-    patience: RequestTimeouts,
-    alive: Option<&Notify>,
-    waits_for_us: impl Fn() -> bool,
+    timeouts: RequestTimeouts,
+    progressed: Option<&Notify>,
+    waits_for_client: impl Fn() -> bool,
     mut exchange: Pin<&mut impl Future<Output = Result<ServerResponse, Error>>>,
 ) -> impl Future<Output = Result<ServerResponse, Error>> {
     let start = Instant::now();
-    let latest = deadline_after(start, patience.maximum);
-    let mut deadline = deadline_after(start, patience.idle).min(latest);
-    let idle = patience.idle;
+    let latest = deadline_after(start, timeouts.maximum);
+    let mut deadline = deadline_after(start, timeouts.idle).min(latest);
+    let idle = timeouts.idle;
     async move {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut exchange => return answer,
-                () = activity(alive) => deadline = deadline_after(Instant::now(), idle).min(latest),
+                response = &mut exchange => return response,
+                () = activity(progressed) => deadline = deadline_after(Instant::now(), idle).min(latest),
                 () = tokio::time::sleep_until(deadline) => {
-                    if deadline >= latest || !waits_for_us() {
+                    if deadline >= latest || !waits_for_client() {
                         return Err(Error::timeout());
                     }
                     deadline = deadline_after(Instant::now(), idle).min(latest);
@@ -275,10 +281,10 @@ fn before_deadline(
     }
 }
 
-/// Waits for ever when there will be none.
-async fn activity(alive: Option<&Notify>) {
-    match alive {
-        Some(alive) => Box::pin(alive.notified()).await,
+/// Waits for progress. Never returns without a progress listener.
+async fn activity(progressed: Option<&Notify>) {
+    match progressed {
+        Some(progressed) => Box::pin(progressed.notified()).await,
         None => std::future::pending().await,
     }
 }
@@ -290,15 +296,15 @@ mod tests {
     use super::*;
     use crate::client::fake_transport::FakeServer;
 
-    /// What is longer than a kilobyte is no longer quick to allocate.
+    /// Allocations above about one kilobyte are slower.
     #[tokio::test]
-    async fn a_call_fits_into_a_kilobyte() {
+    async fn call_fits_into_a_kilobyte() {
         let server = FakeServer::new("server", |_, _| Ok(json!({})));
         let client = server.connect(Client::builder("test", "1.0.0")).await;
         let call = client.call_tool("echo", json!({}));
         let (method, options) = (Cow::Borrowed("tools/call"), CallOptions::default());
         let running = client.run(&method, None, &options);
-        let whole = size_of_val(&call) + size_of_val(&running);
-        assert!(whole <= 1000, "{whole} bytes");
+        let size = size_of_val(&call) + size_of_val(&running);
+        assert!(size <= 1000, "{size} bytes");
     }
 }

@@ -1,4 +1,4 @@
-//! Messages on their way out: notifications and answers, and a look at the wire for whoever follows it.
+//! Sends notifications and responses, and traces messages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,19 +8,19 @@ use toolwire_types::{Notification, RawJson};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// Sends messages nobody waits for: answers to the server's requests, and notifications.
+/// Sends messages that have no response: notifications, and responses to the server's requests.
 pub(crate) trait SendMessage: fmt::Debug + Send + Sync {
-    /// Hands one message over to the transport.
+    /// Passes one message to the transport.
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>>;
 
-    /// Whether the server may act on a message, and even answer it, before sending it has ended: a POST ends with a
-    /// receipt, a line on a pipe with its last byte.
+    /// Returns `true` if the server may process a message, and even respond, before sending has finished. A POST ends
+    /// with a receipt, a line in a byte stream with its last byte.
     fn ends_with_receipt(&self) -> bool {
         false
     }
 }
 
-/// A notification as it goes over the wire.
+/// Encodes a notification.
 pub(crate) fn encode_notification(
     method: impl Into<Cow<'static, str>>,
     params: Option<RawJson>,
@@ -31,7 +31,7 @@ pub(crate) fn encode_notification(
     message
 }
 
-/// Shows a message to whoever follows the wire.
+/// Logs a message at trace level, with the target `toolwire::wire`.
 pub(crate) fn trace_wire(direction: &'static str, message: &[u8]) {
     if tracing::enabled!(target: "toolwire::wire", tracing::Level::TRACE) {
         let message = String::from_utf8_lossy(message);

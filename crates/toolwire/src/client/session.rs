@@ -1,4 +1,4 @@
-//! One open connection: its link, what is spoken on it, and what the server said of itself.
+//! An open connection: its transport, the negotiated version, and the details of the server.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use toolwire_types::{
 use crate::client::incoming::IncomingMessages;
 use crate::client::transport::ClientTransport;
 
-/// What is known of one connection. Replaced as a whole when the era turns out to be another one.
+/// The state of one connection. It is replaced as a whole if the era turns out to be another one.
 #[derive(Debug)]
 pub(crate) struct ActiveConnection {
     pub(crate) link: Arc<dyn ClientTransport>,
@@ -27,30 +27,31 @@ impl ActiveConnection {
     }
 }
 
-/// What a server said of itself when the client connected.
+/// The details that a server sent when the client connected.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ServerDetails {
-    /// Its name and version; modern servers may keep them to themselves.
+    /// The name and version. Modern servers may omit them.
     pub info: Option<Implementation>,
-    /// What it can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// How it wants to be used.
+    /// Instructions for using the server.
     pub instructions: Option<String>,
-    /// The revisions it named; a legacy server names only the one that was agreed on.
+    /// The supported revisions. A legacy server names only the negotiated revision.
     pub versions: Vec<String>,
 }
 
 impl From<DiscoverResult> for ServerDetails {
     fn from(result: DiscoverResult) -> Self {
-        // The final text has it in `_meta`; servers of the drafts had it beside the capabilities.
+        // The final specification has it in `_meta`. Servers of the drafts had it beside the capabilities.
         let in_meta = result
             .meta
             .as_ref()
             .and_then(|meta| meta.get_as(meta_key::SERVER_INFO).ok().flatten());
-        let beside = || serde_json::from_value(result.extra.get("serverInfo")?.clone()).ok();
+        let beside_capabilities =
+            || serde_json::from_value(result.extra.get("serverInfo")?.clone()).ok();
         Self {
-            info: in_meta.or_else(beside),
+            info: in_meta.or_else(beside_capabilities),
             capabilities: result.capabilities,
             instructions: result.instructions,
             versions: result.supported_versions,

@@ -1,7 +1,7 @@
-//! A link over a stream of messages in both directions: a child's pipes, a server in the same process, HTTP+SSE.
+//! A transport over a bidirectional stream of messages: a child process, a server in the same process, HTTP+SSE.
 //!
-//! The transport owns the reading: it feeds every message to a [`StreamReader`] and says when the stream has ended. The
-//! answer finds the exchange by its id; everybody who still waits when the stream ends hears why.
+//! The owner of the stream reads it, passes every message to a [`StreamReader`], and reports the end of the stream. A
+//! response is matched to its call by the id. Calls that are pending at the end of the stream fail with its reason.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,33 +21,33 @@ use crate::client::transport::{ClientTransport, OutgoingRequest, ServerResponse}
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 
-/// How a pipe is taken down; the transport knows.
+/// Shuts down the stream of a transport.
 pub(crate) trait StreamShutdown: fmt::Debug + Send + Sync {
-    /// Ends the stream and waits until everything that belongs to it is gone.
+    /// Ends the stream and waits until its resources are released.
     fn end(&self) -> BoxFuture<'_, ()>;
 
     /// Ends the stream without waiting.
     fn abandon(&self);
 
-    /// Ends the stream without waiting, and without a grace for the peer.
+    /// Ends the stream without waiting, and without a grace period for the peer.
     fn terminate(&self) {
         self.abandon();
     }
 }
 
-/// The client's end of a stream of messages.
+/// A [`ClientTransport`] over a stream of messages.
 #[derive(Debug)]
 pub(crate) struct StreamTransport {
     out: Arc<dyn SendMessage>,
-    waiting: Arc<PendingCalls>,
-    ending: Box<dyn StreamShutdown>,
+    pending: Arc<PendingCalls>,
+    shutdown: Box<dyn StreamShutdown>,
 }
 
-/// The side that is fed with what the server sends.
+/// Receives the messages of the server.
 #[derive(Debug)]
 pub(crate) struct StreamReader {
-    waiting: Arc<PendingCalls>,
-    intake: MessageRouter,
+    pending: Arc<PendingCalls>,
+    router: MessageRouter,
 }
 
 #[derive(Debug, Default)]
@@ -55,31 +55,31 @@ struct PendingCalls(Mutex<PendingTable>);
 
 #[derive(Debug, Default)]
 struct PendingTable {
-    slots: HashMap<RequestId, oneshot::Sender<Result<ServerResponse, Error>>>,
+    senders: HashMap<RequestId, oneshot::Sender<Result<ServerResponse, Error>>>,
     closed: Option<Closure>,
 }
 
 impl StreamTransport {
-    /// A pipe that writes through `out`, and the reader to feed.
+    /// Creates a transport that writes through `out`, and the reader of its messages.
     pub(crate) fn new(
         out: Arc<dyn SendMessage>,
         inbox: Arc<IncomingMessages>,
-        ending: Box<dyn StreamShutdown>,
+        shutdown: Box<dyn StreamShutdown>,
     ) -> (Self, StreamReader) {
-        let waiting = Arc::new(PendingCalls::default());
+        let pending = Arc::new(PendingCalls::default());
         let reader = StreamReader {
-            waiting: Arc::clone(&waiting),
-            intake: MessageRouter {
+            pending: Arc::clone(&pending),
+            router: MessageRouter {
                 inbox,
                 reply: Arc::clone(&out),
             },
         };
-        let pipe = Self {
+        let transport = Self {
             out,
-            waiting,
-            ending,
+            pending,
+            shutdown,
         };
-        (pipe, reader)
+        (transport, reader)
     }
 }
 
@@ -89,22 +89,23 @@ impl ClientTransport for StreamTransport {
         request: &'a OutgoingRequest,
     ) -> BoxFuture<'a, Result<ServerResponse, Error>> {
         Box::pin(async move {
-            let (slot, answer) = oneshot::channel();
-            // Registered before it is sent, so that no answer can come too early.
-            self.waiting.begin(request.id.clone(), slot)?;
+            let (sender, receiver) = oneshot::channel();
+            // Registered before it is sent, so that a fast response finds its call.
+            self.pending.begin(request.id.clone(), sender)?;
             let mut guard = CallGuard {
-                pipe: self,
+                transport: self,
                 request,
                 sent: false,
                 receipt: None,
             };
             let sending = self.out.send(request.encode());
-            let outcome = match self.out.ends_with_receipt() {
-                true => guard.send_aside(sending, answer).await,
-                false => guard.send_first(sending, answer).await,
+            let outcome = if self.out.ends_with_receipt() {
+                guard.send_concurrently(sending, receiver).await
+            } else {
+                guard.send_first(sending, receiver).await
             };
-            // When the stream ended while it was sent, the reader knows better why.
-            match (outcome, self.waiting.closure()) {
+            // If the stream ended during sending, the reader has the more precise reason.
+            match (outcome, self.pending.closure()) {
                 (Err(_), Some(closure)) => Err(Error::closed_because(closure)),
                 (outcome, _) => outcome,
             }
@@ -120,93 +121,93 @@ impl ClientTransport for StreamTransport {
     fn ready(&self) {}
 
     fn forget(&self, id: &RequestId) {
-        drop(self.waiting.take(id));
+        drop(self.pending.take(id));
     }
 
     fn is_closed(&self) -> bool {
-        self.waiting.closure().is_some()
+        self.pending.closure().is_some()
     }
 
     fn open_entries(&self) -> usize {
-        self.waiting.table().slots.len()
+        self.pending.table().senders.len()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            self.waiting.close(Closure::by_this_side());
-            self.ending.end().await;
+            self.pending.close(Closure::by_this_side());
+            self.shutdown.end().await;
         })
     }
 
     fn terminate(&self) {
-        self.waiting.close(Closure::by_this_side());
-        self.ending.terminate();
+        self.pending.close(Closure::by_this_side());
+        self.shutdown.terminate();
     }
 }
 
 impl Drop for StreamTransport {
     fn drop(&mut self) {
-        self.waiting.close(Closure::by_this_side());
-        self.ending.abandon();
+        self.pending.close(Closure::by_this_side());
+        self.shutdown.abandon();
     }
 }
 
 impl StreamReader {
-    /// Takes one message of the server. What is no message is skipped: a client never answers an unreadable line.
+    /// Handles one message of the server. Invalid messages are skipped: a client never responds to an unreadable line.
     pub(crate) fn message(&self, bytes: &[u8]) {
-        let taken = self
-            .intake
+        let routed = self
+            .router
             .message(bytes, &mut |response| self.response(response));
-        let Err(unreadable) = taken else { return };
-        // An answer that cannot be read still ends the call it belongs to.
-        let slot = strict_json::salvage_id(bytes).and_then(|id| self.waiting.take(&id));
-        match slot {
-            Some(slot) => drop(slot.send(Err(Error::protocol(format!(
-                "the server's answer is unreadable: {}",
+        let Err(unreadable) = routed else { return };
+        // An unreadable response still ends its call.
+        let sender = strict_json::salvage_id(bytes).and_then(|id| self.pending.take(&id));
+        match sender {
+            Some(sender) => drop(sender.send(Err(Error::protocol(format!(
+                "the response of the server is unreadable: {}",
                 unreadable.error.message
             ))))),
-            None => self.skipped("a line that is no message"),
+            None => self.skipped("a line that is not a message"),
         }
     }
 
-    /// A line over the limit was skipped: the call it would have answered fails, when its beginning says which.
+    /// Handles a line over the limit. If its start contains the id of a pending call, that call fails.
     pub(crate) fn too_long(&self, head: &[u8]) {
-        match id_in_head(head).and_then(|id| self.waiting.take(&id)) {
-            Some(slot) => drop(slot.send(Err(Error::limit(
-                "the server's answer is over the limit of this client; raise ClientLimits::message_bytes",
+        match id_in_head(head).and_then(|id| self.pending.take(&id)) {
+            Some(sender) => drop(sender.send(Err(Error::limit(
+                "the response of the server is over the limit; raise ClientLimits::message_bytes",
             )))),
             None => self.skipped("a line over the limit"),
         }
     }
 
-    /// Counts a line that was not even read, for example because the end of the stream cut it off.
+    /// Counts a line that was not parsed, for example because the end of the stream truncated it.
     pub(crate) fn skipped(&self, what: &'static str) {
-        self.intake.inbox.skipped(what);
+        self.router.inbox.skipped(what);
     }
 
-    /// The stream has ended: everybody who waits, and everybody who comes later, hears why.
+    /// Ends the stream: pending and later calls fail with this reason.
     pub(crate) fn ended(&self, closure: Closure) {
-        self.waiting.close(closure);
-        self.intake.inbox.closed();
+        self.pending.close(closure);
+        self.router.inbox.closed();
     }
 
     fn response(&self, response: ResponseEnvelope<'_>) {
-        let slot = match &response.id {
-            ResponseId::Id(id) => self.waiting.take(id),
+        let sender = match &response.id {
+            ResponseId::Id(id) => self.pending.take(id),
             ResponseId::Null | ResponseId::Absent => None,
         };
-        let Some(slot) = slot else {
-            self.skipped("an answer that nobody waits for");
+        let Some(sender) = sender else {
+            self.skipped("a response without a pending call");
             return;
         };
-        let answer = response.outcome.map(RawJson::from);
-        // A caller that stopped waiting in this moment is no error.
-        drop(slot.send(Ok(answer)));
+        let outcome = response.outcome.map(RawJson::from);
+        // A caller that was dropped at this moment is not an error.
+        drop(sender.send(Ok(outcome)));
     }
 }
 
 impl Drop for StreamReader {
-    /// Whatever ended the reading, nobody waits for answers that nobody reads.
+    /// Fails the pending calls, because no task reads their responses any more.
     fn drop(&mut self) {
         self.ended(Closure {
             reason: "the connection is not read any more".to_owned(),
@@ -219,25 +220,25 @@ impl PendingCalls {
     fn begin(
         &self,
         id: RequestId,
-        slot: oneshot::Sender<Result<ServerResponse, Error>>,
+        sender: oneshot::Sender<Result<ServerResponse, Error>>,
     ) -> Result<(), Error> {
         let mut table = self.table();
         match &table.closed {
             Some(closure) => Err(Error::closed_because(closure.clone())),
             None => {
-                table.slots.insert(id, slot);
+                table.senders.insert(id, sender);
                 Ok(())
             }
         }
     }
 
-    /// The slot an answer belongs to.
+    /// Removes and returns the sender for the response with this id.
     fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Result<ServerResponse, Error>>> {
         let mut table = self.table();
-        spellings(id).find_map(|id| table.slots.remove(&id))
+        spellings(id).find_map(|id| table.senders.remove(&id))
     }
 
-    /// Why the stream is closed, when it is.
+    /// Returns the reason of the closure if the stream is closed.
     fn closure(&self) -> Option<Closure> {
         self.table().closed.clone()
     }
@@ -245,8 +246,8 @@ impl PendingCalls {
     fn close(&self, closure: Closure) {
         let mut table = self.table();
         let closure = table.closed.get_or_insert(closure).clone();
-        for (_, slot) in table.slots.drain() {
-            drop(slot.send(Err(Error::closed_because(closure.clone()))));
+        for (_, sender) in table.senders.drain() {
+            drop(sender.send(Err(Error::closed_because(closure.clone()))));
         }
     }
 
@@ -255,68 +256,68 @@ impl PendingCalls {
     }
 }
 
-/// Forgets a request when nobody waits for its answer any more, and tells the server if it has it.
+/// Removes a request when its caller is dropped, and sends a cancellation if the request was sent.
 struct CallGuard<'a> {
-    pipe: &'a StreamTransport,
+    transport: &'a StreamTransport,
     request: &'a OutgoingRequest,
     sent: bool,
-    /// The sending that is under way in a task of its own.
+    /// The task that sends the request, while it runs.
     receipt: Option<JoinHandle<Result<(), Error>>>,
 }
 
-type ResponseSender = oneshot::Receiver<Result<ServerResponse, Error>>;
+type ResponseReceiver = oneshot::Receiver<Result<ServerResponse, Error>>;
 
 impl CallGuard<'_> {
-    /// Sends, then waits for the answer. A request that was taken back before it was sent was never there.
+    /// Sends, then waits for the response. A request that is cancelled before it was sent leaves no trace.
     async fn send_first(
         &mut self,
         sending: BoxFuture<'static, Result<(), Error>>,
-        answer: ResponseSender,
+        receiver: ResponseReceiver,
     ) -> Result<ServerResponse, Error> {
         sending.await?;
         self.sent = true;
-        received(answer.await)
+        received(receiver.await)
     }
 
-    /// Sends from a task of its own: the answer may be there before the receipt, and a request that the server may be
-    /// acting on is not cut off half way.
-    async fn send_aside(
+    /// Sends from its own task. The response may arrive before sending ends, and dropping the call does not interrupt a
+    /// request that the server may be processing.
+    async fn send_concurrently(
         &mut self,
         sending: BoxFuture<'static, Result<(), Error>>,
-        mut answer: ResponseSender,
+        mut receiver: ResponseReceiver,
     ) -> Result<ServerResponse, Error> {
         self.sent = true;
         let receipt = self.receipt.insert(tokio::spawn(sending));
         let sent = tokio::select! {
             biased;
-            answer = &mut answer => return received(answer),
+            response = &mut receiver => return received(response),
             sent = receipt => sent.unwrap_or_else(|_| Err(Error::closed())),
         };
         self.receipt = None;
-        // What was refused is not there to be taken back.
+        // A rejected request cannot be cancelled.
         self.sent = sent.is_ok();
         sent?;
-        received(answer.await)
+        received(receiver.await)
     }
 }
 
 fn received(
-    answer: Result<Result<ServerResponse, Error>, oneshot::error::RecvError>,
+    response: Result<Result<ServerResponse, Error>, oneshot::error::RecvError>,
 ) -> Result<ServerResponse, Error> {
-    answer.unwrap_or_else(|_| Err(Error::closed()))
+    response.unwrap_or_else(|_| Err(Error::closed()))
 }
 
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        // Whoever was answered is not in the table any more.
-        let unanswered = self.pipe.waiting.take(&self.request.id).is_some();
-        if unanswered
+        // A call that got its response is not in the table any more.
+        let is_pending = self.transport.pending.take(&self.request.id).is_some();
+        if is_pending
             && self.sent
             && self.request.is_cancellable()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // Dropping cannot wait; the stream takes the message when it has room, and after the request itself.
-            let cancelling = self.pipe.out.send(self.request.cancelled());
+            // `drop` cannot wait. The task sends the cancellation after the request, when the stream has capacity.
+            let cancelling = self.transport.out.send(self.request.cancelled());
             let receipt = self.receipt.take();
             runtime.spawn(async move {
                 if let Some(receipt) = receipt {

@@ -1,7 +1,7 @@
-//! What the client asks of a transport.
+//! The traits that a client transport implements.
 //!
-//! A [`Dial`] opens a [`Link`]; a link carries exchanges: a request goes out, its answer comes back, and whatever else
-//! arrives goes to the [`Inbox`]. Dropping an exchange cancels it, in the way of the transport.
+//! [`Connect`] opens a [`ClientTransport`]. The transport sends a request and returns its response. All other messages
+//! go to the [`IncomingMessages`]. Dropping an exchange cancels it in the way that the transport defines.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,13 +20,13 @@ use crate::client::send::{encode_notification, trace_wire};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// What a request has around its method and its parameters, with an id of up to 19 digits.
+/// The bytes of a request besides its method and parameters, with an id of up to 19 digits.
 const ENVELOPE_BYTES: usize = 64;
 
-/// What a server answered: the result, or the error it names.
+/// The response of a server: the result or the error object.
 pub(crate) type ServerResponse = Result<RawJson, ErrorObject>;
 
-/// One request on its way to the server.
+/// A request to the server.
 #[derive(Debug)]
 #[cfg_attr(
     not(feature = "http-client"),
@@ -35,16 +35,16 @@ pub(crate) type ServerResponse = Result<RawJson, ErrorObject>;
 pub(crate) struct OutgoingRequest {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'static, str>,
-    /// The parameters with their `_meta`, as they go over the wire.
+    /// The parameters with `_meta`, as they are sent.
     pub(crate) params: Option<RawJson>,
-    /// The revision it is sent in.
+    /// The protocol version of the request.
     pub(crate) version: ProtocolVersion,
-    /// Headers that repeat parts of the body, on HTTP in the modern era: names and encoded values.
+    /// Headers that repeat parts of the body (HTTP, modern era): names and encoded values.
     pub(crate) mirrored: Vec<MirroredHeader>,
 }
 
 impl OutgoingRequest {
-    /// The message as it goes over the wire.
+    /// Encodes the JSON-RPC message.
     pub(crate) fn encode(&self) -> Vec<u8> {
         #[derive(Serialize)]
         struct RequestMessage<'a> {
@@ -68,12 +68,12 @@ impl OutgoingRequest {
         message
     }
 
-    /// Whether the server may be told that nobody waits any more.
+    /// Returns `true` if the client may send a cancellation for this request.
     pub(crate) fn is_cancellable(&self) -> bool {
         requests::is_cancellable(&self.method)
     }
 
-    /// The notification that takes the request back.
+    /// Encodes the notification that cancels the request.
     pub(crate) fn cancelled(&self) -> Vec<u8> {
         let params = CancelledNotificationParams::new(self.id.clone())
             .with_reason("the caller stopped waiting");
@@ -82,70 +82,71 @@ impl OutgoingRequest {
     }
 }
 
-/// A way to a server that is open.
+/// An open transport to a server.
 pub(crate) trait ClientTransport: fmt::Debug + Send + Sync {
-    /// Sends a request and waits for its answer. Dropping the future takes the request back.
+    /// Sends a request and waits for its response. Dropping the future cancels the request.
     ///
-    /// The error says that there is no answer and why; an error the server *answered* with is an [`Answer`], unless it
-    /// came under an HTTP status that is not a success: then it is an error with that status.
+    /// # Errors
+    /// Returns an error if there is no response. An error object of the server is a [`ServerResponse`], unless it has
+    /// an HTTP status that is not a success. Then it is an error with that status.
     fn exchange<'a>(
         &'a self,
         request: &'a OutgoingRequest,
     ) -> BoxFuture<'a, Result<ServerResponse, Error>>;
 
-    /// Sends a message that is not answered: a notification.
+    /// Sends a notification.
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// What is spoken from now on; a link that sends a version header with everything has to know.
+    /// Sets the negotiated version. A transport that sends a version header needs it.
     fn set_version(&self, version: ProtocolVersion);
 
-    /// The server has been told that the session begins: a session with a stream for the server's own messages opens it.
+    /// Marks the session as initialized. A transport with a server stream opens it now.
     fn ready(&self);
 
-    /// Waits until the stream for the server's own messages is open, or it is certain that there is none: what the
-    /// server says before that is lost.
+    /// Waits until the server stream is open, or until it is certain that there is none. Messages that the server sends
+    /// before that are lost.
     fn server_stream_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// The server has said that a request is over in some other way than by an answer: nobody needs to be told.
+    /// Removes a request that the server ended without a response. No cancellation is sent for it.
     fn forget(&self, id: &RequestId) {
         let _ = id;
     }
 
-    /// How many requests wait for their answer.
+    /// Returns the number of requests that wait for a response.
     fn open_entries(&self) -> usize {
         0
     }
 
-    /// Whether nothing can be sent any more.
+    /// Returns `true` if nothing can be sent any more.
     fn is_closed(&self) -> bool;
 
-    /// Ends the connection and waits until everything that belongs to it is gone. Dropping the link ends it, too,
-    /// without waiting.
+    /// Closes the connection and waits until its resources are released. Dropping the transport closes it without
+    /// waiting.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Ends a connection that did not get ready, without waiting. A server process is asked to terminate at once, not
-    /// after a grace: it has no work to finish. Does nothing on a closed link.
+    /// Closes a connection that did not become ready, without waiting. A server process is terminated at once,
+    /// without a grace period, because it has no work to finish. Does nothing on a closed transport.
     fn terminate(&self) {}
 }
 
-/// How links to one server are opened, as often as the probe wants.
+/// Opens transports to one server, as often as the probe needs.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
-    /// Which kind of evidence about the era counts.
+    /// Returns the channel, which decides how the era is detected.
     fn channel(&self) -> Channel;
 
-    /// The server's name in errors and in the key of a shared cache: a URL or a command. Empty when only this one
+    /// Returns the server's name for errors and for the key of a shared cache: a URL or a command. Empty if only this
     /// client can reach the server.
     fn name(&self) -> String;
 
-    /// Opens a link; called a second time when a child process died of the probe.
+    /// Opens a transport. It is called again if a child process exited because of the probe.
     fn open(
         &self,
         inbox: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>>;
 
-    /// Opens the two-endpoint transport of 2024-11-05, where there is such a thing.
+    /// Opens the HTTP+SSE transport of 2024-11-05, if this connector supports it.
     fn open_http_with_sse(
         &self,
         inbox: Arc<IncomingMessages>,

@@ -1,28 +1,28 @@
-//! Whether a user is being asked to log in. However long that takes, it is no fault of the server, so no deadline ends a
-//! call meanwhile.
+//! Tracks whether a user interaction, such as a login, is active. The server does not cause this delay, so no call
+//! times out meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the requests of a client that wait for a user.
+/// Counts the user interactions of a client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserInteraction(Arc<AtomicUsize>);
 
 impl UserInteraction {
-    /// A request waits until the guard is dropped.
+    /// Begins an interaction, which ends when the guard is dropped.
     #[cfg(feature = "oauth-client")]
     pub(crate) fn begin(&self) -> UserInteractionGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
         UserInteractionGuard(Arc::clone(&self.0))
     }
 
-    /// Whether any request waits.
+    /// Returns `true` if an interaction is active.
     pub(crate) fn is_active(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 }
 
-/// A request that waits.
+/// An active interaction.
 #[cfg(feature = "oauth-client")]
 #[derive(Debug)]
 pub(crate) struct UserInteractionGuard(Arc<AtomicUsize>);

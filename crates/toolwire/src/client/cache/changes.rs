@@ -1,33 +1,33 @@
-//! What changed while requests are under way, and what the store has yet to forget.
+//! Tracks changes during requests in flight, and the removals that the store has not done yet.
 
 use std::collections::HashMap;
 
 use crate::client::cache::key::{CacheFilter, CacheKey};
 
-/// How many different changes wait for the store; with one more, everything is forgotten instead.
-const WAITING_CHANGES: usize = 1024;
+/// The maximum number of different filters that wait for the store. One more replaces them all by a complete removal.
+const MAX_PENDING_FILTERS: usize = 1024;
 
-/// The changes a client has heard of, as far as they still matter.
+/// The requests in flight and the pending removals of one client.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// The requests whose answers may be kept. A change that concerns one takes it out.
+    /// The requests whose results may be stored. A change that concerns a request removes it.
     open: HashMap<u64, CacheKey>,
-    /// What the store has to forget before it is asked for anything of it, oldest first.
+    /// The filters that the store has to apply before it is read again, oldest first.
     outdated: Vec<(u64, CacheFilter)>,
-    /// Whether somebody is at it.
+    /// Whether a task is applying the filters.
     sweeping: bool,
     last_number: u64,
 }
 
 impl Changes {
-    /// Notes that a request goes out; its number is what the others ask about.
+    /// Registers a request and returns its number for the other methods.
     pub(super) fn open(&mut self, key: CacheKey) -> u64 {
         let number = self.number();
         self.open.insert(number, key);
         number
     }
 
-    /// Whether nothing has changed since that concerns the request.
+    /// Returns `true` if no change since [`open`](Self::open) concerns the request.
     pub(super) fn is_open(&self, number: u64) -> bool {
         self.open.contains_key(&number)
     }
@@ -36,59 +36,59 @@ impl Changes {
         self.open.remove(&number);
     }
 
-    /// Whether any request is under way.
+    /// Returns `true` if any request is in flight.
     #[cfg(test)]
     pub(super) fn has_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Nothing the filter matches is used any more. When too much waits for the store, `everything` is outdated.
+    /// Invalidates what the filter matches. Invalidates `everything` if too many filters wait for the store.
     pub(super) fn outdate(&mut self, filter: CacheFilter, everything: CacheFilter) {
         self.open.retain(|_, key| !filter.matches(key));
-        self.wait_for_store(filter);
-        if self.outdated.len() > WAITING_CHANGES {
+        self.await_store(filter);
+        if self.outdated.len() > MAX_PENDING_FILTERS {
             self.open.clear();
             self.outdated.clear();
-            self.wait_for_store(everything);
+            self.await_store(everything);
         }
     }
 
-    /// The request has the newest answer: what the filter matches is not used any more, but its own answer may be.
+    /// Invalidates what the filter matches, except the result of this request, which is the newest.
     pub(super) fn replaced(&mut self, number: u64, filter: CacheFilter) {
         self.open
             .retain(|&other, key| other == number || !filter.matches(key));
-        self.wait_for_store(filter);
+        self.await_store(filter);
     }
 
-    /// Whether the store still has to forget something about a request.
+    /// Returns `true` if the store still has to remove entries of this request.
     pub(super) fn is_outdated(&self, key: &CacheKey) -> bool {
         self.outdated.iter().any(|(_, filter)| filter.matches(key))
     }
 
-    /// What the store has to forget next.
+    /// Returns the filter that the store has to apply next.
     pub(super) fn next_outdated(&self) -> Option<(u64, CacheFilter)> {
         self.outdated.first().cloned()
     }
 
-    /// The store has forgotten it.
+    /// Records that the store has applied a filter.
     pub(super) fn removed(&mut self, number: u64) {
         self.outdated.retain(|(other, _)| *other != number);
     }
 
-    /// True for the one who is to sweep; everybody else may rely on it.
+    /// Returns `true` if the caller has to sweep, and `false` if a sweep is running.
     pub(super) fn begin_sweep(&mut self) -> bool {
         !std::mem::replace(&mut self.sweeping, true)
     }
 
-    /// True when the sweep is over: nothing is left, or the store does not work.
+    /// Returns `true` if the sweep is over: no filter is left, or the store failed.
     pub(super) fn end_sweep(&mut self, swept: bool) -> bool {
         let over = !swept || self.outdated.is_empty();
         self.sweeping = !over;
         over
     }
 
-    fn wait_for_store(&mut self, filter: CacheFilter) {
-        // The same change again is a new one: what came between the two is outdated as well.
+    fn await_store(&mut self, filter: CacheFilter) {
+        // A repeated change counts as a new one: results stored between the two are outdated as well.
         self.outdated.retain(|(_, other)| *other != filter);
         let number = self.number();
         self.outdated.push((number, filter));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_spoils_the_requests_it_concerns_and_no_others() {
+    fn change_invalidates_only_the_requests_it_concerns() {
         let mut changes = Changes::default();
         let one = changes.open(read("test://one"));
         let other = changes.open(read("test://other"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_answer_spoils_older_ones_to_the_same_request() {
+    fn newest_result_invalidates_older_results_of_the_same_request() {
         let mut changes = Changes::default();
         let older = changes.open(read("test://one"));
         let newer = changes.open(read("test://one"));
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_the_store_is_bounded_and_nothing_is_missed() {
+    fn too_many_pending_filters_become_one_complete_removal() {
         let mut changes = Changes::default();
-        for number in 0..WAITING_CHANGES {
+        for number in 0..MAX_PENDING_FILTERS {
             changes.outdate(updated(&format!("test://{number}")), everything());
         }
         changes.outdate(updated("test://0"), everything());
-        assert_eq!(changes.outdated.len(), WAITING_CHANGES);
+        assert_eq!(changes.outdated.len(), MAX_PENDING_FILTERS);
         assert!(!changes.is_outdated(&read("test://new")));
         let open = changes.open(read("test://new"));
         changes.outdate(updated("test://one more"), everything());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_comes_again_while_it_is_swept_is_swept_again() {
+    fn change_repeated_during_a_sweep_is_swept_again() {
         let mut changes = Changes::default();
         changes.outdate(updated("test://one"), everything());
         assert!(changes.begin_sweep());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_does_not_work_ends_the_sweep_and_nothing_is_forgotten_about() {
+    fn failed_sweep_ends_and_its_filters_stay_pending() {
         let mut changes = Changes::default();
         changes.outdate(updated("test://one"), everything());
         assert!(changes.begin_sweep());

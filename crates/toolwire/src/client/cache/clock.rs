@@ -1,4 +1,4 @@
-//! The time by which answers grow old.
+//! The clock that decides whether cached results are fresh.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use crate::engine::since_epoch;
 
-/// Tells the time since 1970-01-01 UTC, and never runs backwards.
+/// A clock that returns the time since 1970-01-01 UTC and never runs backwards.
 ///
-/// Answers may lie in a store that several machines share, so their end is a moment of the calendar. A calendar clock may
-/// be set back, and a monotonic one stands still while the machine sleeps; whichever is ahead counts, because an answer
-/// that is used too long does more harm than one that is fetched too early.
+/// Several machines may share a store, so expiry times are calendar times. A calendar clock can be set back, and a
+/// monotonic clock stops while the machine sleeps. The later of the two counts, because using an expired result does
+/// more harm than fetching a result early.
 #[derive(Debug)]
 pub(super) struct Clock {
     started: Instant,
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn time_that_passes_is_seen_even_if_the_calendar_stands_still() {
+    async fn elapsed_time_counts_if_the_calendar_clock_stands_still() {
         let clock = Clock::start();
         let before = clock.now();
         tokio::time::advance(Duration::from_secs(3600)).await;
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calendar_that_was_set_forward_counts() {
+    fn calendar_clock_set_forward_counts() {
         let clock = Clock {
             started: Instant::now(),
             since_epoch: Duration::ZERO,

@@ -1,30 +1,30 @@
-//! Under which name an answer is kept, and which answers a filter means.
+//! The keys of cached results, and the filters that select them for removal.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolwire_proto::cache::{Invalidation, concerns};
 use toolwire_types::{ProtocolVersion, RawJson};
 
-/// Everything that makes two requests the same request. Its JSON is a good key for a store outside this process.
+/// The identity of a request: equal keys mean equal requests. Its JSON can serve as the key in an external store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CacheKey {
-    /// The server: its URL or command; something random for a server that only one client can reach.
+    /// The server: its URL or command. A random name for a server that only one client can reach.
     pub server: String,
-    /// The revision the answer is written in.
+    /// The protocol version of the result.
     pub version: ProtocolVersion,
-    /// The method.
+    /// The method of the request.
     pub method: String,
-    /// The URI, when a resource was read.
+    /// The URI of the resource, for `resources/read`.
     pub uri: Option<String>,
     /// The parameters without `_meta`, as JSON text with sorted members.
     pub params: String,
-    /// For whom the answer is; `None` for anybody.
+    /// The partition that may use the result. `None` means that it is public.
     pub partition: Option<String>,
 }
 
 impl CacheKey {
-    /// The key of a request; `None` when its parameters cannot be compared.
+    /// Returns the key of a request, or `None` if its parameters are not an object.
     pub(crate) fn of(
         server: &str,
         version: ProtocolVersion,
@@ -52,7 +52,7 @@ impl CacheKey {
         })
     }
 
-    /// The same request, with an answer for one partition or, with `None`, for anybody.
+    /// Returns the key of the same request in one partition. `None` selects the public entry.
     pub(crate) fn in_partition(&self, partition: Option<&str>) -> Self {
         Self {
             partition: partition.map(str::to_owned),
@@ -60,7 +60,7 @@ impl CacheKey {
         }
     }
 
-    /// How many bytes of text it is made of.
+    /// Returns the length of its texts in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.server.len()
@@ -71,24 +71,24 @@ impl CacheKey {
     }
 }
 
-/// Which answers a store forgets: those for anybody and those of one partition, of one server.
+/// Selects the entries that a store removes: the public entries of one server and those of one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CacheFilter {
-    /// The server whose answers they are.
+    /// The server that sent the results.
     pub server: String,
-    /// Of private answers only those of this partition. Public ones always match.
+    /// Private entries match only if they belong to this partition. Public entries always match.
     pub partition: String,
-    /// Only answers to these methods; to all of them when it is empty.
+    /// Restricts the filter to results of these methods. Empty means all methods.
     pub methods: Vec<String>,
-    /// Only what was read from this URI, or from a resource that holds it.
+    /// Restricts the filter to this URI and to resources that contain it.
     pub uri: Option<String>,
-    /// Only answers to requests with exactly these parameters, written as in [`CacheKey::params`].
+    /// Restricts the filter to requests with exactly these parameters, in the form of [`CacheKey::params`].
     pub params: Option<String>,
 }
 
 impl CacheFilter {
-    /// Everything of a server that one partition can see.
+    /// Returns a filter for everything of a server that one partition may use.
     pub(crate) fn everything(server: &str, partition: &str) -> Self {
         Self {
             server: server.to_owned(),
@@ -99,20 +99,20 @@ impl CacheFilter {
         }
     }
 
-    /// Only answers to one method.
+    /// Restricts the filter to results of one method.
     pub(crate) fn with_method(mut self, method: &str) -> Self {
         self.methods = vec![method.to_owned()];
         self
     }
 
-    /// Only answers to one request.
+    /// Restricts the filter to results of one request.
     pub(crate) fn with_request(self, key: &CacheKey) -> Self {
         let mut filter = self.with_method(&key.method);
         filter.params = Some(key.params.clone());
         filter
     }
 
-    /// Only what a change outdates.
+    /// Restricts the filter to the results that a change invalidates.
     pub(crate) fn with_outdated(mut self, outdated: Invalidation<'_>) -> Self {
         self.methods = outdated
             .methods
@@ -123,7 +123,7 @@ impl CacheFilter {
         self
     }
 
-    /// True when the answer under this key is to be forgotten.
+    /// Returns `true` if the entry under this key has to be removed.
     #[must_use]
     pub fn matches(&self, key: &CacheKey) -> bool {
         let uri = match (&self.uri, &key.uri) {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_request_has_the_same_key_however_it_is_written() {
+    fn equal_requests_have_equal_keys_despite_different_json() {
         #[track_caller]
         fn check(one: &str, other: &str, same: bool) {
             let (one, other) = (key("resources/read", one), key("resources/read", other));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_survives_a_store_that_writes_json() {
+    fn key_survives_a_json_round_trip() {
         let key = key("resources/read", r#"{"uri":"a:b"}"#).unwrap();
         let key = key.in_partition(Some("me"));
         let text = serde_json::to_string(&key).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_never_reaches_into_another_partition_or_server() {
+    fn filter_matches_no_other_partition_and_no_other_server() {
         let everything = CacheFilter::everything("s", "me");
         let public = key("tools/list", "{}").unwrap();
         assert!(everything.matches(&public));
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_can_mean_one_list_or_one_request() {
+    fn filter_selects_one_method_or_one_request() {
         let everything = CacheFilter::everything("s", "me");
         let first = key("tools/list", "{}").unwrap();
         let second = key("tools/list", r#"{"cursor":"2"}"#).unwrap();
         let prompts = key("prompts/list", "{}").unwrap();
         let check = |filter: &CacheFilter, expected: [bool; 3]| {
-            let found = [&first, &second, &prompts].map(|key| filter.matches(key));
-            assert_eq!(found, expected, "{filter:?}");
+            let matches = [&first, &second, &prompts].map(|key| filter.matches(key));
+            assert_eq!(matches, expected, "{filter:?}");
         };
         check(&everything, [true, true, true]);
         let tools = everything.clone().with_method("tools/list");

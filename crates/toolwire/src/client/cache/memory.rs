@@ -1,4 +1,4 @@
-//! The store that is used when no other one is given: in memory, within bounds.
+//! The default store: a bounded cache in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use crate::client::cache::store::{CacheEntry, CacheFuture, CacheStore};
 const DEFAULT_ENTRIES: usize = 256;
 const DEFAULT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Keeps answers in memory: at most 256 of them, and at most 8 MiB of text.
+/// A [`CacheStore`] in memory with at most 256 entries and 8 MiB of text.
 ///
-/// What was not used for the longest time goes first. An answer that is longer than the bound on its own is not kept.
-/// Give one store to several clients, and they share what their servers call public.
+/// It evicts the least recently used entry first. A result that exceeds the byte limit alone is not stored. Clients
+/// that share one store share the results that their servers mark as public.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -31,66 +31,67 @@ const DEFAULT_BYTES: usize = 8 * 1024 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct MemoryCache {
-    entries: usize,
-    bytes: usize,
-    kept: Mutex<CacheState>,
+    max_entries: usize,
+    max_bytes: usize,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
 struct CacheState {
-    slots: HashMap<Arc<CacheKey>, CacheSlot>,
-    /// The keys by their last use, which a counter tells.
+    cached: HashMap<Arc<CacheKey>, CachedEntry>,
+    /// The keys in the order of their last use, by the value of `uses` at that time.
     order: BTreeMap<u64, Arc<CacheKey>>,
     bytes: usize,
+    /// Counts reads and writes.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct CacheSlot {
+struct CachedEntry {
     entry: CacheEntry,
     bytes: usize,
     used: u64,
 }
 
 impl MemoryCache {
-    /// An empty store with the default bounds.
+    /// Creates an empty store with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            entries: DEFAULT_ENTRIES,
-            bytes: DEFAULT_BYTES,
-            kept: Mutex::default(),
+            max_entries: DEFAULT_ENTRIES,
+            max_bytes: DEFAULT_BYTES,
+            state: Mutex::default(),
         }
     }
 
-    /// Keeps at most this many answers. Default: 256.
+    /// Sets the maximum number of entries. Default: 256.
     #[must_use]
     pub fn with_entries(mut self, entries: usize) -> Self {
-        self.entries = entries;
+        self.max_entries = entries;
         self
     }
 
-    /// Keeps at most this many bytes of text, keys included. Default: 8 MiB.
+    /// Sets the maximum number of bytes of text, keys included. Default: 8 MiB.
     #[must_use]
     pub fn with_bytes(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
+        self.max_bytes = bytes;
         self
     }
 
-    /// How many answers are kept, fresh or not.
+    /// Returns the number of entries, fresh or not.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.kept().slots.len()
+        self.state().cached.len()
     }
 
-    /// True when nothing is kept.
+    /// Returns `true` if the store has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn kept(&self) -> MutexGuard<'_, CacheState> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,52 +103,52 @@ impl Default for MemoryCache {
 
 impl CacheStore for MemoryCache {
     fn get<'a>(&'a self, key: &'a CacheKey) -> CacheFuture<'a, Option<CacheEntry>> {
-        let found = self.kept().get(key);
-        Box::pin(async { Ok(found) })
+        let entry = self.state().get(key);
+        Box::pin(async { Ok(entry) })
     }
 
     fn put(&self, key: CacheKey, entry: CacheEntry) -> CacheFuture<'_, ()> {
-        let mut kept = self.kept();
-        // What was there is out of date, even if its successor is too long to be kept.
-        kept.forget(&key);
+        let mut state = self.state();
+        // The previous entry is outdated, even if the new one is too long to be stored.
+        state.remove(&key);
         let bytes = key.bytes() + entry.result.get().len();
-        if bytes <= self.bytes {
-            kept.insert(Arc::new(key), entry, bytes);
-            while kept.slots.len() > self.entries || kept.bytes > self.bytes {
-                kept.forget_oldest();
+        if bytes <= self.max_bytes {
+            state.insert(Arc::new(key), entry, bytes);
+            while state.cached.len() > self.max_entries || state.bytes > self.max_bytes {
+                state.remove_oldest();
             }
         }
-        drop(kept);
+        drop(state);
         Box::pin(async { Ok(()) })
     }
 
     fn remove<'a>(&'a self, filter: &'a CacheFilter) -> CacheFuture<'a, ()> {
-        let mut kept = self.kept();
-        let doomed: Vec<_> = kept
-            .slots
+        let mut state = self.state();
+        let matching: Vec<_> = state
+            .cached
             .keys()
             .filter(|key| filter.matches(key))
             .cloned()
             .collect();
-        for key in doomed {
-            kept.forget(&key);
+        for key in matching {
+            state.remove(&key);
         }
-        drop(kept);
+        drop(state);
         Box::pin(async { Ok(()) })
     }
 }
 
 impl CacheState {
     fn get(&mut self, key: &CacheKey) -> Option<CacheEntry> {
-        let slot = self.slots.get_mut(key)?;
+        let cached = self.cached.get_mut(key)?;
         self.uses += 1;
         let key = self
             .order
-            .remove(&slot.used)
-            .expect("every slot has its place in the order");
-        slot.used = self.uses;
-        self.order.insert(slot.used, key);
-        Some(slot.entry.clone())
+            .remove(&cached.used)
+            .expect("every cached entry is in the order");
+        cached.used = self.uses;
+        self.order.insert(cached.used, key);
+        Some(cached.entry.clone())
     }
 
     fn insert(&mut self, key: Arc<CacheKey>, entry: CacheEntry, bytes: usize) {
@@ -155,21 +156,21 @@ impl CacheState {
         self.bytes += bytes;
         self.order.insert(self.uses, Arc::clone(&key));
         let used = self.uses;
-        self.slots.insert(key, CacheSlot { entry, bytes, used });
+        self.cached.insert(key, CachedEntry { entry, bytes, used });
     }
 
-    fn forget(&mut self, key: &CacheKey) {
-        if let Some(slot) = self.slots.remove(key) {
-            self.bytes -= slot.bytes;
-            self.order.remove(&slot.used);
+    fn remove(&mut self, key: &CacheKey) {
+        if let Some(cached) = self.cached.remove(key) {
+            self.bytes -= cached.bytes;
+            self.order.remove(&cached.used);
         }
     }
 
-    fn forget_oldest(&mut self) {
+    fn remove_oldest(&mut self) {
         if let Some((_, key)) = self.order.pop_first()
-            && let Some(slot) = self.slots.remove(&key)
+            && let Some(cached) = self.cached.remove(&key)
         {
-            self.bytes -= slot.bytes;
+            self.bytes -= cached.bytes;
         }
     }
 }
@@ -197,7 +198,7 @@ mod tests {
         CacheEntry::new(RawJson::from_value(&text.into()), Duration::MAX)
     }
 
-    async fn keep(store: &MemoryCache, name: &str, text: &str) {
+    async fn put(store: &MemoryCache, name: &str, text: &str) {
         store.put(key(name), entry(text)).await.unwrap();
     }
 
@@ -205,24 +206,24 @@ mod tests {
         store.get(&key(name)).await.unwrap().is_some()
     }
 
-    /// The bound counts keys, too; what is kept is always what the slots say.
+    /// Checks that the recorded size, keys included, is the sum of the entries and within the limits.
     fn check_sum(store: &MemoryCache) {
-        let kept = store.kept();
-        let sum: usize = kept.slots.values().map(|slot| slot.bytes).sum();
-        assert_eq!(kept.bytes, sum);
-        assert_eq!(kept.order.len(), kept.slots.len());
-        assert!(sum <= store.bytes && kept.slots.len() <= store.entries);
+        let state = store.state();
+        let sum: usize = state.cached.values().map(|cached| cached.bytes).sum();
+        assert_eq!(state.bytes, sum);
+        assert_eq!(state.order.len(), state.cached.len());
+        assert!(sum <= store.max_bytes && state.cached.len() <= store.max_entries);
     }
 
     #[tokio::test]
-    async fn one_entry_too_many_pushes_out_the_one_unused_longest() {
+    async fn full_store_evicts_the_least_recently_used_entry() {
         let store = MemoryCache::new();
         for number in 0..DEFAULT_ENTRIES {
-            keep(&store, &number.to_string(), "x").await;
+            put(&store, &number.to_string(), "x").await;
         }
         assert_eq!(store.len(), 256);
         assert!(has(&store, "0").await);
-        keep(&store, "one more", "x").await;
+        put(&store, "one more", "x").await;
         assert_eq!(store.len(), 256);
         assert!(has(&store, "0").await);
         assert!(!has(&store, "1").await);
@@ -231,55 +232,55 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_are_bounded_too() {
+    async fn byte_limit_evicts_entries() {
         let one = key("a").bytes() + r#""0123456789""#.len();
         let store = MemoryCache::new().with_bytes(2 * one);
-        keep(&store, "a", "0123456789").await;
-        keep(&store, "b", "0123456789").await;
+        put(&store, "a", "0123456789").await;
+        put(&store, "b", "0123456789").await;
         assert_eq!(store.len(), 2);
-        keep(&store, "c", "").await;
+        put(&store, "c", "").await;
         assert!(!has(&store, "a").await);
         assert!(has(&store, "b").await && has(&store, "c").await);
         check_sum(&store);
     }
 
     #[tokio::test]
-    async fn an_entry_longer_than_the_bound_is_not_kept_and_nothing_else_goes_for_it() {
+    async fn entry_above_the_byte_limit_is_not_stored_and_evicts_only_its_predecessor() {
         let fits = key("a").bytes() + r#""0123456789""#.len();
         let store = MemoryCache::new().with_bytes(fits);
-        keep(&store, "a", "0123456789").await;
-        keep(&store, "b", "0123456789+").await;
+        put(&store, "a", "0123456789").await;
+        put(&store, "b", "0123456789+").await;
         assert!(has(&store, "a").await);
         assert!(!has(&store, "b").await);
-        keep(&store, "a", "0123456789+").await;
-        assert!(!has(&store, "a").await, "an outdated answer stayed");
+        put(&store, "a", "0123456789+").await;
+        assert!(!has(&store, "a").await, "an outdated entry stayed");
         check_sum(&store);
-        assert_eq!(MemoryCache::default().bytes, 8 * 1024 * 1024);
+        assert_eq!(MemoryCache::default().max_bytes, 8 * 1024 * 1024);
     }
 
     #[tokio::test]
-    async fn a_second_answer_replaces_the_first() {
+    async fn second_entry_of_a_key_replaces_the_first() {
         let store = MemoryCache::new();
-        keep(&store, "a", "old").await;
-        keep(&store, "a", "new").await;
+        put(&store, "a", "old").await;
+        put(&store, "a", "new").await;
         assert_eq!(store.get(&key("a")).await.unwrap(), Some(entry("new")));
         assert_eq!(store.len(), 1);
         check_sum(&store);
     }
 
     #[tokio::test]
-    async fn a_store_without_room_keeps_nothing() {
+    async fn store_with_zero_entries_stores_nothing() {
         let store = MemoryCache::new().with_entries(0);
-        keep(&store, "a", "x").await;
+        put(&store, "a", "x").await;
         assert!(store.is_empty());
         check_sum(&store);
     }
 
     #[tokio::test]
-    async fn what_a_filter_matches_is_forgotten() {
+    async fn remove_deletes_the_entries_that_match_the_filter() {
         let store = MemoryCache::new();
-        keep(&store, "a", "x").await;
-        keep(&store, "b", "x").await;
+        put(&store, "a", "x").await;
+        put(&store, "b", "x").await;
         let filter = CacheFilter::everything("s", "me").with_request(&key("a"));
         store.remove(&filter).await.unwrap();
         assert!(!has(&store, "a").await);

@@ -1,9 +1,9 @@
-//! Answers that may be used again: those a server says may be kept, for as long as it says, for whom it says.
+//! Caches results for as long as the server permits, and for the clients that the server permits.
 //!
-//! Only revisions with cache hints know this, and only six methods: `server/discover`, the four lists (page by page) and
-//! `resources/read`. An answer without a positive `ttlMs` is not kept, one without a scope is private. Answers to
-//! requests that carried answers of the user are never kept. A change notification counts more than any time that is
-//! left: what it concerns is not used again, even if it is still on its way.
+//! Only revisions with cache hints permit caching, and only for six methods: `server/discover`, the four lists (page by
+//! page) and `resources/read`. A result without a positive `ttlMs` is not cached. A result without a scope is private.
+//! Results of requests that carried input responses are never cached. A change notification overrides the remaining
+//! ttl: the results that it concerns are not used again, even if they are still in flight.
 
 mod changes;
 mod clock;
@@ -35,45 +35,45 @@ pub use options::CacheMode;
 pub(crate) use options::CacheOptions;
 pub use store::{CacheEntry, CacheError, CacheFuture, CacheStore};
 
-/// How long a store may take; then the call goes on without it.
-const STORE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a store operation may take. After that, the call continues without the cache.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The kept answers of one server, as one client may see them.
+/// The cached results of one server that one client may use.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// `None` keeps nothing.
+    /// `None` disables the cache.
     store: Option<Arc<dyn CacheStore>>,
     server: String,
     partition: String,
     clock: Clock,
     changes: Mutex<Changes>,
-    /// Keeping and forgetting take turns, so that nothing outdated is kept after it was forgotten.
+    /// Serializes writes and removals, so that no outdated result is stored after its removal.
     writing: tokio::sync::Mutex<()>,
 }
 
-/// What the cache says before a request is sent.
+/// The result of a cache lookup before a request is sent.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// This is the answer.
+    /// The cached result.
     Hit(RawJson),
-    /// Ask; with the ticket the answer may be kept.
+    /// The request has to be sent. The ticket permits storing its result.
     Miss(Box<Ticket>),
-    /// Ask; the answer is not to be kept.
+    /// The request has to be sent. Its result must not be stored.
     Uncached,
 }
 
-/// The right to keep the answer to one request, unless something changes before it comes.
+/// Permits storing the result of one request, unless a change concerns it before it arrives.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     cache: Arc<Cache>,
     number: u64,
     key: CacheKey,
-    /// Whether the answer takes the place of one that may still be fresh.
+    /// Whether the result replaces a cached result that may still be fresh.
     replaces: bool,
 }
 
 impl Ticket {
-    /// Whether nothing has changed since that concerns the answer.
+    /// Returns `true` if no change since the request concerns the result.
     fn is_valid(&self) -> bool {
         self.cache.changes().is_open(self.number)
     }
@@ -86,7 +86,7 @@ impl Drop for Ticket {
 }
 
 impl Cache {
-    /// The cache of a client; a server without a name is nobody else's.
+    /// Creates the cache of a client. A server without a name shares its entries with no other client.
     pub(crate) fn new(options: &CacheOptions, server: String) -> Self {
         let store: Option<Arc<dyn CacheStore>> = match &options.place {
             CacheLocation::Own => Some(Arc::new(MemoryCache::new())),
@@ -96,17 +96,18 @@ impl Cache {
         let own = random_name();
         if own.is_none() {
             tracing::warn!(
-                "no answers are kept, because the system has no randomness to name them"
+                "results are not cached, because the system provides no random bytes for cache names"
             );
         }
         let store = store.filter(|_| own.is_some());
         let own = own.unwrap_or_default();
         Self {
             store,
-            server: match server.is_empty() {
-                // A URL never looks like this, so no server can be given the name on purpose.
-                true => format!("unnamed {own}"),
-                false => server,
+            server: if server.is_empty() {
+                // No URL has this form, so no server can choose this name.
+                format!("unnamed {own}")
+            } else {
+                server
             },
             partition: options.partition.clone().unwrap_or(own),
             clock: Clock::start(),
@@ -115,7 +116,7 @@ impl Cache {
         }
     }
 
-    /// Whether answers to this method are looked for and kept at all.
+    /// Returns `true` if results of this method are looked up and stored.
     pub(crate) fn is_asked(&self, version: ProtocolVersion, method: &str, mode: CacheMode) -> bool {
         self.store.is_some()
             && mode != CacheMode::Bypass
@@ -123,7 +124,7 @@ impl Cache {
             && is_cacheable_method(method)
     }
 
-    /// Looks for an answer before a request is sent.
+    /// Looks up the result of a request before the request is sent.
     pub(crate) async fn look_up(
         self: &Arc<Self>,
         version: ProtocolVersion,
@@ -143,14 +144,14 @@ impl Cache {
             return Lookup::Miss(Box::new(ticket));
         }
         match self.fresh(&ticket.key).await {
-            // What changed while the store was asked may be what it gave.
+            // A change during the lookup may concern the entry that the store returned.
             Some(result) if ticket.is_valid() => Lookup::Hit(result),
             _ if ticket.is_valid() => Lookup::Miss(Box::new(ticket)),
             _ => Lookup::Miss(Box::new(self.ticket(ticket.key.clone(), replaces))),
         }
     }
 
-    /// Keeps an answer that has just come, if it may be kept.
+    /// Stores a received result, if the server permits it.
     pub(crate) async fn keep(&self, ticket: Ticket, result: &RawJson) {
         let Some(store) = &self.store else {
             return;
@@ -171,32 +172,32 @@ impl Cache {
         let key = ticket.key.in_partition(partition);
         let expires = Freshness::of(hint, received).expires();
         let entry = CacheEntry::new(result.clone(), expires);
-        let _turn = self.writing.lock().await;
+        let _guard = self.writing.lock().await;
         if ticket.is_valid() {
-            attempt("keep an answer", store.put(key, entry)).await;
+            attempt("store a result", store.put(key, entry)).await;
         }
     }
 
-    /// Something changed: what it concerns is not used any more, from this moment on.
+    /// Invalidates the cached results that a change concerns, with immediate effect.
     pub(crate) fn invalidate(self: &Arc<Self>, change: &Change) {
         if let Some(outdated) = outdated_by(change) {
             self.outdate(self.everything().with_outdated(outdated));
         }
     }
 
-    /// A request was refused. When a cursor leads nowhere, the pages before it are of a list that is no more.
+    /// Handles a rejected request. A rejected cursor means that the cached pages before it belong to an outdated list.
     ///
     /// Spec 2026-07-28, server/utilities/caching: all pages of the list are dropped then.
     pub(crate) fn refused(self: &Arc<Self>, method: &str, params: Option<&RawJson>, error: &Error) {
-        let is_refusal = error
+        let is_rejected_cursor = error
             .rpc()
             .is_some_and(|rpc| rpc.code == code::INVALID_PARAMS);
-        if is_refusal && method.ends_with("/list") && has_cursor(params) {
+        if is_rejected_cursor && method.ends_with("/list") && has_cursor(params) {
             self.outdate(self.everything().with_method(method));
         }
     }
 
-    /// Forgets everything of this server that this client could be given.
+    /// Removes every entry of this server that this client may use.
     pub(crate) async fn clear(self: &Arc<Self>) {
         self.outdate(self.everything());
         self.sweep().await;
@@ -207,7 +208,7 @@ impl Cache {
             return;
         }
         self.changes().outdate(filter, self.everything());
-        // Without a runtime the next request sweeps; until then nobody looks.
+        // Without a runtime the next request sweeps. Until then no entry is read.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -225,17 +226,17 @@ impl Cache {
         });
     }
 
-    /// Removes what is outdated from the store. False when the store did not do it.
+    /// Removes outdated entries from the store. Returns `false` if the store failed.
     async fn sweep(&self) -> bool {
         let Some(store) = &self.store else {
             return true;
         };
-        let _turn = self.writing.lock().await;
+        let _guard = self.writing.lock().await;
         loop {
             let Some((number, filter)) = self.changes().next_outdated() else {
                 return true;
             };
-            if attempt("forget answers", store.remove(&filter))
+            if attempt("remove results", store.remove(&filter))
                 .await
                 .is_none()
             {
@@ -245,7 +246,7 @@ impl Cache {
         }
     }
 
-    /// A fresh answer to a request: one of this partition, or one for anybody.
+    /// Returns a fresh result for a request, from this partition or from the public entries.
     async fn fresh(&self, key: &CacheKey) -> Option<RawJson> {
         let store = self.store.as_ref()?;
         let is_outdated = || self.changes().is_outdated(key);
@@ -257,8 +258,8 @@ impl Cache {
         }
         for partition in [Some(self.partition.as_str()), None] {
             let key = key.in_partition(partition);
-            let found = attempt("look for an answer", store.get(&key)).await?;
-            if let Some(entry) = found.filter(|entry| entry.is_fresh(self.clock.now())) {
+            let cached = attempt("look up a result", store.get(&key)).await?;
+            if let Some(entry) = cached.filter(|entry| entry.is_fresh(self.clock.now())) {
                 return Some(entry.result);
             }
         }
@@ -283,17 +284,17 @@ impl Cache {
     }
 }
 
-/// Asks the store for something, which never fails a call: `None` when it did not work or took too long.
-async fn attempt<T>(what: &'static str, future: CacheFuture<'_, T>) -> Option<T> {
-    match tokio::time::timeout(STORE_PATIENCE, future).await {
+/// Runs a store operation. Returns `None` if it fails or times out, so that the store never fails a call.
+async fn attempt<T>(operation: &'static str, future: CacheFuture<'_, T>) -> Option<T> {
+    match tokio::time::timeout(STORE_TIMEOUT, future).await {
         Ok(Ok(done)) => return Some(done),
         Ok(Err(error)) => {
             let source = std::error::Error::source(&error).map(ToString::to_string);
-            tracing::warn!(what, %error, source, "the cache is not used");
+            tracing::warn!(operation, %error, source, "the cache store failed; the call continues without it");
         }
         Err(_) => tracing::warn!(
-            what,
-            "the cache is not used, because its store takes too long"
+            operation,
+            "the cache store did not finish in time; the call continues without it"
         ),
     }
     None
@@ -311,7 +312,7 @@ fn has_cursor(params: Option<&RawJson>) -> bool {
     })
 }
 
-/// A name nobody else has; `None` when the system has no randomness.
+/// Returns a random name, or `None` if the system provides no random bytes.
 fn random_name() -> Option<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;

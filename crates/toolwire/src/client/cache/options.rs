@@ -1,63 +1,63 @@
-//! What a user decides about kept answers.
+//! Cache options of clients and calls.
 
 use std::sync::Arc;
 
 use crate::client::cache::store::CacheStore;
 use crate::client::{Client, ClientBuilder};
 
-/// What a call does with answers that were kept.
+/// How a call uses the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheMode {
-    /// Takes a fresh answer from the cache, else asks and keeps the answer.
+    /// Uses a fresh cached result. Otherwise sends the request and stores the result.
     #[default]
     Use,
-    /// Asks and keeps nothing.
+    /// Sends the request and stores nothing.
     Bypass,
-    /// Asks, whatever is there, and keeps the answer in its place.
+    /// Always sends the request, and replaces the cached result.
     Refresh,
 }
 
-/// What the builder collects.
+/// The cache options of a client builder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CacheOptions {
     pub(super) place: CacheLocation,
     pub(super) partition: Option<String>,
 }
 
-/// Where answers are kept.
+/// The store of a client.
 #[derive(Debug, Clone, Default)]
 pub(super) enum CacheLocation {
-    /// In memory, for this client alone.
+    /// A memory cache of this client only.
     #[default]
     Own,
-    /// In a store that others may use, too.
+    /// A given store, which other clients may share.
     Given(Arc<dyn CacheStore>),
-    /// Nowhere.
+    /// No store: nothing is cached.
     Nowhere,
 }
 
 impl ClientBuilder {
-    /// Keeps answers in this store instead of a [`MemoryCache`](crate::client::cache::MemoryCache) of its own.
+    /// Sets the store for cached results. Default: a [`MemoryCache`](crate::client::cache::MemoryCache) per client.
     ///
-    /// Clients with the same store and the same server share the answers that the server calls public. Everything else
-    /// is private: only clients of the same [partition](Self::with_cache_partition) see it.
+    /// Clients with the same store and the same server share the results that the server marks as public. All other
+    /// results are private: only clients of the same [partition](Self::with_cache_partition) use them.
     pub fn with_cache(mut self, store: Arc<dyn CacheStore>) -> Self {
         self.config.cache.place = CacheLocation::Given(store);
         self
     }
 
-    /// Keeps no answers at all.
+    /// Disables the cache.
     pub fn without_cache(mut self) -> Self {
         self.config.cache.place = CacheLocation::Nowhere;
         self
     }
 
-    /// Shares private answers with every client that uses the same store and the same name.
+    /// Shares private results with every client that uses the same store and the same partition name.
     ///
     /// The name must stand for one authorization context: one user with one set of rights. Two credentials must never
-    /// share a partition, or the answers meant for one are shown to the other. Without this call every client has a
-    /// random partition of its own, so a client with another token sees nothing of what the first one kept.
+    /// share a partition, or the results of one user are visible to the other. Default: a random partition per client,
+    /// so a client with another token does not use the private results of the first client.
     pub fn with_cache_partition(mut self, name: impl Into<String>) -> Self {
         self.config.cache.partition = Some(name.into());
         self
@@ -65,8 +65,9 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// Forgets every kept answer of this server that this client could be given: its own and the public ones. Answers
-    /// that are on their way are not kept either. Use it when what the client may see has changed.
+    /// Removes every cached result of this server that this client may use: private and public ones.
+    ///
+    /// Results in flight are not stored either. Call it when the rights of the client have changed.
     pub async fn clear_cache(&self) {
         self.shared.cache.clear().await;
     }

@@ -1,4 +1,4 @@
-//! Where answers are kept: the trait a store implements, and what it is given.
+//! The trait of a cache store, its entries and its error.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,14 +11,14 @@ use toolwire_types::RawJson;
 use crate::client::cache::key::{CacheFilter, CacheKey};
 use crate::engine::BoxFuture;
 
-/// What every call of a store returns.
+/// The future that every operation of a store returns.
 pub type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
 
-/// Keeps answers of servers, for one client or for many.
+/// A store for cached results of servers, for one client or for many.
 ///
-/// A store keeps what it is given and hands it back for an equal key; what may be kept, for whom, and whether it is still
-/// fresh is decided by the client. It may forget anything at any time. A store that fails, or takes longer than two
-/// seconds, never fails a call: the client warns and asks the server.
+/// A store returns the entry that was put under an equal key. The client decides which results are stored, for which
+/// clients, and whether they are fresh. A store may drop any entry at any time. A store that fails, or takes longer
+/// than 2 s, never fails a call: the client logs a warning and sends the request to the server.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -26,14 +26,14 @@ pub type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
 ///
 /// use toolwire::cache::{CacheEntry, CacheFilter, CacheFuture, CacheKey, CacheStore};
 ///
-/// /// Keeps everything for ever: fine for a short program, and for nothing else.
+/// /// Stores everything without a limit. Suitable only for short programs.
 /// #[derive(Debug, Default)]
 /// struct KeepAll(Mutex<HashMap<CacheKey, CacheEntry>>);
 ///
 /// impl CacheStore for KeepAll {
 ///     fn get<'a>(&'a self, key: &'a CacheKey) -> CacheFuture<'a, Option<CacheEntry>> {
-///         let found = self.0.lock().unwrap().get(key).cloned();
-///         Box::pin(async { Ok(found) })
+///         let entry = self.0.lock().unwrap().get(key).cloned();
+///         Box::pin(async { Ok(entry) })
 ///     }
 ///
 ///     fn put(&self, key: CacheKey, entry: CacheEntry) -> CacheFuture<'_, ()> {
@@ -48,50 +48,50 @@ pub type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no store for answers",
+    message = "`{Self}` is not a cache store",
     note = "implement `toolwire::cache::CacheStore`, or use `toolwire::cache::MemoryCache`"
 )]
 pub trait CacheStore: fmt::Debug + Send + Sync {
-    /// What is kept under a key, fresh or not.
+    /// Returns the entry under a key, fresh or not.
     fn get<'a>(&'a self, key: &'a CacheKey) -> CacheFuture<'a, Option<CacheEntry>>;
 
-    /// Keeps an answer, in place of what was there. Nobody asks for it after it has expired.
+    /// Stores an entry and replaces the previous one. The client does not use an entry after it has expired.
     fn put(&self, key: CacheKey, entry: CacheEntry) -> CacheFuture<'_, ()>;
 
-    /// Forgets everything the filter matches. It may forget more, but not less.
+    /// Removes every entry that the filter matches. It may remove more, but not less.
     fn remove<'a>(&'a self, filter: &'a CacheFilter) -> CacheFuture<'a, ()>;
 }
 
-/// A kept answer.
+/// A cached result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CacheEntry {
     /// The result as the server sent it.
     pub result: RawJson,
-    /// When it stops being fresh, as the time since 1970-01-01 UTC. Machines that share a store need clocks that agree.
+    /// The expiry time, as the time since 1970-01-01 UTC. Machines that share a store need synchronized clocks.
     pub expires: Duration,
 }
 
 impl CacheEntry {
-    /// An answer that is fresh until a moment, counted from 1970-01-01 UTC.
+    /// Creates an entry that is fresh until `expires`, counted from 1970-01-01 UTC.
     #[must_use]
     pub fn new(result: RawJson, expires: Duration) -> Self {
         Self { result, expires }
     }
 
-    /// True while the answer may be used at `now`, counted from 1970-01-01 UTC.
+    /// Returns `true` if the entry is fresh at `now`, counted from 1970-01-01 UTC.
     #[must_use]
     pub fn is_fresh(&self, now: Duration) -> bool {
         Freshness::until(self.expires).is_fresh(now)
     }
 }
 
-/// Why a store did not do what it was asked.
+/// The error of a failed store operation.
 #[derive(Debug)]
 pub struct CacheError(Box<dyn StdError + Send + Sync>);
 
 impl CacheError {
-    /// The store does not work, for this reason.
+    /// Creates an error with its cause.
     pub fn new(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self(source.into())
     }
@@ -99,7 +99,7 @@ impl CacheError {
 
 impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the store for answers does not work")
+        f.write_str("the cache store failed")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is asked again, and what is not.
+//! Which requests are sent again, and which results come from the cache.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::client::{Client, ClientBuilder};
 const HOUR: Duration = Duration::from_secs(3600);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A result that fits all cacheable methods, with hints, and with a number that tells one answer from another.
+/// Returns a result that fits all cacheable methods, with hints and with a number that identifies it.
 fn numbered(number: usize, hints: &Value) -> Value {
     let mut result = json!({
         "resultType": "complete",
@@ -29,8 +29,8 @@ fn numbered(number: usize, hints: &Value) -> Value {
     result
 }
 
-/// A server that counts its answers and gives them all the same hints.
-fn hinting(name: &str, hints: Value) -> FakeServer {
+/// Returns a server that numbers its results and gives them all the same hints.
+fn server_with_hints(name: &str, hints: Value) -> FakeServer {
     let count = AtomicUsize::new(0);
     FakeServer::new(name, move |_, _| {
         let number = count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -42,8 +42,8 @@ fn for_an_hour() -> Value {
     json!({"ttlMs": 3_600_000})
 }
 
-/// Which answer a request brings.
-async fn answer(client: &Client, method: &str, params: Value, mode: CacheMode) -> i64 {
+/// Returns the number of the result of a request.
+async fn result_number(client: &Client, method: &str, params: Value, mode: CacheMode) -> i64 {
     let result = client
         .request(method, params)
         .with_cache(mode)
@@ -53,11 +53,11 @@ async fn answer(client: &Client, method: &str, params: Value, mode: CacheMode) -
 }
 
 async fn tools(client: &Client) -> i64 {
-    answer(client, "tools/list", json!({}), CacheMode::Use).await
+    result_number(client, "tools/list", json!({}), CacheMode::Use).await
 }
 
 async fn read(client: &Client, uri: &str) -> i64 {
-    answer(
+    result_number(
         client,
         "resources/read",
         json!({ "uri": uri }),
@@ -67,8 +67,8 @@ async fn read(client: &Client, uri: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn six_methods_are_kept_and_no_others() {
-    let server = hinting("s", for_an_hour());
+async fn exactly_six_methods_are_cached() {
+    let server = server_with_hints("s", for_an_hour());
     let client = server.connect(ClientBuilder::default()).await;
     let params =
         json!({"uri": "test://a", "name": "a", "ref": {"type": "ref/prompt", "name": "a"}});
@@ -87,17 +87,17 @@ async fn six_methods_are_kept_and_no_others() {
         for _ in 0..2 {
             client.request(method, &params).await.unwrap();
         }
-        let kept = toolwire_proto::cache::is_cacheable_method(method);
+        let is_cached = toolwire_proto::cache::is_cacheable_method(method);
         assert_eq!(
             server.take_methods().len(),
-            if kept { 1 } else { 2 },
+            if is_cached { 1 } else { 2 },
             "{method}"
         );
     }
 }
 
 #[tokio::test]
-async fn answers_without_a_positive_time_are_not_kept() {
+async fn results_without_a_positive_ttl_are_not_cached() {
     for hints in [
         json!({}),
         json!({"cacheScope": "public"}),
@@ -105,7 +105,7 @@ async fn answers_without_a_positive_time_are_not_kept() {
         json!({"ttlMs": -1}),
         json!({"ttlMs": "3600000"}),
     ] {
-        let server = hinting("s", hints.clone());
+        let server = server_with_hints("s", hints.clone());
         let client = server.connect(ClientBuilder::default()).await;
         assert_eq!(
             (tools(&client).await, tools(&client).await),
@@ -116,11 +116,11 @@ async fn answers_without_a_positive_time_are_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_page_has_its_own_time() {
-    let server = hinting("s", for_an_hour());
+async fn every_page_has_its_own_ttl() {
+    let server = server_with_hints("s", for_an_hour());
     let client = server.connect(ClientBuilder::default()).await;
     let second = || {
-        answer(
+        result_number(
             &client,
             "tools/list",
             json!({"cursor": "2"}),
@@ -139,10 +139,10 @@ async fn every_page_has_its_own_time() {
 }
 
 #[tokio::test]
-async fn modes_decide_what_is_read_and_what_is_kept() {
-    let server = hinting("s", for_an_hour());
+async fn cache_mode_decides_what_is_read_and_what_is_stored() {
+    let server = server_with_hints("s", for_an_hour());
     let client = server.connect(ClientBuilder::default()).await;
-    let ask = |mode| answer(&client, "prompts/list", json!({}), mode);
+    let ask = |mode| result_number(&client, "prompts/list", json!({}), mode);
     assert_eq!(ask(CacheMode::Bypass).await, 1);
     assert_eq!(ask(CacheMode::Use).await, 2);
     assert_eq!(ask(CacheMode::Bypass).await, 3);
@@ -152,8 +152,8 @@ async fn modes_decide_what_is_read_and_what_is_kept() {
 }
 
 #[tokio::test]
-async fn a_refreshed_answer_takes_the_place_of_the_old_one_whatever_its_hints() {
-    // The second answer has other hints than the first; the first must not come back in any case.
+async fn refreshed_result_replaces_the_cached_one_with_any_hints() {
+    // The second result has other hints than the first. The first must not be returned again in any case.
     for (hints, expected) in [
         (json!({}), 3),
         (json!({"ttlMs": 3_600_000, "cacheScope": "public"}), 2),
@@ -169,7 +169,7 @@ async fn a_refreshed_answer_takes_the_place_of_the_old_one_whatever_its_hints() 
                 })
             });
             let client = server.connect(ClientBuilder::default()).await;
-            let ask = |mode| answer(&client, "tools/list", json!({}), mode);
+            let ask = |mode| result_number(&client, "tools/list", json!({}), mode);
             assert_eq!(
                 (ask(CacheMode::Use).await, ask(CacheMode::Use).await),
                 (1, 1)
@@ -180,10 +180,10 @@ async fn a_refreshed_answer_takes_the_place_of_the_old_one_whatever_its_hints() 
     }
 }
 
-/// Two clients with one store: what the second one gets after the first one asked.
+/// Returns the result of the second of two clients that share a store.
 async fn second_of_two(hints: Value, servers: [&str; 2], partitions: [Option<&str>; 2]) -> i64 {
     let store = Arc::new(MemoryCache::new());
-    let mut answers = Vec::new();
+    let mut numbers = Vec::new();
     for (number, (name, partition)) in servers.into_iter().zip(partitions).enumerate() {
         let hints = hints.clone();
         let server = FakeServer::new(name, move |_, _| Ok(numbered(number + 1, &hints)));
@@ -191,14 +191,14 @@ async fn second_of_two(hints: Value, servers: [&str; 2], partitions: [Option<&st
         if let Some(partition) = partition {
             builder = builder.with_cache_partition(partition);
         }
-        answers.push(tools(&server.connect(builder).await).await);
+        numbers.push(tools(&server.connect(builder).await).await);
     }
-    assert_eq!(answers[0], 1);
-    answers[1]
+    assert_eq!(numbers[0], 1);
+    numbers[1]
 }
 
 #[tokio::test]
-async fn clients_share_what_is_public_and_nothing_else() {
+async fn clients_share_only_public_results() {
     let public = || json!({"ttlMs": 3_600_000, "cacheScope": "public"});
     let private = || json!({"ttlMs": 3_600_000, "cacheScope": "private"});
     let alone = [None, None];
@@ -226,9 +226,9 @@ async fn clients_share_what_is_public_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn clients_of_one_builder_have_partitions_of_their_own() {
+async fn clients_of_one_builder_have_different_partitions() {
     let store = Arc::new(MemoryCache::new());
-    let server = hinting("s", for_an_hour());
+    let server = server_with_hints("s", for_an_hour());
     let builder = ClientBuilder::default().with_cache(store.clone());
     let one = server.connect(builder.clone()).await;
     let other = server.connect(builder).await;
@@ -238,7 +238,7 @@ async fn clients_of_one_builder_have_partitions_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_that_answers_of_the_user_led_to_is_kept() {
+async fn results_of_requests_with_input_responses_are_not_cached() {
     let server = FakeServer::new("s", |_, sent: &SentRequest| {
         Ok(match sent.params.get("requestState") {
             Some(_) => numbered(1, &for_an_hour()),
@@ -252,7 +252,7 @@ async fn nothing_that_answers_of_the_user_led_to_is_kept() {
         assert_eq!(read(&client, "test://a").await, 1);
         assert_eq!(server.take_methods(), ["resources/read", "resources/read"]);
         let retry = json!({"uri": "test://a", "requestState": "mine"});
-        answer(&client, "resources/read", retry, CacheMode::Use).await;
+        result_number(&client, "resources/read", retry, CacheMode::Use).await;
         assert_eq!(server.take_methods(), ["resources/read"]);
         let raw = client.request("resources/read", json!({"uri": "test://a"}));
         raw.without_input_handling().await.unwrap();
@@ -261,8 +261,8 @@ async fn nothing_that_answers_of_the_user_led_to_is_kept() {
 }
 
 #[tokio::test]
-async fn a_change_outdates_what_it_is_about_at_once() {
-    let server = hinting("s", for_an_hour());
+async fn change_invalidates_the_results_it_concerns_at_once() {
+    let server = server_with_hints("s", for_an_hour());
     let client = server.connect(ClientBuilder::default()).await;
     let lists = [
         "tools/list",
@@ -270,36 +270,36 @@ async fn a_change_outdates_what_it_is_about_at_once() {
         "resources/list",
         "resources/templates/list",
     ];
-    let asked_again = async || {
+    let requests_sent = async || {
         for method in lists {
-            answer(&client, method, json!({}), CacheMode::Use).await;
+            result_number(&client, method, json!({}), CacheMode::Use).await;
         }
         read(&client, "test://a").await;
         read(&client, "test://b").await;
         server.take_methods()
     };
-    assert_eq!(asked_again().await.len(), 6);
-    assert_eq!(asked_again().await.len(), 0);
+    assert_eq!(requests_sent().await.len(), 6);
+    assert_eq!(requests_sent().await.len(), 0);
     server.notify("notifications/tools/list_changed", json!({}));
-    assert_eq!(asked_again().await, ["tools/list"]);
+    assert_eq!(requests_sent().await, ["tools/list"]);
     server.notify("notifications/prompts/list_changed", json!({}));
-    assert_eq!(asked_again().await, ["prompts/list"]);
+    assert_eq!(requests_sent().await, ["prompts/list"]);
     server.notify("notifications/resources/list_changed", json!({}));
     assert_eq!(
-        asked_again().await,
+        requests_sent().await,
         ["resources/list", "resources/templates/list"]
     );
     server.notify(
         "notifications/resources/updated",
         json!({"uri": "test://b"}),
     );
-    assert_eq!(asked_again().await, ["resources/read"]);
-    assert_eq!(asked_again().await.len(), 0);
+    assert_eq!(requests_sent().await, ["resources/read"]);
+    assert_eq!(requests_sent().await.len(), 0);
 }
 
 #[tokio::test]
-async fn an_answer_that_was_under_way_during_a_change_is_not_kept() {
-    let check = async |change: &'static str, params: Value, kept: bool| {
+async fn result_in_flight_during_a_change_is_not_cached() {
+    let check = async |change: &'static str, params: Value, is_cached: bool| {
         let count = AtomicUsize::new(0);
         let server = FakeServer::new("s", move |server, _| {
             let number = count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -312,13 +312,13 @@ async fn an_answer_that_was_under_way_during_a_change_is_not_kept() {
         assert_eq!(read(&client, "test://a").await, 1);
         assert_eq!(
             read(&client, "test://a").await,
-            if kept { 1 } else { 2 },
+            if is_cached { 1 } else { 2 },
             "{change}"
         );
-        // The answer to a request that was sent after the change is as good as any.
+        // The result of a request that was sent after the change may be cached.
         assert_eq!(
             read(&client, "test://a").await,
-            if kept { 1 } else { 2 },
+            if is_cached { 1 } else { 2 },
             "{change}"
         );
     };
@@ -329,7 +329,7 @@ async fn an_answer_that_was_under_way_during_a_change_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_fails_drops_every_page_of_its_list() {
+async fn rejected_cursor_removes_every_page_of_its_list() {
     let server = FakeServer::new("s", |_, sent| match sent.params["cursor"].as_str() {
         Some("gone") => Err(ErrorObject::invalid_params("no such cursor")),
         _ => Ok(numbered(1, &for_an_hour())),
@@ -337,14 +337,14 @@ async fn a_cursor_that_fails_drops_every_page_of_its_list() {
     let client = server.connect(ClientBuilder::default()).await;
     let pages = async || {
         tools(&client).await;
-        answer(
+        result_number(
             &client,
             "tools/list",
             json!({"cursor": "2"}),
             CacheMode::Use,
         )
         .await;
-        answer(&client, "prompts/list", json!({}), CacheMode::Use).await;
+        result_number(&client, "prompts/list", json!({}), CacheMode::Use).await;
         server.take_methods()
     };
     assert_eq!(pages().await.len(), 3);
@@ -357,8 +357,8 @@ async fn a_cursor_that_fails_drops_every_page_of_its_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_whose_kept_cursor_fails_is_read_once_more_from_the_start() {
-    // The first page may be kept, the second not; later the server has forgotten the cursor of the first page.
+async fn list_whose_cached_cursor_is_rejected_is_read_again_from_the_start() {
+    // The first page is cached, the second is not. Later the server rejects the cursor of the first page.
     let generation = Arc::new(AtomicI64::new(1));
     let current = Arc::clone(&generation);
     let server = FakeServer::new("s", move |_, sent| {
@@ -391,7 +391,7 @@ async fn a_list_whose_kept_cursor_fails_is_read_once_more_from_the_start() {
         "the old cursor, and two fresh pages"
     );
 
-    // A server that accepts no cursor at all is asked twice, not for ever.
+    // A server that accepts no cursor at all is read twice, not endlessly.
     let broken = FakeServer::new("s", |_, sent| match sent.params.get("cursor") {
         None => Ok(json!({"tools": [], "nextCursor": "2"})),
         Some(_) => Err(ErrorObject::invalid_params("no such cursor")),
@@ -405,8 +405,8 @@ async fn a_list_whose_kept_cursor_fails_is_read_once_more_from_the_start() {
 }
 
 #[tokio::test]
-async fn a_cleared_cache_is_empty() {
-    let server = hinting("s", json!({"ttlMs": 3_600_000, "cacheScope": "public"}));
+async fn cleared_cache_is_empty() {
+    let server = server_with_hints("s", json!({"ttlMs": 3_600_000, "cacheScope": "public"}));
     let store = Arc::new(MemoryCache::new());
     let client = server
         .connect(ClientBuilder::default().with_cache(store.clone()))
@@ -418,8 +418,8 @@ async fn a_cleared_cache_is_empty() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_cache_keeps_nothing() {
-    let server = hinting("s", for_an_hour());
+async fn client_without_a_cache_stores_nothing() {
+    let server = server_with_hints("s", for_an_hour());
     let client = server
         .connect(ClientBuilder::default().without_cache())
         .await;
@@ -427,66 +427,66 @@ async fn a_client_without_a_cache_keeps_nothing() {
     client.clear_cache().await;
 }
 
-/// How a store can fail.
+/// A store that fails on demand.
 #[derive(Debug, Default)]
-struct Moody {
+struct FailingStore {
     memory: MemoryCache,
-    refuses: AtomicBool,
-    refuses_to_forget: AtomicBool,
+    fails: AtomicBool,
+    fails_to_remove: AtomicBool,
     hangs: AtomicBool,
 }
 
-impl Moody {
-    /// What it does instead of working.
-    fn mood<'a, T: Send + 'a>(&self, forgetting: bool) -> Option<CacheFuture<'a, T>> {
-        let on = |mood: &AtomicBool| mood.load(Ordering::Relaxed);
-        if on(&self.hangs) {
+impl FailingStore {
+    /// Returns the failure to inject, if one is set.
+    fn failure<'a, T: Send + 'a>(&self, is_removal: bool) -> Option<CacheFuture<'a, T>> {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if is_set(&self.hangs) {
             Some(Box::pin(std::future::pending()))
-        } else if on(&self.refuses) || forgetting && on(&self.refuses_to_forget) {
-            Some(Box::pin(async { Err(CacheError::new("on strike")) }))
+        } else if is_set(&self.fails) || is_removal && is_set(&self.fails_to_remove) {
+            Some(Box::pin(async { Err(CacheError::new("disk full")) }))
         } else {
             None
         }
     }
 }
 
-impl CacheStore for Moody {
+impl CacheStore for FailingStore {
     fn get<'a>(&'a self, key: &'a CacheKey) -> CacheFuture<'a, Option<CacheEntry>> {
-        self.mood(false).unwrap_or_else(|| self.memory.get(key))
+        self.failure(false).unwrap_or_else(|| self.memory.get(key))
     }
 
     fn put(&self, key: CacheKey, entry: CacheEntry) -> CacheFuture<'_, ()> {
-        self.mood(false)
+        self.failure(false)
             .unwrap_or_else(|| self.memory.put(key, entry))
     }
 
     fn remove<'a>(&'a self, filter: &'a CacheFilter) -> CacheFuture<'a, ()> {
-        self.mood(true)
+        self.failure(true)
             .unwrap_or_else(|| self.memory.remove(filter))
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_does_not_work_never_fails_a_call() {
-    let server = hinting("s", for_an_hour());
-    let store = Arc::new(Moody::default());
+async fn failing_store_never_fails_a_call() {
+    let server = server_with_hints("s", for_an_hour());
+    let store = Arc::new(FailingStore::default());
     let client = server
         .connect(ClientBuilder::default().with_cache(store.clone()))
         .await;
-    store.refuses.store(true, Ordering::Relaxed);
+    store.fails.store(true, Ordering::Relaxed);
     assert_eq!((tools(&client).await, tools(&client).await), (1, 2));
     client.clear_cache().await;
-    store.refuses.store(false, Ordering::Relaxed);
+    store.fails.store(false, Ordering::Relaxed);
     store.hangs.store(true, Ordering::Relaxed);
     assert_eq!((tools(&client).await, tools(&client).await), (3, 4));
-    let refresh = answer(&client, "tools/list", json!({}), CacheMode::Refresh).await;
+    let refresh = result_number(&client, "tools/list", json!({}), CacheMode::Refresh).await;
     assert_eq!(refresh, 5);
 }
 
 #[tokio::test]
-async fn what_a_store_cannot_forget_is_not_used() {
-    let server = hinting("s", for_an_hour());
-    let store = Arc::new(Moody::default());
+async fn entries_that_a_store_cannot_remove_are_not_used() {
+    let server = server_with_hints("s", for_an_hour());
+    let store = Arc::new(FailingStore::default());
     let client = server
         .connect(ClientBuilder::default().with_cache(store.clone()))
         .await;
@@ -494,14 +494,14 @@ async fn what_a_store_cannot_forget_is_not_used() {
         (tools(&client).await, read(&client, "test://a").await),
         (1, 2)
     );
-    store.refuses_to_forget.store(true, Ordering::Relaxed);
+    store.fails_to_remove.store(true, Ordering::Relaxed);
     server.notify("notifications/tools/list_changed", json!({}));
-    assert_eq!(tools(&client).await, 3, "the old answer was used");
+    assert_eq!(tools(&client).await, 3, "an outdated result was used");
     assert_eq!(
         read(&client, "test://a").await,
         2,
-        "this has nothing to do with it"
+        "the change does not concern this resource"
     );
-    store.refuses_to_forget.store(false, Ordering::Relaxed);
+    store.fails_to_remove.store(false, Ordering::Relaxed);
     assert_eq!((tools(&client).await, tools(&client).await), (4, 4));
 }

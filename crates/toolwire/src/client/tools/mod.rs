@@ -1,8 +1,8 @@
-//! What the client has learned about the server's tools: headers to mirror, and schemas of their results.
+//! What the client knows about the server's tools: the headers to mirror and the output schemas.
 //!
-//! Taken from every `tools/list` that passes by, fresh or kept, and used for as long as nothing newer is known: a list
-//! that is out of date still knows more than nobody. A tool whose header annotations are invalid must not be used over
-//! HTTP, so in revisions that have them it is left out of the list, with a warning.
+//! The client reads every `tools/list` result, fresh or cached, and uses it until a newer one arrives: outdated data is
+//! more useful than none. A tool with invalid header annotations must not be used over HTTP. In revisions with these
+//! annotations it is removed from the list with a warning.
 
 #[cfg(test)]
 mod tests;
@@ -23,40 +23,40 @@ use crate::client::call::Finished;
 use crate::client::output_schema::OutputSchema;
 use crate::error::Error;
 
-/// How many tools are remembered; beyond that, the headers and schemas of further ones are not.
-const REMEMBERED_TOOLS: usize = 10_000;
+/// The maximum number of known tools. The headers and schemas of further tools are not stored.
+const MAX_KNOWN_TOOLS: usize = 10_000;
 
-/// How many bytes the names and schemas of all remembered tools may have together.
-const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
+/// The maximum number of bytes of the names and schemas of all known tools.
+const MAX_KNOWN_BYTES: usize = 64 * 1024 * 1024;
 
-/// The tools that were seen.
+/// The tools of the lists that the client has read.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTools(Mutex<ToolTable>);
 
-/// The tools that were seen, by name, each with its bytes.
+/// The known tools by name, each with its size in bytes.
 #[derive(Debug, Default)]
 struct ToolTable {
-    by_name: HashMap<String, (Seen, usize)>,
-    /// The bytes of all of them.
+    by_name: HashMap<String, (ToolEntry, usize)>,
+    /// The total size in bytes.
     bytes: usize,
 }
 
 impl ToolTable {
-    fn get(&self, name: &str) -> Option<&Seen> {
-        self.by_name.get(name).map(|(seen, _)| seen)
+    fn get(&self, name: &str) -> Option<&ToolEntry> {
+        self.by_name.get(name).map(|(entry, _)| entry)
     }
 
-    /// Returns whether a tool of so many bytes may be stored, in the place of one of its name if there is one.
+    /// Returns `true` if a tool of this size can be stored. It may replace a tool of the same name.
     fn has_capacity(&self, name: &str, bytes: usize) -> bool {
         let known = self.by_name.get(name).map(|(_, bytes)| *bytes);
         let others = self.bytes - known.unwrap_or(0);
-        let is_counted = known.is_some() || self.by_name.len() < REMEMBERED_TOOLS;
-        is_counted && others.saturating_add(bytes) <= REMEMBERED_BYTES
+        let is_counted = known.is_some() || self.by_name.len() < MAX_KNOWN_TOOLS;
+        is_counted && others.saturating_add(bytes) <= MAX_KNOWN_BYTES
     }
 
-    fn insert(&mut self, name: String, seen: Seen, bytes: usize) {
+    fn insert(&mut self, name: String, entry: ToolEntry, bytes: usize) {
         self.bytes += bytes;
-        if let Some((_, replaced)) = self.by_name.insert(name, (seen, bytes)) {
+        if let Some((_, replaced)) = self.by_name.insert(name, (entry, bytes)) {
             self.bytes -= replaced;
         }
     }
@@ -69,13 +69,13 @@ impl ToolTable {
 }
 
 #[derive(Debug, Clone)]
-enum Seen {
+enum ToolEntry {
     Usable(Arc<KnownTool>),
-    /// Left out of lists, for this reason.
+    /// A tool that is removed from lists, with the reason.
     Invalid(InvalidParamHeader),
 }
 
-/// What is needed of a tool when it is called.
+/// The data of a tool that a call needs.
 #[derive(Debug)]
 pub(crate) struct KnownTool {
     headers: Vec<ParamHeader>,
@@ -86,38 +86,38 @@ pub(crate) struct KnownTool {
 impl KnownTools {
     fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
         match self.table().get(name)? {
-            Seen::Usable(tool) => Some(Arc::clone(tool)),
-            Seen::Invalid(_) => None,
+            ToolEntry::Usable(tool) => Some(Arc::clone(tool)),
+            ToolEntry::Invalid(_) => None,
         }
     }
 
-    /// Learns what a list says of a tool; false when the tool must not be used.
+    /// Stores the data of a listed tool. Returns `false` if the tool must not be used.
     fn learn(&self, tool: &Tool, headers: Result<Vec<ParamHeader>, InvalidParamHeader>) -> bool {
         let mut table = self.table();
         let known = table.get(&tool.name);
         let usable = headers.is_ok();
-        // The same list may pass by again and again; its warnings need not.
+        // The same list may be read repeatedly, but it is logged once.
         if let Err(invalid) = &headers
-            && !matches!(known, Some(Seen::Invalid(reason)) if reason == invalid)
+            && !matches!(known, Some(ToolEntry::Invalid(reason)) if reason == invalid)
         {
-            tracing::warn!(tool = %tool.name, %invalid, "a tool is left out, because its header annotations are invalid");
+            tracing::warn!(tool = %tool.name, %invalid, "removed a tool with invalid header annotations from the list");
         }
-        let bytes = remembered_bytes(tool);
+        let bytes = stored_bytes(tool);
         if !table.has_capacity(&tool.name, bytes) {
-            tracing::warn!(tool = %tool.name, "too many tools, or too large ones, to remember");
-            // What was known of it is out of date.
+            tracing::warn!(tool = %tool.name, "too many or too large tools; the headers and schema of this tool are not used");
+            // The stored data of this tool is outdated.
             table.remove(&tool.name);
             return usable;
         }
-        let seen = match headers {
-            Ok(headers) => Seen::Usable(Arc::new(KnownTool {
+        let entry = match headers {
+            Ok(headers) => ToolEntry::Usable(Arc::new(KnownTool {
                 headers,
                 #[cfg(feature = "schema-validation")]
                 output: output_schema(tool, known),
             })),
-            Err(invalid) => Seen::Invalid(invalid),
+            Err(invalid) => ToolEntry::Invalid(invalid),
         };
-        table.insert(tool.name.clone(), seen, bytes);
+        table.insert(tool.name.clone(), entry, bytes);
         usable
     }
 
@@ -126,13 +126,14 @@ impl KnownTools {
     }
 }
 
-/// Returns the bytes of what is remembered of a tool. Its headers are a part of the input schema, and count as all of it
-/// where the schema names any.
-fn remembered_bytes(tool: &Tool) -> usize {
+/// Returns the size of the stored data of a tool. Its headers are a part of the input schema, and count as the whole
+/// schema if there are any.
+fn stored_bytes(tool: &Tool) -> usize {
     let input = tool.input_schema.get();
-    let headers = match input.contains("x-mcp-header") {
-        true => input.len(),
-        false => 0,
+    let headers = if input.contains("x-mcp-header") {
+        input.len()
+    } else {
+        0
     };
     let output = tool
         .output_schema
@@ -141,35 +142,36 @@ fn remembered_bytes(tool: &Tool) -> usize {
     tool.name.len() + headers + output
 }
 
-/// The output schema of a tool: the one that is known already, if it has not changed, because it may be compiled.
+/// Returns the output schema of a tool. Reuses the known schema if it is unchanged, because it may be compiled.
 #[cfg(feature = "schema-validation")]
-fn output_schema(tool: &Tool, known: Option<&Seen>) -> Option<Arc<OutputSchema>> {
+fn output_schema(tool: &Tool, known: Option<&ToolEntry>) -> Option<Arc<OutputSchema>> {
     let schema = tool.output_schema.as_ref()?;
     let known = match known {
-        Some(Seen::Usable(known)) => known.output.as_ref().filter(|known| known.is(schema)),
+        Some(ToolEntry::Usable(known)) => known.output.as_ref().filter(|known| known.is(schema)),
         _ => None,
     };
     Some(known.map_or_else(|| Arc::new(OutputSchema::new(schema.clone())), Arc::clone))
 }
 
 impl Client {
-    /// Learns from a page of tools, and leaves out those that must not be used.
+    /// Stores the data of a page of tools, and removes the tools that must not be used.
     pub(crate) fn learn_tools(&self, page: &mut ListToolsResult) {
         let has_headers = self.version().has_routing_headers();
         page.tools.retain(|tool| {
-            let headers = match has_headers {
-                true => param_headers::validate(&tool.input_schema),
-                false => Ok(Vec::new()),
+            let headers = if has_headers {
+                param_headers::validate(&tool.input_schema)
+            } else {
+                Ok(Vec::new())
             };
             self.shared.tools.learn(tool, headers)
         });
     }
 
-    /// The headers that repeat parts of a request, on transports and in revisions that have them. The parameters may
-    /// be without their metadata.
+    /// Returns the headers that repeat parts of a request, on transports and in revisions that have them. The
+    /// parameters may lack `_meta`.
     ///
     /// # Errors
-    /// When an argument that has to be repeated cannot be written as a header.
+    /// Returns an error if an argument cannot be encoded as a header value.
     pub(crate) fn mirrored(
         &self,
         method: &str,
@@ -194,8 +196,8 @@ impl Client {
         Ok(headers)
     }
 
-    /// Fetches the tools anew after the server found a header missing or different. True when the call would go out with
-    /// other headers now, so that it is worth a second attempt.
+    /// Lists the tools again after the server rejected a header. Returns `true` if the call would now have other headers,
+    /// so that a second attempt is useful.
     pub(crate) async fn relist_tools(&self, method: &str, params: Option<&RawJson>) -> bool {
         let Some(params) = params.filter(|_| method == "tools/call") else {
             return false;
@@ -208,7 +210,7 @@ impl Client {
         let listed = match self.list_tools().with_cache(CacheMode::Refresh).await {
             Ok(listed) => listed,
             Err(error) => {
-                tracing::debug!(%error, "the tools cannot be listed anew");
+                tracing::debug!(%error, "the tools could not be listed again");
                 return false;
             }
         };
@@ -216,7 +218,7 @@ impl Client {
         listed.iter().any(|tool| tool.name == called.name()) && before != after
     }
 
-    /// Checks structured content against the schema its tool announced. Errors of the tool itself have no schema.
+    /// Validates structured content against the output schema of its tool. Results with `is_error` have no schema.
     #[cfg(feature = "schema-validation")]
     pub(crate) fn check_output(
         &self,
@@ -226,8 +228,8 @@ impl Client {
         if !self.shared.config.validates_output || result.is_error == Some(true) {
             return Finished::Now(Ok(result));
         }
-        let seen = self.shared.tools.get(&tool);
-        let Some(schema) = seen.and_then(|seen| seen.output.clone()) else {
+        let known = self.shared.tools.get(&tool);
+        let Some(schema) = known.and_then(|known| known.output.clone()) else {
             return Finished::Now(Ok(result));
         };
         let client = self.clone();
@@ -238,7 +240,7 @@ impl Client {
         }))
     }
 
-    /// Checks nothing without the feature `schema-validation`.
+    /// Returns the result unchecked, because the feature `schema-validation` is disabled.
     #[cfg(not(feature = "schema-validation"))]
     pub(crate) fn check_output(
         &self,

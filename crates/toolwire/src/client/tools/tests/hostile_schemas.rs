@@ -1,4 +1,4 @@
-//! Output schemas that a server made to cost its clients time, memory or their stack.
+//! Output schemas of a hostile server, which aim at the time, memory or stack of its clients.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::client::Client;
 
-/// A server with one tool, which announces a schema and returns some content.
+/// Returns a server with one tool, with an output schema and structured content.
 fn server(schema: Value, content: Value) -> FakeServer {
     FakeServer::new("s", move |_, sent| {
         Ok(match &*sent.method {
@@ -30,7 +30,7 @@ async fn connect(server: &FakeServer) -> Client {
     client
 }
 
-/// Definitions that each apply the next one twice.
+/// Returns definitions that each apply the next one twice.
 fn doubling(definitions: usize) -> Value {
     let mut schema = json!({"$ref": "#/$defs/a0", "$defs": {}});
     for index in 0..definitions {
@@ -41,7 +41,7 @@ fn doubling(definitions: usize) -> Value {
     schema
 }
 
-/// Schemas with content for which checking must fail at once, and what the error names.
+/// Returns schemas with content whose validation must fail at once, and a part of the error.
 fn hostile() -> Vec<(Value, Value, &'static str)> {
     let deep = (0..120).fold(json!({}), |inner, _| json!({"not": inner}));
     let wide = json!({"enum": (0..50_000).collect::<Vec<_>>()});
@@ -74,7 +74,7 @@ fn hostile() -> Vec<(Value, Value, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hostile_schema_costs_its_caller_an_error_and_nobody_else_anything() {
+async fn hostile_schema_fails_its_call_and_no_other() {
     let honest = FakeServer::new("honest", |_, _| Ok(json!({"content": []})));
     let others = honest.connect(ClientBuilder::default()).await;
     for (schema, content, limit) in hostile() {
@@ -100,12 +100,12 @@ async fn a_hostile_schema_costs_its_caller_an_error_and_nobody_else_anything() {
     }
 }
 
-/// On the only thread of this runtime, a check that ran in place would end before any other call went on.
+/// This runtime has one thread: a validation on it would end before any other call continues.
 #[tokio::test]
-async fn other_calls_go_on_while_a_large_result_is_checked() {
+async fn other_calls_continue_while_a_large_result_is_validated() {
     let schema = json!({"type": "array", "items": {"type": "integer", "minimum": 0}});
-    let answered = Arc::new(AtomicBool::new(false));
-    let answering = Arc::clone(&answered);
+    let responded = Arc::new(AtomicBool::new(false));
+    let responding = Arc::clone(&responded);
     let large = json!(vec![1; 100_000]);
     let server = FakeServer::new("s", move |_, sent| {
         Ok(match &*sent.method {
@@ -117,7 +117,7 @@ async fn other_calls_go_on_while_a_large_result_is_checked() {
                 }],
             }),
             _ if sent.params["name"] == "large" => {
-                answering.store(true, Ordering::Relaxed);
+                responding.store(true, Ordering::Relaxed);
                 json!({"content": [], "structuredContent": large})
             }
             _ => json!({"content": []}),
@@ -137,7 +137,7 @@ async fn other_calls_go_on_while_a_large_result_is_checked() {
     let others = async {
         while !checked.load(Ordering::Relaxed) {
             client.call_tool("small", json!({})).await.unwrap();
-            if answered.load(Ordering::Relaxed) && !checked.load(Ordering::Relaxed) {
+            if responded.load(Ordering::Relaxed) && !checked.load(Ordering::Relaxed) {
                 meanwhile.fetch_add(1, Ordering::Relaxed);
             }
             tokio::task::yield_now().await;
@@ -148,7 +148,7 @@ async fn other_calls_go_on_while_a_large_result_is_checked() {
 }
 
 #[tokio::test]
-async fn a_check_that_takes_too_long_fails_its_call() {
+async fn validation_that_exceeds_the_timeout_fails_its_call() {
     let schema = json!({"type": "array", "items": {"type": "integer", "minimum": 0}});
     let server = server(schema, json!(vec![1; 200_000]));
     let mut builder = ClientBuilder::default().with_output_validation();

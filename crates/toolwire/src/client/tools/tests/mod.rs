@@ -1,4 +1,4 @@
-//! Headers that repeat arguments, and what the client knows about tools.
+//! Tests of mirrored headers and of the known tools.
 
 #[cfg(feature = "schema-validation")]
 mod hostile_schemas;
@@ -16,11 +16,11 @@ use crate::client::fake_transport::{FakeServer, SentRequest};
 fn mismatch() -> ErrorObject {
     ErrorObject::new(
         code::HEADER_MISMATCH,
-        "Mcp-Param-Region does not say what the body says",
+        "Mcp-Param-Region does not match the body",
     )
 }
 
-/// A tool with one annotated argument, `region`.
+/// Returns a tool with one annotated argument, `region`.
 fn routed(header: &str) -> Value {
     json!({
         "name": "query",
@@ -31,7 +31,7 @@ fn routed(header: &str) -> Value {
     })
 }
 
-/// What the calls of a tool were sent with, besides the headers every request has.
+/// Returns the `Mcp-Param-` headers of each `tools/call` request.
 fn parameters(sent: &[SentRequest]) -> Vec<Vec<MirroredHeader>> {
     let calls = sent.iter().filter(|sent| sent.method == "tools/call");
     calls
@@ -83,7 +83,7 @@ async fn arguments_are_mirrored_at_their_exact_paths() {
     assert_eq!(
         parameters(&server.take_sent()),
         [vec![]],
-        "nothing is known of the tool yet"
+        "the tool is not known yet"
     );
 
     client.list_tools().await.unwrap();
@@ -119,12 +119,12 @@ async fn arguments_are_mirrored_at_their_exact_paths() {
     assert_eq!(
         server.take_sent(),
         [],
-        "what cannot be mirrored is not sent"
+        "a request with an argument that cannot be mirrored was sent"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_is_out_of_date_still_tells_the_headers() {
+async fn outdated_list_still_provides_the_headers() {
     let server = FakeServer::new("s", |_, sent| {
         Ok(match &*sent.method {
             "tools/list" => json!({"tools": [routed("Region")], "ttlMs": 1}),
@@ -144,7 +144,7 @@ async fn a_list_that_is_out_of_date_still_tells_the_headers() {
 }
 
 #[tokio::test]
-async fn tools_with_invalid_annotations_are_left_out() {
+async fn tools_with_invalid_annotations_are_removed_from_lists() {
     let annotated = |name: &str, property: Value| json!({"name": name, "inputSchema": {"type": "object", "properties": {"p": property}}});
     let text = |header: &str| json!({"type": "string", "x-mcp-header": header});
     let tools = json!([
@@ -173,7 +173,7 @@ async fn tools_with_invalid_annotations_are_left_out() {
     assert_eq!(page.tools.len(), 2);
 }
 
-/// Calls a tool of a server that finds the header missing, with lists that change; what was sent, and the outcome.
+/// Calls a tool of a server that rejects missing headers. Returns the sent methods and the outcome.
 async fn call_with_lists(
     lists: Vec<Result<Value, ErrorObject>>,
     accepts: &'static str,
@@ -182,7 +182,7 @@ async fn call_with_lists(
     let server = FakeServer::new("s", move |_, sent| match &*sent.method {
         "tools/list" => {
             let number = listed.fetch_add(1, Ordering::Relaxed).min(lists.len() - 1);
-            // The first list may be kept, and must be asked for again all the same.
+            // The first list is cacheable, but must be requested again.
             Ok(json!({"tools": lists[number].clone()?, "ttlMs": 3_600_000}))
         }
         _ if sent.mirrored.iter().any(|(name, _)| name == accepts) => Ok(json!({"content": []})),
@@ -196,13 +196,13 @@ async fn call_with_lists(
 }
 
 #[tokio::test]
-async fn a_header_mismatch_is_tried_once_more_with_a_fresh_list() {
+async fn header_mismatch_is_retried_once_with_a_new_list() {
     let lists = vec![Ok(json!([routed("Old")])), Ok(json!([routed("New")]))];
     let (sent, outcome) = call_with_lists(lists.clone(), "Mcp-Param-New").await;
     assert_eq!(sent, ["tools/call", "tools/list", "tools/call"]);
     outcome.unwrap();
 
-    // Once, even if the next list would be different again.
+    // Only once, even if the next list would differ again.
     let mut lists = lists;
     lists.push(Ok(json!([routed("Newest")])));
     let (sent, outcome) = call_with_lists(lists, "Mcp-Param-Newest").await;
@@ -211,7 +211,7 @@ async fn a_header_mismatch_is_tried_once_more_with_a_fresh_list() {
 }
 
 #[tokio::test]
-async fn a_fresh_list_that_does_not_help_leaves_the_first_error() {
+async fn new_list_that_does_not_help_returns_the_first_error() {
     let check = async |fresh: Result<Value, ErrorObject>| {
         let lists = vec![Ok(json!([routed("Old")])), fresh];
         let (sent, outcome) = call_with_lists(lists, "Mcp-Param-New").await;
@@ -221,11 +221,11 @@ async fn a_fresh_list_that_does_not_help_leaves_the_first_error() {
     check(Ok(json!([routed("Old")]))).await;
     check(Ok(json!([]))).await;
     check(Ok(json!([routed("not valid")]))).await;
-    check(Err(ErrorObject::internal("no list today"))).await;
+    check(Err(ErrorObject::internal("no list"))).await;
 }
 
 #[tokio::test]
-async fn only_calls_of_tools_are_repeated_after_a_mismatch() {
+async fn only_tool_calls_are_retried_after_a_mismatch() {
     let server = FakeServer::new("s", |_, _| Err(mismatch()));
     let client = server.connect(ClientBuilder::default()).await;
     let error = client.read_resource("test://a").await.unwrap_err();
@@ -238,64 +238,64 @@ fn tool(name: &str) -> Tool {
 }
 
 #[test]
-fn a_bounded_number_of_tools_is_remembered() {
-    let seen = KnownTools::default();
-    for number in 0..REMEMBERED_TOOLS {
-        assert!(seen.learn(&tool(&number.to_string()), Ok(Vec::new())));
+fn number_of_known_tools_is_limited() {
+    let known = KnownTools::default();
+    for number in 0..MAX_KNOWN_TOOLS {
+        assert!(known.learn(&tool(&number.to_string()), Ok(Vec::new())));
     }
-    assert!(seen.get("9999").is_some());
+    assert!(known.get("9999").is_some());
     assert!(
-        seen.learn(&tool("one more"), Ok(Vec::new())),
+        known.learn(&tool("one more"), Ok(Vec::new())),
         "it stays in the list"
     );
-    assert!(seen.get("one more").is_none());
+    assert!(known.get("one more").is_none());
     let region = param_headers::validate(&routed("Region")["inputSchema"].clone().into()).unwrap();
-    seen.learn(&tool("0"), Ok(region));
+    known.learn(&tool("0"), Ok(region));
     assert_eq!(
-        seen.get("0").unwrap().headers.len(),
+        known.get("0").unwrap().headers.len(),
         1,
         "a known tool may change"
     );
 }
 
 #[test]
-fn remembered_tools_have_a_limit_in_bytes() {
-    let seen = KnownTools::default();
+fn known_tools_have_a_limit_in_bytes() {
+    let known = KnownTools::default();
     let large = |name: &str, bytes: usize| {
         let schema = json!({"description": "x".repeat(bytes)});
         tool(name).with_output_schema(schema)
     };
-    let half = REMEMBERED_BYTES / 2;
-    assert!(seen.learn(&large("a", half), Ok(Vec::new())));
-    assert!(seen.learn(&large("b", half - 1000), Ok(Vec::new())));
-    assert!(seen.get("b").is_some());
+    let half = MAX_KNOWN_BYTES / 2;
+    assert!(known.learn(&large("a", half), Ok(Vec::new())));
+    assert!(known.learn(&large("b", half - 1000), Ok(Vec::new())));
+    assert!(known.get("b").is_some());
     assert!(
-        seen.learn(&large("c", 2000), Ok(Vec::new())),
+        known.learn(&large("c", 2000), Ok(Vec::new())),
         "it stays in the list"
     );
-    assert!(seen.get("c").is_none());
-    // A known tool that grew too large is not remembered as it was, and makes room.
-    assert!(seen.learn(&large("b", half + 1000), Ok(Vec::new())));
-    assert!(seen.get("b").is_none());
-    assert!(seen.learn(&large("c", 2000), Ok(Vec::new())));
-    assert!(seen.get("c").is_some());
+    assert!(known.get("c").is_none());
+    // A known tool that grew too large is removed and frees its bytes.
+    assert!(known.learn(&large("b", half + 1000), Ok(Vec::new())));
+    assert!(known.get("b").is_none());
+    assert!(known.learn(&large("c", 2000), Ok(Vec::new())));
+    assert!(known.get("c").is_some());
 }
 
 #[test]
-fn nothing_is_mirrored_for_a_tool_that_became_invalid() {
-    let seen = KnownTools::default();
+fn invalid_tool_loses_its_known_headers() {
+    let known = KnownTools::default();
     let region = param_headers::validate(&routed("Region")["inputSchema"].clone().into());
-    assert!(seen.learn(&tool("query"), region));
+    assert!(known.learn(&tool("query"), region));
     let invalid = param_headers::validate(&routed("")["inputSchema"].clone().into());
-    assert!(!seen.learn(&tool("query"), invalid));
-    assert!(seen.get("query").is_none());
-    assert!(seen.learn(&tool("query"), Ok(Vec::new())));
-    assert!(seen.get("query").is_some());
+    assert!(!known.learn(&tool("query"), invalid));
+    assert!(known.get("query").is_none());
+    assert!(known.learn(&tool("query"), Ok(Vec::new())));
+    assert!(known.get("query").is_some());
 }
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn a_schema_is_compiled_once_and_again_when_it_changes() {
+async fn schema_is_compiled_once_and_again_after_a_change() {
     let kind = Arc::new(std::sync::Mutex::new("integer"));
     let current = Arc::clone(&kind);
     let server = FakeServer::new("s", move |_, sent| {
@@ -332,7 +332,7 @@ async fn a_schema_is_compiled_once_and_again_when_it_changes() {
             .unwrap()
     };
     client.list_tools().await.unwrap();
-    assert!(!schema().is_compiled(), "nobody needed it yet");
+    assert!(!schema().is_compiled(), "compiled before the first use");
     client.call_tool("count", json!({})).await.unwrap();
     let first = schema();
     assert!(first.is_compiled());
@@ -348,7 +348,7 @@ async fn a_schema_is_compiled_once_and_again_when_it_changes() {
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn results_are_checked_only_when_that_was_asked_for_and_never_errors() {
+async fn results_are_validated_only_on_request_and_never_errors() {
     let result = Arc::new(std::sync::Mutex::new(json!({"content": []})));
     let current = Arc::clone(&result);
     let server = FakeServer::new("s", move |_, sent| {
