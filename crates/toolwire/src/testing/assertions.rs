@@ -1,4 +1,4 @@
-//! What tests say about results. A failure shows the whole result, as it went over the wire.
+//! Assertions on results. A failed assertion shows the complete result as JSON.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,9 +8,9 @@ use toolwire_types::{
 
 use crate::error::Error;
 
-/// A result that carries texts: of a tool, a prompt or a resource.
+/// A result with texts: of a tool, a prompt or a resource.
 pub trait TextResult: Serialize + sealed::Sealed {
-    /// Its texts in order; other content is left out.
+    /// Returns the texts in order, without other content.
     fn texts(&self) -> Vec<&str>;
 }
 
@@ -51,10 +51,10 @@ impl TextResult for ReadResourceResult {
     }
 }
 
-/// The result is no error, and its texts, joined by line breaks, are these.
+/// Asserts that the result is not an error, and that its texts, joined by line breaks, equal `expected`.
 ///
 /// # Panics
-/// When they are not.
+/// Panics if the assertion fails.
 #[track_caller]
 pub fn assert_text(result: &impl TextResult, expected: &str) {
     let shown = pretty(result);
@@ -70,7 +70,7 @@ pub fn assert_text(result: &impl TextResult, expected: &str) {
     );
 }
 
-/// The structured content of a tool's result is this; anything that serialises.
+/// Asserts that the structured content of a tool's result equals a value that serializes to JSON.
 ///
 /// ```
 /// use toolwire::{CallToolResult, testing};
@@ -80,13 +80,13 @@ pub fn assert_text(result: &impl TextResult, expected: &str) {
 /// ```
 ///
 /// # Panics
-/// When it is another one, or there is none.
+/// Panics if the content differs or is missing.
 #[track_caller]
 pub fn assert_structured(result: &CallToolResult, expected: impl Serialize) {
     let expected = serde_json::to_value(expected).expect("the expected value serialises");
     let shown = pretty(result);
     let Some(content) = &result.structured_content else {
-        panic!("expected structured content, but there is none:\n{shown}");
+        panic!("expected structured content, but the result has none:\n{shown}");
     };
     let content = content.to_value().expect("structured content is JSON");
     assert!(
@@ -95,7 +95,7 @@ pub fn assert_structured(result: &CallToolResult, expected: impl Serialize) {
     );
 }
 
-/// The tool failed, and its text contains this.
+/// Asserts that the tool failed, and that its text contains `part`.
 ///
 /// ```
 /// use toolwire::{CallToolResult, testing};
@@ -104,7 +104,7 @@ pub fn assert_structured(result: &CallToolResult, expected: impl Serialize) {
 /// ```
 ///
 /// # Panics
-/// When it did not fail, or with another text.
+/// Panics if the tool did not fail, or failed with another text.
 #[track_caller]
 pub fn assert_tool_error(result: &CallToolResult, part: &str) {
     let shown = pretty(result);
@@ -115,14 +115,14 @@ pub fn assert_tool_error(result: &CallToolResult, part: &str) {
     let text = result.texts().join("\n");
     assert!(
         text.contains(part),
-        "expected the tool to fail with {part:?}, but it said {text:?}:\n{shown}"
+        "expected the tool to fail with {part:?}, but the text is {text:?}:\n{shown}"
     );
 }
 
-/// The call was answered with a JSON-RPC error of this code. Returns the error's message.
+/// Asserts that the server responded with a JSON-RPC error of this code. Returns the message of the error.
 ///
 /// # Panics
-/// When it succeeded, or failed in another way.
+/// Panics if the call succeeded, or failed in another way.
 #[track_caller]
 pub fn assert_rpc_error<T>(outcome: &Result<T, Error>, code: i64) -> &str {
     let error = match outcome {
@@ -135,7 +135,7 @@ pub fn assert_rpc_error<T>(outcome: &Result<T, Error>, code: i64) -> &str {
             "expected the error {code}, but it is {}: {}",
             rpc.code, rpc.message
         ),
-        None => panic!("expected the error {code} from the server, but: {error}"),
+        None => panic!("expected the error {code} from the server, but the call failed: {error}"),
     }
 }
 
@@ -156,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_assertion_shows_what_was_there() {
+    fn failed_assertion_shows_the_result() {
         let result = CallToolResult::text("4");
         let message = message_of(|| assert_text(&result, "3"));
         assert!(message.contains("expected the text \"3\", but it is \"4\""));
         assert!(message.contains("\"type\": \"text\""), "{message}");
         let message = message_of(|| assert_structured(&result, json!({})));
-        assert!(message.contains("there is none"), "{message}");
+        assert!(message.contains("has none"), "{message}");
         let message = message_of(|| assert_tool_error(&result, "no"));
         assert!(message.contains("but it did not"), "{message}");
     }
 
     #[test]
-    fn the_text_of_a_failed_tool_is_no_text() {
+    fn text_of_a_failed_tool_does_not_count_as_text() {
         let result = CallToolResult::error("3");
         assert!(message_of(|| assert_text(&result, "3")).contains("the tool failed"));
         assert_tool_error(&result, "3");
@@ -183,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_the_server_are_told_from_others() {
-        let refused: Result<(), Error> = Err(ErrorObject::invalid_params("no such note").into());
-        assert_eq!(assert_rpc_error(&refused, -32602), "no such note");
-        let other = std::panic::AssertUnwindSafe(&refused);
+    fn rpc_errors_are_distinguished_from_other_errors() {
+        let rejected: Result<(), Error> = Err(ErrorObject::invalid_params("no such note").into());
+        assert_eq!(assert_rpc_error(&rejected, -32602), "no such note");
+        let other = std::panic::AssertUnwindSafe(&rejected);
         let message = message_of(move || {
             assert_rpc_error(*other, -32601);
         });
         assert!(message.contains("it is -32602"), "{message}");
-        let late: Result<(), Error> = Err(Error::timeout());
-        let late = std::panic::AssertUnwindSafe(&late);
+        let timed_out: Result<(), Error> = Err(Error::timeout());
+        let timed_out = std::panic::AssertUnwindSafe(&timed_out);
         let message = message_of(move || {
-            assert_rpc_error(*late, 1);
+            assert_rpc_error(*timed_out, 1);
         });
         assert!(message.contains("deadline"), "{message}");
     }

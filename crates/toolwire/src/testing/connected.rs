@@ -1,22 +1,22 @@
-//! Clients that are connected in one line.
+//! Functions that connect a client to a server in the same process.
 
 use toolwire_types::ProtocolVersion;
 
 use crate::client::{Client, ClientBuilder};
 use crate::server::Server;
 
-/// A client of a server in the same process, in the newest revision both speak.
+/// Connects a client to a server in the same process, with the newest revision that both support.
 ///
-/// For a client with handlers or limits of your own use
+/// For a client with its own handlers or limits use
 /// [`ClientBuilder::in_process`](crate::client::ClientBuilder::in_process).
 ///
 /// # Panics
-/// When the two have no revision in common.
+/// Panics if client and server have no revision in common.
 pub async fn client(server: &Server) -> Client {
     connect(ClientBuilder::new("test", "1.0.0"), server).await
 }
 
-/// A client that speaks this one revision.
+/// Connects a client that supports only this revision.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -30,7 +30,7 @@ pub async fn client(server: &Server) -> Client {
 /// ```
 ///
 /// # Panics
-/// When the server does not speak it.
+/// Panics if the server does not support the revision.
 pub async fn client_with_version(server: &Server, version: ProtocolVersion) -> Client {
     let builder = ClientBuilder::new("test", "1.0.0").with_versions([version]);
     connect(builder, server).await
@@ -39,6 +39,6 @@ pub async fn client_with_version(server: &Server, version: ProtocolVersion) -> C
 async fn connect(builder: ClientBuilder, server: &Server) -> Client {
     match builder.in_process(server).await {
         Ok(client) => client,
-        Err(error) => panic!("the test's client cannot connect: {error}"),
+        Err(error) => panic!("the test client cannot connect: {error}"),
     }
 }

@@ -1,12 +1,12 @@
-//! The difference of two texts, line by line.
+//! Computes the line-by-line difference of two texts.
 
 use std::fmt::Write;
 
-/// How many unchanged lines are shown around a change.
+/// The number of unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
 
-/// Beyond this many lines on both sides of a change, the change is shown as one block.
-const COMPARED_LINES: usize = 2000;
+/// The largest number of changed lines that are compared. A longer change is shown as one block.
+const MAX_COMPARED_LINES: usize = 2000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Line<'a> {
@@ -15,7 +15,7 @@ enum Line<'a> {
     Added(&'a str),
 }
 
-/// What has to be removed (`-`) and added (`+`) to make `new` out of `old`; empty when they are the same.
+/// Returns the lines to remove (`-`) and to add (`+`) to turn `old` into `new`. Empty if the texts are equal.
 pub(super) fn diff(old: &str, new: &str) -> String {
     let lines = compare(&lines_of(old), &lines_of(new));
     let changed: Vec<usize> = (0..lines.len())
@@ -45,7 +45,7 @@ pub(super) fn diff(old: &str, new: &str) -> String {
     shown
 }
 
-/// Texts that end in a line break have no empty last line.
+/// Splits a text into lines. A text that ends with a line break has no empty last line.
 fn lines_of(text: &str) -> Vec<&str> {
     text.lines().collect()
 }
@@ -59,7 +59,7 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
     let new_middle = &new_rest[..new_rest.len() - tail];
 
     let mut lines: Vec<Line<'a>> = old[..head].iter().copied().map(Line::Same).collect();
-    if old_middle.len().max(new_middle.len()) > COMPARED_LINES {
+    if old_middle.len().max(new_middle.len()) > MAX_COMPARED_LINES {
         lines.extend(old_middle.iter().copied().map(Line::Removed));
         lines.extend(new_middle.iter().copied().map(Line::Added));
     } else {
@@ -69,15 +69,16 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
     lines
 }
 
-/// The longest common subsequence decides what stays.
+/// Compares two texts by their longest common subsequence.
 fn changes<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
     let width = new.len() + 1;
     let mut common = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
-            common[i * width + j] = match old[i] == new[j] {
-                true => common[(i + 1) * width + j + 1] + 1,
-                false => common[(i + 1) * width + j].max(common[i * width + j + 1]),
+            common[i * width + j] = if old[i] == new[j] {
+                common[(i + 1) * width + j + 1] + 1
+            } else {
+                common[(i + 1) * width + j].max(common[i * width + j + 1])
             };
         }
     }
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_difference_is_shown_with_its_surroundings() {
+    fn difference_is_shown_with_context() {
         check("a\nb\nc\n", "a\nb\nc\n", "");
         check("a\nb\nc\n", "a\nx\nc\n", "  a\n- b\n+ x\n  c\n");
         check("", "a\n", "+ a\n");
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_far_between_two_changes_is_left_out() {
+    fn unchanged_lines_between_distant_changes_are_omitted() {
         let old: Vec<String> = (0..20).map(|line| line.to_string()).collect();
         let mut new = old.clone();
         new[0] = "x".to_owned();
@@ -137,19 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn long_changes_are_one_block() {
+    fn long_changes_are_shown_as_one_block() {
         let side = |name: &str, lines: usize| -> String {
             (0..lines)
                 .map(|line| format!("{name}{line}\nsame\n"))
                 .collect()
         };
-        // The last line is the same on both sides, so each side differs by one line less.
-        let at_the_edge = diff(
-            &side("a", COMPARED_LINES / 2),
-            &side("b", COMPARED_LINES / 2),
+        // The last line is equal on both sides, so each side differs by one line less.
+        let at_the_limit = diff(
+            &side("a", MAX_COMPARED_LINES / 2),
+            &side("b", MAX_COMPARED_LINES / 2),
         );
-        assert!(at_the_edge.contains("- a0\n+ b0\n  same\n"));
-        let beyond = COMPARED_LINES / 2 + 1;
+        assert!(at_the_limit.contains("- a0\n+ b0\n  same\n"));
+        let beyond = MAX_COMPARED_LINES / 2 + 1;
         let block = diff(&side("a", beyond), &side("b", beyond));
         assert!(block.starts_with("- a0\n- same\n- a1\n"), "{block}");
     }

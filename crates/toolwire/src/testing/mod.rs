@@ -1,14 +1,14 @@
-//! Tests without ports and children: of servers, of clients, and of what the two say to each other.
+//! Test support for servers and clients, without ports and child processes.
 //!
-//! * [`client`] and [`client_with_version`] connect to any server in the same process, in one line.
-//! * [`assert_text`], [`assert_structured`], [`assert_tool_error`] and [`assert_rpc_error`] look at results and show all
-//!   of a result that is not as expected.
-//! * [`ScriptedServer`] plays the server for a real [`Client`](crate::client::Client), [`ScriptedClient`] the client for a real
-//!   [`Server`](crate::server::Server), message by message.
-//! * [`assert_snapshot`] pins everything a server offers in a file that reviewers can read.
+//! * [`client`] and [`client_with_version`] connect to a server in the same process.
+//! * [`assert_text`], [`assert_structured`], [`assert_tool_error`] and [`assert_rpc_error`] check results. A failed
+//!   assertion shows the complete result.
+//! * [`ScriptedServer`] is the server for a real [`Client`](crate::client::Client), and [`ScriptedClient`] the client
+//!   for a real [`Server`](crate::server::Server), message by message.
+//! * [`assert_snapshot`] compares everything a server offers with a file that reviewers can read.
 //!
-//! It is behind the feature `testing`; enable it for your dev-dependency. Everything here panics where a test should
-//! fail, and says why.
+//! It requires the feature `testing`. Enable it for your dev-dependency. The functions panic with a reason if a test
+//! should fail.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

@@ -1,4 +1,4 @@
-//! One message a scripted peer received, and the wait for it.
+//! A message that a scripted peer received, and the wait for it.
 
 use std::fmt;
 use std::future::Future;
@@ -7,40 +7,41 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long a script waits for the next message before the test fails. 10 s.
+/// How long a script waits for the next message before the test fails: 10 s.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request or notification that a scripted peer received.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedMessage {
-    /// The id of a request; `null` for a notification.
+    /// The id of a request, or `null` for a notification.
     pub id: Value,
-    /// The method.
+    /// The method of the message.
     pub method: String,
-    /// The parameters with their `_meta`; `null` when there are none.
+    /// The parameters with `_meta`, or `null` if the message has no parameters.
     pub params: Value,
-    /// The message as it came over the wire.
+    /// The message as received.
     pub text: String,
 }
 
 impl ReceivedMessage {
-    /// A member of `_meta`; `null` when there is none.
+    /// Returns a member of `_meta`, or `null` if the member is missing.
     #[must_use]
     pub fn meta(&self, key: &str) -> &Value {
         &self.params["_meta"][key]
     }
 
-    /// Reads a message that must be a request (or, without an id, a notification) of this method.
+    /// Reads a message, which must be a request, or a notification without an id, of this method.
     pub(super) fn read(text: String, method: &str, is_request: bool, at: &Location<'_>) -> Self {
-        let kind = match is_request {
-            true => "request",
-            false => "notification",
+        let kind = if is_request {
+            "request"
+        } else {
+            "notification"
         };
         let mut message = parse(&text, at);
-        let fits = message["method"] == method && message.get("id").is_some() == is_request;
+        let matches = message["method"] == method && message.get("id").is_some() == is_request;
         assert!(
-            fits,
+            matches,
             "expected the {kind} {method:?} at {at}, but received:\n{text}"
         );
         Self {
@@ -61,16 +62,16 @@ impl fmt::Display for ReceivedMessage {
 pub(super) fn parse(text: &str, at: &Location<'_>) -> Value {
     match serde_json::from_str(text) {
         Ok(message) => message,
-        Err(error) => panic!("a message that is no JSON ({error}) at {at}:\n{text}"),
+        Err(error) => panic!("received a message that is not JSON ({error}) at {at}:\n{text}"),
     }
 }
 
-/// Takes an answer apart: the result, or the error object.
+/// Returns the result or the error object of a response.
 pub(super) fn outcome(text: &str, id: &Value, at: &Location<'_>) -> Result<Value, Value> {
     let mut message = parse(text, at);
     assert!(
         message["id"] == *id && message.get("method").is_none(),
-        "expected the answer to {id} at {at}, but received:\n{text}"
+        "expected the response to {id} at {at}, but received:\n{text}"
     );
     match message.get_mut("error") {
         Some(error) => Err(error.take()),
@@ -78,15 +79,15 @@ pub(super) fn outcome(text: &str, id: &Value, at: &Location<'_>) -> Result<Value
     }
 }
 
-/// Waits for a message; the test fails when none comes.
+/// Waits for a message. Fails the test if none arrives in time.
 pub(super) async fn receive_in_time(
-    patience: Duration,
+    timeout: Duration,
     at: &Location<'_>,
     message: impl Future<Output = Option<String>>,
 ) -> String {
-    match tokio::time::timeout(patience, message).await {
+    match tokio::time::timeout(timeout, message).await {
         Ok(Some(message)) => message,
-        Ok(None) => panic!("expected a message at {at}, but the other side hung up"),
-        Err(_) => panic!("expected a message at {at}, but nothing came within {patience:?}"),
+        Ok(None) => panic!("expected a message at {at}, but the peer disconnected"),
+        Err(_) => panic!("expected a message at {at}, but nothing arrived within {timeout:?}"),
     }
 }

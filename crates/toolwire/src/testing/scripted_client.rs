@@ -1,4 +1,4 @@
-//! A client that says what the test tells it to.
+//! A client that a test controls message by message.
 
 use std::future::Future;
 use std::panic::Location;
@@ -12,10 +12,10 @@ use crate::server::Server;
 use crate::testing::received::{RECEIVE_TIMEOUT, ReceivedMessage, outcome, parse, receive_in_time};
 use crate::transport::InProcess;
 
-/// Plays the client for a real server: sends messages and looks at everything that comes back.
+/// A scripted client for a real server: it sends messages and checks the messages of the server.
 ///
-/// The methods that expect something fail the test when something else comes, or nothing within 10 s
-/// ([`with_patience`](Self::with_patience)).
+/// The methods that expect a message fail the test if another message arrives, or none within 10 s
+/// ([`with_timeout`](Self::with_timeout)).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -28,7 +28,7 @@ use crate::transport::InProcess;
 /// async fn add(a: i64, b: i64) -> i64 { a + b }
 ///
 /// let server = Server::new("demo", "1.0.0").tool(add);
-/// let mut client = ScriptedClient::speaking(&server, ProtocolVersion::V2025_06_18, json!({})).await;
+/// let mut client = ScriptedClient::with_version(&server, ProtocolVersion::V2025_06_18, json!({})).await;
 /// let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
 /// let result = client.call("tools/call", params).await.unwrap();
 /// assert_eq!(result["content"][0]["text"], "3");
@@ -37,29 +37,31 @@ use crate::transport::InProcess;
 #[derive(Debug)]
 pub struct ScriptedClient {
     wire: InProcess,
-    patience: Duration,
+    timeout: Duration,
     next_id: i64,
-    /// What goes into the `_meta` of every request.
+    /// Added to the `_meta` of every request.
     meta: Map<String, Value>,
 }
 
 impl ScriptedClient {
-    /// Connects and says nothing; requests are sent without `_meta` of their own.
+    /// Connects without sending a message. Requests are sent without additional `_meta`.
     #[must_use]
     pub fn connect(server: &Server) -> Self {
         Self {
             wire: InProcess::connect(server),
-            patience: RECEIVE_TIMEOUT,
+            timeout: RECEIVE_TIMEOUT,
             next_id: 1,
             meta: Map::new(),
         }
     }
 
-    /// Connects as a client of this revision with these capabilities: in a legacy one after the handshake, else with
-    /// the `_meta` that every request needs.
+    /// Connects as a client of this revision with these capabilities.
+    ///
+    /// In a legacy revision it performs the handshake. In a modern revision it adds the required `_meta` to every
+    /// request.
     ///
     /// # Panics
-    /// When the server does not serve the revision.
+    /// Panics if the server does not support the revision.
     pub async fn with_version(
         server: &Server,
         version: ProtocolVersion,
@@ -75,7 +77,7 @@ impl ScriptedClient {
             });
             match client.call("initialize", params).await {
                 Ok(result) => assert_eq!(result["protocolVersion"], json!(version)),
-                Err(error) => panic!("the server refuses to be initialized: {error}"),
+                Err(error) => panic!("the server rejected `initialize`: {error}"),
             }
             client.notify("notifications/initialized", json!({})).await;
         } else {
@@ -92,10 +94,10 @@ impl ScriptedClient {
         client
     }
 
-    /// Waits longer, or less long, for each message.
+    /// Sets how long the script waits for each message. Default: 10 s.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -115,10 +117,10 @@ impl ScriptedClient {
         id
     }
 
-    /// Sends a request; the next message must be its answer: the result, or the error object.
+    /// Sends a request and returns its outcome. The next message must be its response.
     ///
     /// # Errors
-    /// The error object the server answered with.
+    /// Returns the error object of the server.
     #[track_caller]
     pub fn call(
         &mut self,
@@ -132,29 +134,29 @@ impl ScriptedClient {
         }
     }
 
-    /// Tells the server something.
+    /// Sends a notification to the server.
     pub async fn notify(&mut self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await;
     }
 
-    /// Answers a question of a legacy server.
-    pub async fn respond(&mut self, question: &ReceivedMessage, result: Value) {
-        self.send(json!({"jsonrpc": "2.0", "id": question.id, "result": result}))
+    /// Responds to a request of a legacy server.
+    pub async fn respond(&mut self, request: &ReceivedMessage, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": request.id, "result": result}))
             .await;
     }
 
-    /// Sends one message as it is: a JSON value, or any text without line breaks.
+    /// Sends one message unchanged: a JSON value, or any text without line breaks.
     ///
     /// # Panics
-    /// When the server has ended the connection.
+    /// Panics if the server has closed the connection.
     pub async fn send(&mut self, message: impl ToString) {
         if let Err(error) = self.wire.send(&message.to_string()).await {
-            panic!("nothing can be sent to the server: {error}");
+            panic!("the message cannot be sent to the server: {error}");
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message of any kind.
     #[track_caller]
     pub fn receive(&mut self) -> impl Future<Output = Value> {
         let at = Location::caller();
@@ -164,36 +166,36 @@ impl ScriptedClient {
         }
     }
 
-    /// The next message, which must be a question of this method.
+    /// Returns the next message, which must be a request of this method.
     #[track_caller]
     pub fn expect(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
         async move { ReceivedMessage::read(self.next(at).await, method, true, at) }
     }
 
-    /// The next message, which must be a notification of this method.
+    /// Returns the next message, which must be a notification of this method.
     #[track_caller]
     pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
         async move { ReceivedMessage::read(self.next(at).await, method, false, at) }
     }
 
-    /// The next message, which must be the answer to this request: its result, or its error object.
+    /// Returns the outcome of the next message, which must be the response to this request.
     ///
     /// # Errors
-    /// The error object the server answered with.
+    /// Returns the error object of the server.
     #[track_caller]
     pub fn expect_response(&mut self, id: Value) -> impl Future<Output = Result<Value, Value>> {
         let at = Location::caller();
         async move { outcome(&self.next(at).await, &id, at) }
     }
 
-    /// Hangs up; the answers to what still runs can be received.
+    /// Disconnects. Responses to running requests can still be received.
     pub fn disconnect(&mut self) {
         self.wire.close();
     }
 
     async fn next(&mut self, at: &Location<'_>) -> String {
-        receive_in_time(self.patience, at, self.wire.receive()).await
+        receive_in_time(self.timeout, at, self.wire.receive()).await
     }
 }

@@ -1,4 +1,4 @@
-//! A server that says what the test tells it to.
+//! A server that a test controls message by message.
 
 use std::future::Future;
 use std::panic::Location;
@@ -14,13 +14,13 @@ use crate::error::Error;
 use crate::testing::received::{RECEIVE_TIMEOUT, ReceivedMessage, outcome, parse, receive_in_time};
 use crate::testing::wire::{ScriptDial, Wire};
 
-/// How often everything else gets its turn before silence counts as silence.
-const TURNS_OF_SILENCE: usize = 64;
+/// How often other tasks are polled before the client counts as silent.
+const YIELDS_BEFORE_SILENCE: usize = 64;
 
-/// Plays the server for a real client: expects messages and answers, tells, asks or hangs up.
+/// A scripted server for a real client: it expects messages, responds, sends its own messages, or disconnects.
 ///
-/// The methods that expect something fail the test when something else comes, or nothing within 10 s
-/// ([`with_patience`](Self::with_patience)). A script that is dropped hangs up.
+/// The methods that expect a message fail the test if another message arrives, or none within 10 s
+/// ([`with_timeout`](Self::with_timeout)). Dropping the script closes the connection.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,7 +35,7 @@ const TURNS_OF_SILENCE: usize = 64;
 /// let call = tokio::spawn(client.call_tool("add", json!({"a": 1, "b": 2})).into_future());
 /// let request = server.expect("tools/call").await;
 /// assert_eq!(request.params["arguments"], json!({"a": 1, "b": 2}));
-/// server.answer(&request, json!({"content": [{"type": "text", "text": "3"}]})).await;
+/// server.respond(&request, json!({"content": [{"type": "text", "text": "3"}]})).await;
 /// assert_text(&call.await.unwrap().unwrap(), "3");
 /// # }
 /// ```
@@ -43,16 +43,16 @@ const TURNS_OF_SILENCE: usize = 64;
 pub struct ScriptedServer {
     arrivals: mpsc::UnboundedReceiver<Wire>,
     wire: Option<Wire>,
-    /// Connections that were replaced; they end with the script.
+    /// Replaced connections. They are closed with the script.
     earlier: Vec<Wire>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl ScriptedServer {
-    /// Connects a client and agrees on this revision: as a server that offers everything a server can offer.
+    /// Connects a client and negotiates this revision, as a server with all capabilities.
     ///
     /// # Panics
-    /// When the client cannot connect, for example because it does not speak the revision.
+    /// Panics if the client cannot connect, for example because it does not support the revision.
     pub async fn connect(builder: ClientBuilder, version: ProtocolVersion) -> (Client, Self) {
         let (mut server, connecting) = Self::listening(builder);
         let client = if version.is_legacy() {
@@ -63,7 +63,7 @@ impl ScriptedServer {
             let early = tokio::select! {
                 biased;
                 () = server.discover(version) => None,
-                // A client that starts from a verdict asks nothing.
+                // A client that was given a detected era sends no probe.
                 client = &mut connecting => Some(client),
             };
             match early {
@@ -81,18 +81,18 @@ impl ScriptedServer {
         (client, server)
     }
 
-    /// A server whose script begins before anything was said, and the client's side of connecting to it.
+    /// Returns a server whose script begins before the first message, and the future that connects the client to it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// use toolwire::{Client, testing::ScriptedServer};
     ///
-    /// let (mut server, connecting) = ScriptedServer::awaiting(Client::builder("test", "1.0.0"));
+    /// let (mut server, connecting) = ScriptedServer::listening(Client::builder("test", "1.0.0"));
     /// let connecting = tokio::spawn(connecting);
     /// server.accept().await;
-    /// let question = server.expect("server/discover").await;
-    /// server.refuse(&question, -32022, "no", serde_json::json!({"supported": ["1999-12-31"]})).await;
+    /// let probe = server.expect("server/discover").await;
+    /// server.respond_error(&probe, -32022, "no", serde_json::json!({"supported": ["1999-12-31"]})).await;
     /// let error = connecting.await.unwrap().unwrap_err();
     /// assert!(error.to_string().contains("1999-12-31"));
     /// # }
@@ -103,42 +103,44 @@ impl ScriptedServer {
         Self,
         impl Future<Output = Result<Client, Error>> + Send + 'static,
     ) {
-        let (dial, arrivals) = ScriptDial::new();
+        let (connector, arrivals) = ScriptDial::new();
         let server = Self {
             arrivals,
             wire: None,
             earlier: Vec::new(),
-            patience: RECEIVE_TIMEOUT,
+            timeout: RECEIVE_TIMEOUT,
         };
-        (server, Client::open(builder.config, Box::new(dial)))
+        (server, Client::open(builder.config, Box::new(connector)))
     }
 
-    /// Waits longer, or less long, for each message. In a test with paused time it must be longer than what the client
-    /// itself waits for.
+    /// Sets how long the script waits for each message. In a test with paused time it must be longer than the client's
+    /// timeouts. Default: 10 s.
     #[must_use]
-    pub fn with_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Takes the next connection: the first one, or the one of a client that dials again. The one before stays open,
-    /// but nobody reads it any more.
+    /// Accepts the next connection: the first one, or one of a client that connects again. The previous connection
+    /// stays open, but is not read any more.
     ///
     /// # Panics
-    /// When the client does not dial.
+    /// Panics if the client does not connect in time.
     #[track_caller]
     pub fn accept(&mut self) -> impl Future<Output = ()> {
         let at = Location::caller();
         async move {
-            let arrival = tokio::time::timeout(self.patience, self.arrivals.recv()).await;
+            let arrival = tokio::time::timeout(self.timeout, self.arrivals.recv()).await;
             match arrival {
                 Ok(Some(wire)) => self.earlier.extend(self.wire.replace(wire)),
-                Ok(None) | Err(_) => panic!("expected a connection at {at}, but nobody dialled"),
+                Ok(None) | Err(_) => {
+                    panic!("expected a connection at {at}, but the client did not connect")
+                }
             }
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message of any kind.
     #[track_caller]
     pub fn receive(&mut self) -> impl Future<Output = Value> {
         let at = Location::caller();
@@ -148,35 +150,37 @@ impl ScriptedServer {
         }
     }
 
-    /// The next message, or `None` when the client has hung up.
+    /// Returns the next message, or `None` if the client has disconnected.
     #[track_caller]
     pub fn receive_or_end(&mut self) -> impl Future<Output = Option<Value>> {
         let at = Location::caller();
         async move {
             let wire = self.wire.as_mut().expect("the client is connected");
-            let next = tokio::time::timeout(self.patience, wire.from_client.recv()).await;
+            let next = tokio::time::timeout(self.timeout, wire.from_client.recv()).await;
             match next {
                 Ok(message) => message.map(|message| parse(&String::from_utf8_lossy(&message), at)),
-                Err(_) => panic!("expected a message or the end at {at}, but nothing came"),
+                Err(_) => {
+                    panic!("expected a message or the end at {at}, but nothing arrived in time")
+                }
             }
         }
     }
 
-    /// The next message, which must be a request of this method.
+    /// Returns the next message, which must be a request of this method.
     #[track_caller]
     pub fn expect(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
         async move { ReceivedMessage::read(self.next(at).await, method, true, at) }
     }
 
-    /// The next message, which must be a notification of this method.
+    /// Returns the next message, which must be a notification of this method.
     #[track_caller]
     pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = ReceivedMessage> {
         let at = Location::caller();
         async move { ReceivedMessage::read(self.next(at).await, method, false, at) }
     }
 
-    /// The next message, which must be the answer to this question: its result, or its error object.
+    /// Returns the result or the error object of the next message, which must be the response with this id.
     #[track_caller]
     pub fn expect_response(
         &mut self,
@@ -187,14 +191,14 @@ impl ScriptedServer {
         async move { outcome(&self.next(at).await, &id, at) }
     }
 
-    /// Nothing has been sent, and nothing is about to be without time passing.
+    /// Checks that the client has sent nothing and is not about to send, unless time passes.
     ///
-    /// Certain on a current-thread runtime; on others a message may still be on its way.
+    /// This is exact on a current-thread runtime. On other runtimes a message may still arrive later.
     #[track_caller]
     pub fn expect_silence(&mut self) -> impl Future<Output = ()> {
         let at = Location::caller();
         async move {
-            for _ in 0..TURNS_OF_SILENCE {
+            for _ in 0..YIELDS_BEFORE_SILENCE {
                 tokio::task::yield_now().await;
             }
             let wire = self.wire.as_mut().expect("the client is connected");
@@ -205,13 +209,13 @@ impl ScriptedServer {
         }
     }
 
-    /// The client has hung up, and sent nothing more before.
+    /// Checks that the client has disconnected without sending another message.
     #[track_caller]
     pub fn expect_disconnect(&mut self) -> impl Future<Output = ()> {
         let at = Location::caller();
         async move {
             let wire = self.wire.as_mut().expect("the client is connected");
-            let end = tokio::time::timeout(self.patience, wire.from_client.recv()).await;
+            let end = tokio::time::timeout(self.timeout, wire.from_client.recv()).await;
             match end {
                 Ok(None) => {}
                 Ok(Some(message)) => {
@@ -223,13 +227,13 @@ impl ScriptedServer {
         }
     }
 
-    /// Answers a request. In revisions with `resultType`, a result without one is complete.
+    /// Responds to a request with a result. In revisions with `resultType`, a result without it is complete.
     pub async fn respond(&self, request: &ReceivedMessage, result: Value) {
         self.send(json!({"jsonrpc": "2.0", "id": request.id, "result": result}))
             .await;
     }
 
-    /// Answers a request with an error; `data` may be `null`.
+    /// Responds to a request with an error. `data` may be `null`.
     pub async fn respond_error(
         &self,
         request: &ReceivedMessage,
@@ -245,31 +249,31 @@ impl ScriptedServer {
             .await;
     }
 
-    /// Tells the client something.
+    /// Sends a notification to the client.
     pub async fn notify(&self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await;
     }
 
-    /// Asks the client something, as servers of the legacy revisions do.
+    /// Sends a request to the client, as servers of legacy revisions do.
     pub async fn ask(&self, id: impl Into<Value>, method: &str, params: Value) {
         let id = id.into();
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
     }
 
-    /// Sends one message as it is: a JSON value, or any text.
+    /// Sends one message unchanged: a JSON value or any text.
     ///
     /// # Panics
-    /// After [`hang_up`](Self::hang_up). A client that has hung up itself is no reason to fail.
+    /// Panics after [`disconnect`](Self::disconnect). It does not panic if the client has disconnected.
     pub async fn send(&self, message: impl ToString) {
         let wire = self.wire.as_ref().expect("the client is connected");
         let to_client = wire.to_client.as_ref();
-        let to_client = to_client.expect("the script has not hung up");
+        let to_client = to_client.expect("the script has not disconnected");
         drop(to_client.send(message.to_string().into_bytes()).await);
     }
 
-    /// Ends the connection: calls that still wait fail. What the client sent can still be received.
+    /// Closes the connection: pending calls fail. Messages that the client has sent can still be received.
     pub fn disconnect(&mut self) {
         if let Some(wire) = &mut self.wire {
             wire.to_client = None;
@@ -282,7 +286,7 @@ impl ScriptedServer {
             let message = wire.from_client.recv().await?;
             Some(String::from_utf8_lossy(&message).into_owned())
         };
-        receive_in_time(self.patience, at, message).await
+        receive_in_time(self.timeout, at, message).await
     }
 
     async fn discover(&mut self, version: ProtocolVersion) {
@@ -327,7 +331,7 @@ fn server_info() -> Value {
     json!({"name": "script", "version": "1.0.0"})
 }
 
-/// What a server can offer at all; revisions that do not know one of these pass it over.
+/// Returns all capabilities of a server. Revisions ignore the capabilities that they do not have.
 fn everything() -> Value {
     json!({
         "completions": {},

@@ -1,4 +1,4 @@
-//! The way from a real client to a scripted server: queues of messages in memory.
+//! The transport between a real client and a scripted server: message queues in memory.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,25 +14,25 @@ use crate::client::transport::{ClientTransport, Connect};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 
-/// How many messages wait in each direction; whoever is ahead of the other waits after that.
-const UNREAD_MESSAGES: usize = 64;
+/// The capacity of the queue in each direction. After that, the sender waits.
+const QUEUE_LEN: usize = 64;
 
-/// The script's end of one connection.
+/// The server side of one connection.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) from_client: mpsc::Receiver<Vec<u8>>,
-    /// `None` once the script has hung up.
+    /// `None` after the script has disconnected.
     pub(super) to_client: Option<mpsc::Sender<Vec<u8>>>,
 }
 
-/// Opens connections to the script.
+/// The connector of a scripted server.
 #[derive(Debug)]
 pub(super) struct ScriptDial {
     arrivals: mpsc::UnboundedSender<Wire>,
 }
 
 impl ScriptDial {
-    /// The dial, and where its connections arrive: one per client, and one more for each time it dials again.
+    /// Returns the connector and the receiver of its connections. Each connection attempt of a client adds one.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Wire>) {
         let (arrivals, arriving) = mpsc::unbounded_channel();
         (Self { arrivals }, arriving)
@@ -53,28 +53,28 @@ impl Connect for ScriptDial {
         inbox: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
-            let (to_server, from_client) = mpsc::channel(UNREAD_MESSAGES);
-            let (to_client, mut from_server) = mpsc::channel::<Vec<u8>>(UNREAD_MESSAGES);
+            let (to_server, from_client) = mpsc::channel(QUEUE_LEN);
+            let (to_client, mut from_server) = mpsc::channel::<Vec<u8>>(QUEUE_LEN);
             let wire = Wire {
                 from_client,
                 to_client: Some(to_client),
             };
             self.arrivals.send(wire).map_err(|_| Error::closed())?;
             let outgoing = Arc::new(Outgoing(Mutex::new(Some(to_server))));
-            let (hung_up, mut hangs_up) = mpsc::channel::<()>(1);
+            let (open, mut closed) = mpsc::channel::<()>(1);
             let task = Arc::default();
-            let ending = HangUp {
+            let shutdown = WireShutdown {
                 outgoing: Arc::clone(&outgoing),
-                hung_up: Mutex::new(Some(hung_up)),
+                open: Mutex::new(Some(open)),
                 reading: Arc::clone(&task),
             };
-            let (pipe, reader) = StreamTransport::new(outgoing, inbox, Box::new(ending));
+            let (transport, reader) = StreamTransport::new(outgoing, inbox, Box::new(shutdown));
             let reading = tokio::spawn(async move {
                 loop {
                     tokio::select! {
                         biased;
-                        // Yields when the sender is gone.
-                        _ = hangs_up.recv() => break,
+                        // Returns when the sender is dropped.
+                        _ = closed.recv() => break,
                         message = from_server.recv() => match message {
                             Some(message) => reader.message(&message),
                             None => break,
@@ -82,17 +82,17 @@ impl Connect for ScriptDial {
                     }
                 }
                 reader.ended(Closure {
-                    reason: "the scripted server hung up".to_owned(),
+                    reason: "the scripted server disconnected".to_owned(),
                     exit: None,
                 });
             });
             *task.lock().await = Some(reading);
-            Ok(Arc::new(pipe) as Arc<dyn ClientTransport>)
+            Ok(Arc::new(transport) as Arc<dyn ClientTransport>)
         })
     }
 }
 
-/// The way to the script.
+/// Sends messages to the script.
 struct Outgoing(Mutex<Option<mpsc::Sender<Vec<u8>>>>);
 
 impl SendMessage for Outgoing {
@@ -112,15 +112,15 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// Ends the client's side of a connection.
+/// Shuts down the client side of a connection.
 #[derive(Debug)]
-struct HangUp {
+struct WireShutdown {
     outgoing: Arc<Outgoing>,
-    hung_up: Mutex<Option<mpsc::Sender<()>>>,
+    open: Mutex<Option<mpsc::Sender<()>>>,
     reading: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
 }
 
-impl StreamShutdown for HangUp {
+impl StreamShutdown for WireShutdown {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
         Box::pin(async {
@@ -131,11 +131,11 @@ impl StreamShutdown for HangUp {
     }
 
     fn abandon(&self) {
-        forget(&self.outgoing.0);
-        forget(&self.hung_up);
+        clear(&self.outgoing.0);
+        clear(&self.open);
     }
 }
 
-fn forget<T>(slot: &Mutex<Option<T>>) {
-    *slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+fn clear<T>(value: &Mutex<Option<T>>) {
+    *value.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }

@@ -129,7 +129,7 @@ async fn everybody_who_waits_hears_that_the_server_hung_up() {
     for call in calls {
         let error = ended(call).await.expect_err("the server hung up");
         assert!(error.is_closed(), "{error}");
-        assert!(error.to_string().contains("hung up"), "{error}");
+        assert!(error.to_string().contains("disconnected"), "{error}");
     }
     let late = client.call_tool("late", json!({})).await;
     assert!(late.expect_err("the server hung up").is_closed());
