@@ -319,7 +319,7 @@ mod descriptors {
     pub(super) type Input = io::Stdin;
     pub(super) type Output = io::Stdout;
 
-    pub(super) struct Streams {
+    pub(super) struct StdioHandles {
         pub(super) input: Input,
         pub(super) output: Output,
         pub(super) restore: Option<()>,
