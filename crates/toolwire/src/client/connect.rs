@@ -102,7 +102,7 @@ impl Connecting<'_> {
     }
 
     async fn open(&self) -> Result<OpenTransport, Error> {
-        let inbox = self.inbox();
+        let inbox = self.incoming();
         let link = self.dial.open(Arc::clone(&inbox)).await?;
         Ok(OpenTransport {
             link,
@@ -111,7 +111,7 @@ impl Connecting<'_> {
         })
     }
 
-    fn inbox(&self) -> Arc<IncomingMessages> {
+    fn incoming(&self) -> Arc<IncomingMessages> {
         let (handlers, cache) = (Arc::clone(self.handlers), Arc::clone(self.cache));
         Arc::new(IncomingMessages::new(
             handlers,
@@ -162,7 +162,7 @@ impl Connecting<'_> {
                 }
                 ProbeAction::TryHttpWithSse => {
                     opened.link.close().await;
-                    let inbox = self.inbox();
+                    let inbox = self.incoming();
                     let opening = self.dial.open_http_with_sse(Arc::clone(&inbox));
                     match self
                         .with_timeout(self.config.limits.connect_timeout, opening)

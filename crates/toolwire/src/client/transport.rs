@@ -103,8 +103,8 @@ pub(crate) trait ClientTransport: fmt::Debug + Send + Sync {
     /// Marks the session as initialized. A transport with a server stream opens it now.
     fn ready(&self);
 
-    /// Waits until the server stream is open, or until it is certain that there is none. Messages that the server sends
-    /// before that are lost.
+    /// Waits until the server stream is open, or until it is certain that the server has no such stream. Messages that
+    /// the server sends before that are lost.
     fn server_stream_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
