@@ -132,7 +132,7 @@ async fn a_server_that_ends_early_exits_with_3_and_its_last_words() {
     for (script, part) in [
         (
             "echo 'no database' >&2; exit 7",
-            "its last words: no database\n",
+            "last line of stderr: no database\n",
         ),
         (
             "echo one >&2; echo two >&2; exit 7",

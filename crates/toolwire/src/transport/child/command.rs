@@ -1,4 +1,4 @@
-//! What is started: a program, its arguments and its surroundings.
+//! The command that starts a server: the program, its arguments and its environment.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,16 +9,17 @@ use std::sync::Arc;
 use crate::transport::child::environment::default_variables;
 use crate::transport::child::tracker::ProcessTracker;
 
-/// Hears the lines a server writes to its error output.
+/// Receives the lines that a server writes to stderr.
 pub(super) type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a server is started as a child process. It can be started again, so keep it to replace a server that died.
+/// A command that starts a server as a child process. It can be started repeatedly, for example to replace a server
+/// that exited.
 ///
-/// There is no shell: every argument reaches the program as it is.
+/// The command does not use a shell: every argument is passed to the program unchanged.
 ///
 /// # Environment
-/// The environment of a host holds credentials, and a server is often a program of a third party. A server gets the
-/// variables that [`env`](Self::env) sets, and of this process only the following:
+/// The environment of a host contains credentials, and a server is often third-party software. A server gets the
+/// variables that [`env`](Self::env) sets, and only these of this process:
 ///
 /// - On Unix: `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `LANGUAGE`, the `LC_*` categories of the locale,
 ///   `TZ`, `TMPDIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`,
@@ -27,9 +28,9 @@ pub(super) type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
 ///   `PROCESSOR_ARCHITECTURE`, `PROGRAMDATA`, `PROGRAMFILES`, `PROGRAMFILES(X86)`, `PROGRAMW6432`, `SYSTEMDRIVE`,
 ///   `SYSTEMROOT`, `TEMP`, `TMP`, `USERNAME`, `USERPROFILE`, `WINDIR`, `SSL_CERT_DIR` and `SSL_CERT_FILE`.
 ///
-/// Values that start with `()` are left out; old shells run them. A server that needs another variable, for example a
-/// proxy, gets it with [`env`](Self::env). [`with_inherited_env`](Self::with_inherited_env) passes everything,
-/// [`env_clear`](Self::env_clear) nothing.
+/// Values that start with `()` are not passed, because old shells execute them. Set other variables that the server
+/// needs, for example a proxy, with [`env`](Self::env). [`with_inherited_env`](Self::with_inherited_env) passes all
+/// variables, [`env_clear`](Self::env_clear) passes none.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwire::Error> {
@@ -49,7 +50,7 @@ pub(super) type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct ServerCommand {
     program: OsString,
     arguments: Vec<OsString>,
-    /// Variables that are set, and those that are taken away.
+    /// The variables to set, or to remove (`None`).
     environment: Vec<(OsString, Option<OsString>)>,
     inherited: InheritedVariables,
     directory: Option<PathBuf>,
@@ -57,7 +58,7 @@ pub struct ServerCommand {
     pub(super) tracker: Option<ProcessTracker>,
 }
 
-/// The variables of this process that the server gets.
+/// The variables of this process that the server inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InheritedVariables {
     Default,
@@ -65,7 +66,7 @@ enum InheritedVariables {
     Nothing,
 }
 
-/// Where the server's error output goes.
+/// The destination of the server's stderr.
 #[derive(Clone)]
 pub(super) enum StderrOption {
     Captured(Option<StderrListener>),
@@ -73,7 +74,7 @@ pub(super) enum StderrOption {
 }
 
 impl ServerCommand {
-    /// A program, found in `PATH` unless it is named with a directory.
+    /// Creates a command for a program. The program is searched in `PATH`, unless its name contains a directory.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -100,7 +101,7 @@ impl ServerCommand {
         self
     }
 
-    /// Sets an environment variable; this is how a server gets its credentials.
+    /// Sets an environment variable, for example a credential of the server.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let value = value.as_ref().to_owned();
         self.environment
@@ -108,21 +109,21 @@ impl ServerCommand {
         self
     }
 
-    /// Keeps a variable of this process from the server, also one that servers get by default.
+    /// Removes a variable from the server's environment, also one that is passed by default.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), None));
         self
     }
 
-    /// Keeps all variables of this process from the server, and forgets those set so far. `PATH` is one of them.
+    /// Passes no variables of this process, including `PATH`, and removes the variables that were set before.
     pub fn env_clear(mut self) -> Self {
         self.inherited = InheritedVariables::Nothing;
         self.environment.clear();
         self
     }
 
-    /// Passes all variables of this process to the server, credentials included. Default: only those named
-    /// [above](Self#environment). Use it for programs that you trust with everything you have.
+    /// Passes all variables of this process to the server, credentials included. Default: only the variables named
+    /// [above](Self#environment). Use it only for programs that you trust with all your credentials.
     pub fn with_inherited_env(mut self) -> Self {
         self.inherited = InheritedVariables::All;
         self
@@ -134,22 +135,22 @@ impl ServerCommand {
         self
     }
 
-    /// The directory the server runs in.
+    /// Sets the working directory of the server.
     pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
         self
     }
 
-    /// Hears every line the server writes to its error output, as text. A line over 8 KiB comes in pieces.
+    /// Sets the listener for the lines that the server writes to stderr. A line over 8 KiB is passed in parts.
     ///
-    /// The listener runs between the client's own work, so it must not block. Without one the lines go to `tracing` at
-    /// debug level.
+    /// The listener runs in a task of the client, so it must not block. Without a listener the lines are logged with
+    /// `tracing` at debug level.
     pub fn on_stderr(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.stderr = StderrOption::Captured(Some(Arc::new(listener)));
         self
     }
 
-    /// Lets the server write to the error output of this process. Errors then cannot say what it wrote last.
+    /// Passes the stderr of this process to the server. Errors then cannot quote the output of the server.
     pub fn inherit_stderr(mut self) -> Self {
         self.stderr = StderrOption::Inherited;
         self
@@ -163,7 +164,7 @@ impl ServerCommand {
         self.directory.as_deref()
     }
 
-    /// The command for the operating system, with pipes for messages.
+    /// Returns the command for the operating system, with pipes for the messages.
     pub(super) fn to_process(&self) -> tokio::process::Command {
         let mut process = tokio::process::Command::new(&self.program);
         process
@@ -199,42 +200,42 @@ impl ServerCommand {
 }
 
 impl From<&str> for ServerCommand {
-    /// A program without arguments; the text is not taken apart.
+    /// Creates a command without arguments. The text is not split.
     fn from(program: &str) -> Self {
         Self::new(program)
     }
 }
 
 impl From<String> for ServerCommand {
-    /// A program without arguments; the text is not taken apart.
+    /// Creates a command without arguments. The text is not split.
     fn from(program: String) -> Self {
         Self::new(program)
     }
 }
 
 impl From<&Path> for ServerCommand {
-    /// A program without arguments.
+    /// Creates a command without arguments.
     fn from(program: &Path) -> Self {
         Self::new(program)
     }
 }
 
 impl From<PathBuf> for ServerCommand {
-    /// A program without arguments.
+    /// Creates a command without arguments.
     fn from(program: PathBuf) -> Self {
         Self::new(program)
     }
 }
 
 impl fmt::Display for ServerCommand {
-    /// The program alone: arguments may be secrets.
+    /// Writes only the program, because arguments may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.program.display())
     }
 }
 
 impl fmt::Debug for ServerCommand {
-    /// Arguments and the values of variables may be secrets, so they are not shown.
+    /// Omits arguments and the values of variables, because they may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
         f.debug_struct("ServerCommand")
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_set_before_the_environment_is_cleared_are_forgotten() {
+    fn env_clear_removes_variables_set_before() {
         let command = ServerCommand::new("x")
             .env("A", "1")
             .env_clear()
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(names, [(OsStr::new("B"), Some(OsStr::new("2")))]);
     }
 
-    /// The names of the variables of a process that is started by this test.
+    /// Returns the names of the variables that the command sets.
     fn names(command: &ServerCommand) -> Vec<OsString> {
         let process = command.to_process();
         let variables = process.as_std().get_envs();
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn server_gets_only_default_variables_and_those_of_its_command() {
-        // Cargo sets this variable for its tests, so that it stands for the credentials of a host.
+        // Cargo sets this variable for its tests. It stands for a credential of the host.
         let secret = OsStr::new("CARGO_MANIFEST_DIR");
         assert!(std::env::var_os(secret).is_some());
         let command = ServerCommand::new("x").env("API_KEY", "1");
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn inherited_environment_is_not_replaced() {
-        // Nothing is listed because nothing is changed: the process gets what this one has, and what is set.
+        // The list is empty because nothing is changed: the process inherits all variables.
         let command = ServerCommand::new("x").with_inherited_env();
         assert!(names(&command).is_empty());
         assert_eq!(names(&command.env("A", "1")), ["A"]);

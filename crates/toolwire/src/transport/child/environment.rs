@@ -1,12 +1,13 @@
 //! The environment variables that a server process gets by default.
 //!
-//! A server is often a program of a third party, and the environment of a host holds credentials: API keys, tokens,
-//! database URLs, agent sockets. A server therefore gets the variables of this list, and those that its command names.
-//! The list starts with that of the official SDKs and adds variables that hold no credentials but that programs need to
+//! A server is often third-party software, and the environment of a host contains credentials: API keys, tokens,
+//! database URLs, agent sockets. A server therefore gets only the variables of this list and those that its command
+//! sets. The list starts with that of the official SDKs. It adds variables without credentials that programs need to
 //! work as usual: language, time zone, directories, and the location of certificates.
 //!
-//! Not in the list on purpose: proxies (their URLs may hold passwords), agents and buses (`SSH_AUTH_SOCK`,
-//! `DBUS_SESSION_BUS_ADDRESS`), and what changes the code that runs (`LD_*`, `DYLD_*`, `NODE_OPTIONS`, `PYTHONPATH`).
+//! The list omits proxies (their URLs may contain passwords), agents and buses (`SSH_AUTH_SOCK`,
+//! `DBUS_SESSION_BUS_ADDRESS`), and variables that change the executed code (`LD_*`, `DYLD_*`, `NODE_OPTIONS`,
+//! `PYTHONPATH`).
 
 use std::ffi::{OsStr, OsString};
 
@@ -37,14 +38,14 @@ const DEFAULT_VARIABLES: &[&str] = &[
     "LC_TELEPHONE",
     "LC_TIME",
     "TZ",
-    // Directories. Without them a server would look for its files in the wrong place.
+    // Directories. Without them a server would use wrong paths for its files.
     "TMPDIR",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
-    // Certificate authorities, where the system's own are not enough.
+    // Certificate authorities in addition to those of the system.
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
 ];
@@ -64,7 +65,7 @@ const DEFAULT_VARIABLES: &[&str] = &[
     "TEMP",
     "USERNAME",
     "USERPROFILE",
-    // Programs and scripts are not found, or do not start, without these.
+    // Without these, programs and scripts are not found or do not start.
     "COMSPEC",
     "PATHEXT",
     "PROGRAMDATA",
@@ -73,14 +74,14 @@ const DEFAULT_VARIABLES: &[&str] = &[
     "PROGRAMW6432",
     "TMP",
     "WINDIR",
-    // Certificate authorities, where the system's own are not enough.
+    // Certificate authorities in addition to those of the system.
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
 ];
 
-/// Returns those of the variables that a server process gets by default.
+/// Returns the variables that a server process gets by default.
 ///
-/// Values that start with `()` are left out: old versions of bash run such a value as a function definition.
+/// Values that start with `()` are omitted, because old versions of bash execute them as function definitions.
 pub(super) fn default_variables(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
@@ -94,9 +95,10 @@ fn is_default(name: &OsStr) -> bool {
         return false;
     };
     let mut known = DEFAULT_VARIABLES.iter();
-    match cfg!(windows) {
-        true => known.any(|known| known.eq_ignore_ascii_case(name)),
-        false => known.any(|known| *known == name),
+    if cfg!(windows) {
+        known.any(|known| known.eq_ignore_ascii_case(name))
+    } else {
+        known.any(|known| *known == name)
     }
 }
 
@@ -107,9 +109,10 @@ mod tests {
     fn check(name: &str, value: &str, is_passed: bool) {
         let variables = [(name.into(), value.into())];
         let passed: Vec<_> = default_variables(variables.clone()).collect();
-        match is_passed {
-            true => assert_eq!(passed, variables, "{name}"),
-            false => assert_eq!(passed, [], "{name}"),
+        if is_passed {
+            assert_eq!(passed, variables, "{name}");
+        } else {
+            assert_eq!(passed, [], "{name}");
         }
     }
 
@@ -133,11 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_need_is_passed_by_default() {
+    fn variables_that_programs_need_are_passed_by_default() {
         check("PATH", "/bin", true);
-        let more: &[&str] = match cfg!(windows) {
-            true => &["SYSTEMROOT", "Path", "pathext"],
-            false => &["HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME"],
+        let more: &[&str] = if cfg!(windows) {
+            &["SYSTEMROOT", "Path", "pathext"]
+        } else {
+            &["HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME"]
         };
         for name in more {
             check(name, "value", true);

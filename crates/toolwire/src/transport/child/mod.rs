@@ -1,7 +1,7 @@
-//! The client's way to a server that runs as a child process and speaks over its pipes.
+//! The client transport to a server that runs as a child process, over its stdin and stdout.
 //!
-//! The child leads a process group of its own. Its input gets messages and nothing else, its output is read line by line
-//! without trust, its error output is always drained. Nothing is left behind: no process, no zombie, no descriptor.
+//! The child leads its own process group. Its stdin carries only messages, its stdout is read as untrusted lines, and
+//! its stderr is always drained. Afterwards no process, zombie or descriptor is left.
 
 mod command;
 mod environment;
@@ -27,21 +27,21 @@ pub use command::ServerCommand;
 pub use tracker::ProcessTracker;
 
 impl Client {
-    /// Starts a server as a child process and connects to it over its pipes.
+    /// Starts a server as a child process and connects to it over stdin and stdout.
     ///
-    /// A program without arguments can be named as text; [`ServerCommand`] takes arguments, variables and the rest.
+    /// A program without arguments can be passed as text. [`ServerCommand`] accepts arguments, variables and options.
     ///
-    /// [`close`](Self::close) ends the server: its input is closed; when it has not ended by itself after
-    /// [`exit_grace`](ClientLimits::exit_grace) it is asked to terminate, and after the same time killed, together with
-    /// everything it started. The same happens in the background when the last handle is dropped. When the runtime
-    /// shuts down first, the server is killed at once, so close a client before the end of `main`. A program that exits
-    /// without waiting asks a [`ProcessTracker`] to kill what is left.
+    /// [`close`](Self::close) ends the server. It closes the server's stdin. If the server has not exited after
+    /// [`exit_grace`](ClientLimits::exit_grace), it sends SIGTERM, and after the same time SIGKILL, to the server and
+    /// everything it started. Dropping the last handle does the same in the background. If the runtime shuts down
+    /// first, the server is killed at once, so close a client before the end of `main`. A program that exits without
+    /// waiting can use a [`ProcessTracker`] to kill the remaining processes.
     ///
-    /// When this process itself is killed (SIGKILL), the server is not signalled. Its input ends, and servers exit then.
+    /// If this process itself is killed (SIGKILL), the server gets no signal. Its stdin ends, and servers exit then.
     ///
-    /// A server that dies takes the connection with it: calls fail with an error that [says how it
-    /// ended](Error::server_exit). Spawn it again with a clone of the command, and with
-    /// [`with_detected_era`](ClientBuilder::with_detected_era) to spare the question what it speaks.
+    /// If the server exits, the connection is closed: calls fail with an error that [contains the exit
+    /// status](Error::server_exit). Spawn it again with a clone of the command. Use
+    /// [`with_detected_era`](ClientBuilder::with_detected_era) to skip the probe.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), toolwire::Error> {
@@ -57,12 +57,13 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// When the program cannot be started, ends before it is connected, or speaks no revision this client does.
+    /// Returns an error if the program cannot be started, exits before it is connected, or supports no revision of this
+    /// client.
     ///
     /// # Cancellation
-    /// Dropping the future sends SIGTERM to the process and everything it started, before the drop returns. What is left
-    /// after [`exit_grace`](ClientLimits::exit_grace), or when the runtime shuts down, is killed. On Windows, which has
-    /// no such signal, the process is killed at once.
+    /// Dropping the future sends SIGTERM to the process and everything it started, before the drop returns. Processes
+    /// that remain after [`exit_grace`](ClientLimits::exit_grace), or when the runtime shuts down, are killed. On
+    /// Windows, which has no such signal, the process is killed at once.
     pub async fn spawn(command: impl Into<ServerCommand>) -> Result<Self, Error> {
         ClientBuilder::default().spawn(command).await
     }
@@ -72,16 +73,17 @@ impl ClientBuilder {
     /// Starts a server as a child process and connects to it; see [`Client::spawn`].
     ///
     /// # Errors
-    /// When the program cannot be started, ends before it is connected, or speaks no revision this client does.
+    /// Returns an error if the program cannot be started, exits before it is connected, or supports no revision of this
+    /// client.
     ///
     /// # Cancellation
-    /// Dropping the future ends the process, as with [`Client::spawn`].
+    /// Dropping the future ends the process like [`Client::spawn`].
     pub async fn spawn(self, command: impl Into<ServerCommand>) -> Result<Client, Error> {
-        let dial = ChildConnector {
+        let connector = ChildConnector {
             command: command.into(),
             limits: self.config.limits.clone(),
         };
-        Client::open(self.config, Box::new(dial)).await
+        Client::open(self.config, Box::new(connector)).await
     }
 }
 
@@ -97,7 +99,7 @@ impl Connect for ChildConnector {
     }
 
     fn name(&self) -> String {
-        // The process belongs to this client alone, and so does what it answers.
+        // The process belongs to this client alone, and so do its responses.
         String::new()
     }
 
@@ -107,8 +109,8 @@ impl Connect for ChildConnector {
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let (process, pipes) = Process::start(&self.command)?;
-            let pipe = running::run(process, pipes, &self.command, &self.limits, inbox);
-            Ok(Arc::new(pipe) as Arc<dyn ClientTransport>)
+            let transport = running::run(process, pipes, &self.command, &self.limits, inbox);
+            Ok(Arc::new(transport) as Arc<dyn ClientTransport>)
         })
     }
 }

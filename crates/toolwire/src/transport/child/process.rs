@@ -1,8 +1,8 @@
-//! One started process, with everything it starts itself.
+//! A started process and the processes that it starts.
 //!
-//! On Unix the server leads a process group of its own, so that a wrapper (`npx`, `sh -c`) and the server behind it end
-//! together. On Windows the tree of processes is ended with `taskkill`; what a wrapper that is already gone has left
-//! behind cannot be found there.
+//! On Unix the server leads its own process group, so that a wrapper (`npx`, `sh -c`) and the server behind it end
+//! together. On Windows `taskkill` ends the process tree. Processes whose wrapper has already exited cannot be found
+//! there.
 
 use std::io;
 use std::process::ExitStatus;
@@ -15,19 +15,20 @@ use crate::error::Error;
 use crate::transport::child::command::ServerCommand;
 use crate::transport::child::tracker::ProcessTracker;
 
-/// How often a group is looked at while it empties; nobody reports the end of processes that are not our children.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// The interval for checking whether a group is empty. The system does not report the end of processes that are not
+/// children of this process.
+const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The two ways to end processes that do not end by themselves.
+/// How processes are ended that do not exit on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Force {
-    /// A request they may answer by cleaning up; Windows has none for processes without a window.
+    /// SIGTERM, which lets a process clean up. Windows has no such signal for processes without a window.
     Terminate,
-    /// The end.
+    /// SIGKILL.
     Kill,
 }
 
-/// A server process. Dropped before it is over, it is killed and reaped.
+/// A server process. If it is dropped before it is over, it is killed and reaped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -37,12 +38,12 @@ pub(super) struct Process {
     over: bool,
 }
 
-/// The pipes of a process that was just started.
+/// The pipes of a started process.
 #[derive(Debug)]
 pub(super) struct Pipes {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
-    /// Nothing when the server shares the error output of this process.
+    /// `None` if the server inherits the stderr of this process.
     pub(super) stderr: Option<ChildStderr>,
 }
 
@@ -63,7 +64,7 @@ impl Process {
         let group = Group(
             child
                 .id()
-                .expect("a process that nobody waited for has an id"),
+                .expect("a process that has not been reaped has an id"),
         );
         let handle = GroupHandle(Arc::new(Mutex::new(Some(group))));
         let tracker = command.tracker.clone();
@@ -85,28 +86,28 @@ impl Process {
         self.handle.clone()
     }
 
-    /// Waits for the end of the process and reaps it. The status is unknown when somebody else in this process reaped it.
+    /// Waits for the end of the process and reaps it. Returns `None` if other code in this process reaped it.
     pub(super) async fn ended(&mut self) -> Option<ExitStatus> {
         self.child.wait().await.ok()
     }
 
-    /// Ends everything in the group.
+    /// Ends every process of the group.
     pub(super) fn force(&mut self, force: Force) {
         self.group.force(force);
         if cfg!(not(unix)) || force == Force::Kill {
-            // Only one that has ended already refuses.
+            // Fails only if the process has already ended.
             let _ = self.child.start_kill();
         }
     }
 
-    /// Waits until nobody is left in the group; for use after the process itself has ended.
+    /// Waits until the group is empty. Call it after the process itself has ended.
     pub(super) async fn group_ended(&self) {
         while self.group.is_alive() {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(GROUP_POLL_INTERVAL).await;
         }
     }
 
-    /// Nothing is left to be killed or reaped.
+    /// Marks the process as over: nothing is left to kill or reap.
     pub(super) fn over(mut self) {
         self.over = true;
     }
@@ -114,7 +115,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // From here on the id may belong to another group.
+        // From now on the id may belong to another group.
         self.handle.retire();
         if !self.over {
             self.kill_and_reap();
@@ -127,7 +128,7 @@ impl Drop for Process {
 
 impl Process {
     fn kill_and_reap(&self) {
-        // The runtime shuts down, so nobody is there to wait. Killing at once is the only way to leave nothing behind.
+        // The runtime shuts down, so no task can wait. Only killing at once leaves no process behind.
         self.group.force(Force::Kill);
         if self.child.id().is_some() {
             self.group.reap_in_background();
@@ -135,12 +136,12 @@ impl Process {
     }
 }
 
-/// Signals a process group from outside of the task that owns the process. It does nothing after the group has ended.
+/// Signals a process group from outside of the task that owns the process. Does nothing after the group has ended.
 #[derive(Debug, Clone)]
 pub(super) struct GroupHandle(Arc<Mutex<Option<Group>>>);
 
 impl GroupHandle {
-    /// Ends everything in the group.
+    /// Ends every process of the group.
     pub(super) fn force(&self, force: Force) {
         // Signalled under the lock, so that the group cannot be retired in between.
         if let Some(group) = *self.group() {
@@ -161,7 +162,7 @@ impl GroupHandle {
     }
 }
 
-/// The server and what it started, by the id of the server.
+/// The server and the processes that it started, by the id of the server.
 #[derive(Debug, Clone, Copy)]
 struct Group(u32);
 
@@ -179,7 +180,7 @@ impl Group {
             Force::Kill => Signal::KILL,
         };
         if let Some(id) = self.id() {
-            // A group that is already empty is what is wanted.
+            // The group may already be empty.
             let _ = rustix::process::kill_process_group(id, signal);
         }
     }
@@ -189,7 +190,7 @@ impl Group {
             .is_some_and(|id| rustix::process::test_kill_process_group(id).is_ok())
     }
 
-    /// Tokio reaps what it dropped only while one of its runtimes runs; this one is going away.
+    /// Reaps the process in a thread, because tokio reaps dropped processes only while one of its runtimes runs.
     fn reap_in_background(self) {
         let Some(id) = self.id() else { return };
         let reaping = std::thread::Builder::new().name("toolwire-reap".to_owned());
@@ -205,7 +206,7 @@ impl Group {
 #[cfg(not(unix))]
 impl Group {
     fn force(self, _force: Force) {
-        // Walks down from the server, which therefore must not be killed before. Fails when it has ended already.
+        // `taskkill` starts at the server, which therefore must still run. It fails if the server has already ended.
         let _ = std::process::Command::new("taskkill")
             .args(["/T", "/F", "/PID", &self.0.to_string()])
             .stdin(std::process::Stdio::null())
@@ -223,31 +224,31 @@ impl Group {
 
 fn cannot_start(command: &ServerCommand, error: io::Error) -> Error {
     let program = command.program().to_string_lossy();
-    let why = match (error.kind(), command.directory()) {
+    let reason = match (error.kind(), command.directory()) {
         (_, Some(directory)) if !directory.is_dir() => format!(
             "its working directory `{}` does not exist; create it or correct `current_dir`",
             directory.display()
         ),
         (io::ErrorKind::NotFound, _) if program.contains(char::is_whitespace) => {
-            "there is no such program; give arguments with `ServerCommand::arg`, not in the name of the program"
+            "there is no such program; pass arguments with `ServerCommand::arg`, not in the program name"
                 .to_owned()
         }
         (io::ErrorKind::NotFound, _) if cfg!(windows) => {
-            "there is no such program; install it, name its whole path, or add its extension, as in `npx.cmd`"
+            "there is no such program; install it, use its full path, or add its extension, as in `npx.cmd`"
                 .to_owned()
         }
         (io::ErrorKind::NotFound, _) => {
-            "there is no such program; install it, add its directory to PATH, or name its whole path".to_owned()
+            "there is no such program; install it, add its directory to PATH, or use its full path".to_owned()
         }
         (io::ErrorKind::PermissionDenied, _) => {
-            "it is not executable; check its permissions, and that it is a program and no directory".to_owned()
+            "it is not executable; check its permissions and that it is not a directory".to_owned()
         }
-        _ => "the system refuses to run it".to_owned(),
+        _ => "the system cannot execute it".to_owned(),
     };
-    Error::io(format!("cannot start {command}: {why}"), error)
+    Error::io(format!("cannot start {command}: {reason}"), error)
 }
 
-/// How a process ended, as the end of a sentence.
+/// Describes how a process ended, as the end of a sentence.
 pub(super) fn describe(status: Option<ExitStatus>) -> String {
     let Some(status) = status else {
         return "ended".to_owned();

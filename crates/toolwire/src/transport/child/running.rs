@@ -1,20 +1,20 @@
-//! A server process while it runs, and how it ends.
+//! Runs a server process and ends it.
 //!
 //! ```text
-//!  runs ──► its output ends, it exits, its input breaks, or the client closes
-//!             │  its input is closed; if the client gives up before it is connected, SIGTERM at once
+//!  runs ──► its stdout ends, it exits, its stdin breaks, or the client closes
+//!             │  stdin is closed; SIGTERM at once if the client is dropped before it is connected
 //!             ▼
-//!           has ended? ──no, after the grace──► SIGTERM ──no──► SIGKILL
+//!           has exited? ──no, after the grace period──► SIGTERM ──no──► SIGKILL
 //!             │
 //!             ▼
-//!           the rest of its output is read, then everybody who waits hears how it ended
+//!           the rest of its output is read, then pending calls fail with the exit status
 //!             │
 //!             ▼
-//!           whoever is left in its process group goes the same way
+//!           the rest of its process group is ended in the same way
 //! ```
 //!
-//! All of that happens in one task, so that it goes on when nobody waits for it. When the runtime shuts down before it
-//! is finished, [`Process`] kills what is left.
+//! One task does all of this, so that it continues without a waiting caller. If the runtime shuts down first,
+//! [`Process`] kills the remaining processes.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -37,13 +37,13 @@ use crate::transport::child::process::{Force, GroupHandle, Pipes, Process, descr
 use crate::transport::child::stderr::{StderrTail, drain, last_line};
 use crate::transport::child::stdin::{Stdin, wait_raised, write};
 
-/// How much is read at once; as much as a pipe holds.
+/// The size of one read in bytes: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// How many answers and notices may wait for a server that does not read, beside the calls.
+/// How many responses and notifications may wait for a server that does not read, in addition to the calls.
 const EXTRA_PERMITS: usize = 1024;
 
-/// Connects a client with a process that was just started.
+/// Connects a client to a started process.
 pub(super) fn run(
     process: Process,
     pipes: Pipes,
@@ -51,19 +51,19 @@ pub(super) fn run(
     limits: &ClientLimits,
     inbox: Arc<IncomingMessages>,
 ) -> StreamTransport {
-    let explained = watch::Sender::new(false);
-    let most_waiting = limits.calls_in_flight.saturating_add(EXTRA_PERMITS);
-    let (stdin, queue) = Stdin::new(most_waiting, explained.subscribe());
-    let (stop, asked_to_stop) = watch::channel(Stop::NotRequested);
+    let closure_recorded = watch::Sender::new(false);
+    let max_waiting = limits.calls_in_flight.saturating_add(EXTRA_PERMITS);
+    let (stdin, queue) = Stdin::new(max_waiting, closure_recorded.subscribe());
+    let (stop, stop_requests) = watch::channel(Stop::NotRequested);
     let (gone, is_gone) = watch::channel(false);
-    let ending = ProcessGuard {
+    let shutdown = ProcessGuard {
         stop,
         gone: is_gone,
         group: process.handle(),
     };
-    let (pipe, reader) = StreamTransport::new(Arc::new(stdin), inbox, Box::new(ending));
+    let (transport, reader) = StreamTransport::new(Arc::new(stdin), inbox, Box::new(shutdown));
     let reader = Arc::new(reader);
-    let words = Arc::new(StderrTail::default());
+    let stderr_tail = Arc::new(StderrTail::default());
     let closing = watch::Sender::new(false);
     let writing = tokio::spawn(write(pipes.stdin, queue, closing.subscribe()));
     let reading = tokio::spawn(read(
@@ -72,41 +72,41 @@ pub(super) fn run(
         Arc::clone(&reader),
     ));
     let draining = pipes.stderr.map(|stderr| {
-        let words = Arc::clone(&words);
+        let stderr_tail = Arc::clone(&stderr_tail);
         let listener = match &command.stderr {
             StderrOption::Captured(listener) => listener.clone(),
             StderrOption::Inherited => None,
         };
-        tokio::spawn(async move { drain(stderr, &words, listener).await })
+        tokio::spawn(async move { drain(stderr, &stderr_tail, listener).await })
     });
     let running = ServerProcess {
         process,
         name: command.to_string(),
         grace: limits.exit_grace,
         closing,
-        explained,
+        closure_recorded,
         writing,
         reading,
         draining,
         reader,
-        words,
+        stderr_tail,
     };
-    tokio::spawn(running.until_gone(asked_to_stop, gone));
-    pipe
+    tokio::spawn(running.supervise(stop_requests, gone));
+    transport
 }
 
-/// What the client wants from the process. Later variants override earlier ones.
+/// How the client wants the process to end. Later variants override earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stop {
     NotRequested,
-    /// End after the input is closed, with a grace for work in progress.
+    /// Exit after stdin is closed, with a grace period for running work.
     Close,
-    /// End now: SIGTERM was sent.
+    /// Exit now: SIGTERM was sent.
     Terminate,
 }
 
-/// The client's hold on the process. Dropped, it asks the process to end, so that a connection that is given up half way
-/// leaves nothing behind.
+/// The client's handle of the process. Dropping it requests the end of the process, so that an incomplete connection
+/// leaves no process behind.
 #[derive(Debug)]
 struct ProcessGuard {
     stop: watch::Sender<Stop>,
@@ -115,9 +115,9 @@ struct ProcessGuard {
 }
 
 impl ProcessGuard {
-    fn request(&self, wanted: Stop) {
+    fn request(&self, requested: Stop) {
         self.stop
-            .send_modify(|current| *current = wanted.max(*current));
+            .send_modify(|current| *current = requested.max(*current));
     }
 }
 
@@ -134,45 +134,46 @@ impl StreamShutdown for ProcessGuard {
 
     fn terminate(&self) {
         self.request(Stop::Terminate);
-        // Not left to the task: the program may exit before the task runs.
+        // Sent here and not by the task, because the program may exit before the task runs.
         self.group.force(Force::Terminate);
     }
 }
 
-/// Everything that belongs to one process.
+/// A server process with its tasks.
 #[derive(Debug)]
 struct ServerProcess {
     process: Process,
     name: String,
     grace: Duration,
-    /// Raised when the server's input is to be closed.
+    /// Set when the server's stdin has to be closed.
     closing: watch::Sender<bool>,
-    /// Raised when calls can be told why they fail.
-    explained: watch::Sender<bool>,
+    /// Set when the reason of the closure is recorded.
+    closure_recorded: watch::Sender<bool>,
     writing: JoinHandle<()>,
     reading: JoinHandle<()>,
     draining: Option<JoinHandle<()>>,
     reader: Arc<StreamReader>,
-    words: Arc<StderrTail>,
+    stderr_tail: Arc<StderrTail>,
 }
 
 impl ServerProcess {
-    async fn until_gone(
+    /// Waits for the end of the process or of the client, then ends the process and its group.
+    async fn supervise(
         mut self,
-        mut asked_to_stop: watch::Receiver<Stop>,
+        mut stop_requests: watch::Receiver<Stop>,
         gone: watch::Sender<bool>,
     ) {
         tokio::select! {
             _ = self.process.ended() => {}
             _ = &mut self.reading => {}
             _ = &mut self.writing => {}
-            // Whoever closes the client knows why calls fail.
-            _ = asked_to_stop.wait_for(|stop| *stop != Stop::NotRequested) => {
-                self.explained.send_replace(true);
+            // The client closed the connection, so calls fail without a further reason.
+            _ = stop_requests.wait_for(|stop| *stop != Stop::NotRequested) => {
+                self.closure_recorded.send_replace(true);
             }
         }
         self.closing.send_replace(true);
-        let forces: &[Force] = match *asked_to_stop.borrow() {
+        let forces: &[Force] = match *stop_requests.borrow() {
             Stop::Terminate => &[Force::Kill],
             Stop::NotRequested | Stop::Close => &[Force::Terminate, Force::Kill],
         };
@@ -190,7 +191,7 @@ impl ServerProcess {
         gone.send_replace(true);
     }
 
-    /// Waits for the end of the process, with more and more force.
+    /// Waits for the end of the process, and applies the next force after each grace period.
     async fn ended(&mut self, forces: &mut impl Iterator<Item = Force>) -> Option<ExitStatus> {
         loop {
             if let Ok(status) = timeout(self.grace, self.process.ended()).await {
@@ -199,9 +200,9 @@ impl ServerProcess {
             let Some(force) = forces.next() else {
                 return self.process.ended().await;
             };
-            // Nobody has to wait for the end of a server that cannot be spoken to any more.
+            // Calls need not wait for the end of a server that cannot communicate any more.
             let reason = "closed its input or output but did not end";
-            self.explain(Closure {
+            self.record_closure(Closure {
                 reason: format!("the server process {} {reason}", self.name),
                 exit: None,
             });
@@ -209,8 +210,8 @@ impl ServerProcess {
         }
     }
 
-    /// Takes what the process wrote before it ended. What it started may still hold the other ends of the pipes, so that
-    /// the output never ends; then the grace has to do.
+    /// Reads the remaining output of the process. Processes that it started may still hold the pipes, so that the
+    /// output never ends. The wait is therefore limited to the grace period.
     async fn drain_output(&mut self) {
         let rest = async {
             finished(&mut self.reading).await;
@@ -222,30 +223,30 @@ impl ServerProcess {
     }
 
     fn report(&self, status: Option<ExitStatus>) {
-        let stderr = self.words.text();
+        let stderr = self.stderr_tail.text();
         let mut reason = format!("the server process {} {}", self.name, describe(status));
         if let Some(line) = last_line(&stderr) {
-            reason.push_str("; its last words: ");
+            reason.push_str("; last line of stderr: ");
             reason.push_str(&line);
         }
-        tracing::debug!(reason, "a server process is gone");
+        tracing::debug!(reason, "a server process ended");
         let exit = ServerExit {
             code: status.and_then(|status| status.code()),
             stderr,
         };
-        self.explain(Closure {
+        self.record_closure(Closure {
             reason,
             exit: Some(exit),
         });
     }
 
-    /// Tells everybody who waits why; the first reason counts.
-    fn explain(&self, closure: Closure) {
+    /// Fails the pending calls with this reason. Only the first reason counts.
+    fn record_closure(&self, closure: Closure) {
         self.reader.ended(closure);
-        self.explained.send_replace(true);
+        self.closure_recorded.send_replace(true);
     }
 
-    /// Ends what the process has left behind.
+    /// Ends the remaining processes of the group.
     async fn end_group(&mut self, mut forces: impl Iterator<Item = Force>) {
         while timeout(self.grace, self.process.group_ended())
             .await
@@ -257,16 +258,16 @@ impl ServerProcess {
     }
 }
 
-/// Reads messages until the server closes its output.
-async fn read(mut stdout: impl AsyncRead + Unpin, longest: usize, reader: Arc<StreamReader>) {
-    let mut decoder = LineDecoder::new(longest);
+/// Reads messages until the server closes its stdout.
+async fn read(mut stdout: impl AsyncRead + Unpin, max_bytes: usize, reader: Arc<StreamReader>) {
+    let mut decoder = LineDecoder::new(max_bytes);
     let mut chunk = vec![0; CHUNK];
     loop {
         let mut rest = match stdout.read(&mut chunk).await {
             Ok(0) => break,
             Ok(length) => &chunk[..length],
             Err(error) => {
-                tracing::debug!(%error, "the server's output cannot be read");
+                tracing::debug!(%error, "the server's stdout cannot be read");
                 break;
             }
         };
@@ -283,20 +284,20 @@ fn take(frame: Frame<'_>, decoder: &LineDecoder, reader: &StreamReader) {
     match frame {
         Frame::Line(line) => reader.message(&line),
         Frame::TooLong => reader.too_long(decoder.skipped_head()),
-        // A last message without a newline is still one. Half a message says less than the end that follows.
+        // A complete last message without a newline is valid. An incomplete one is skipped.
         Frame::Unterminated(line) => {
             match strict_json::read(&line, &strict_json::Limits::default()) {
                 Ok(_) => reader.message(&line),
-                Err(_) => reader.skipped("half a line"),
+                Err(_) => reader.skipped("an incomplete line"),
             }
         }
     }
 }
 
-/// Waits for a task, also for one that was already waited for.
+/// Waits for a task that may already have been awaited.
 async fn finished(task: &mut JoinHandle<()>) {
     if !task.is_finished() {
-        // A task that panicked is finished, too.
+        // An error means that the task panicked, so it is finished.
         let _ = task.await;
     }
 }

@@ -1,5 +1,5 @@
-//! The server's error output: always read, so that the server never waits for somebody to read it, and the last of it
-//! kept for the error that says how the server ended.
+//! Reads the server's stderr. It is always drained, so that the server never blocks on it. The last part is stored for
+//! the error that describes how the server ended.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,43 +9,43 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::transport::child::command::StderrListener;
 
-/// How much is read at once.
+/// The size of one read in bytes.
 const CHUNK: usize = 16 * 1024;
 
-/// How much of the end is kept, and shown in an error.
+/// The size of the stored end of the output, which an error can show.
 pub(super) const TAIL_BYTES: usize = 4 * 1024;
 
-/// The longest line that is passed on in one piece.
-const LONGEST_LINE: usize = 8 * 1024;
+/// The longest line that is passed to the listener in one part.
+const MAX_LINE_BYTES: usize = 8 * 1024;
 
-/// The longest part of a line that is quoted in the sentence of an error, in characters.
-const LONGEST_QUOTE: usize = 300;
+/// The longest quotation of a line in an error, in characters.
+const MAX_QUOTE_CHARS: usize = 300;
 
-/// The last of what a server wrote.
+/// The last part of a server's output.
 #[derive(Debug, Default)]
 pub(super) struct StderrTail(Mutex<VecDeque<u8>>);
 
 impl StderrTail {
     fn push(&self, chunk: &[u8]) {
         let chunk = &chunk[chunk.len().saturating_sub(TAIL_BYTES)..];
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let excess = (kept.len() + chunk.len()).saturating_sub(TAIL_BYTES);
-        kept.drain(..excess);
-        kept.extend(chunk);
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let excess = (tail.len() + chunk.len()).saturating_sub(TAIL_BYTES);
+        tail.drain(..excess);
+        tail.extend(chunk);
     }
 
-    /// The end of the output as text, at most [`KEPT`] bytes.
+    /// Returns the end of the output as text, at most [`TAIL_BYTES`] bytes.
     pub(super) fn text(&self) -> String {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = &*kept.make_contiguous();
-        // A character whose beginning is already forgotten is left out.
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &*tail.make_contiguous();
+        // A character whose first bytes were dropped is omitted.
         let is_inside = |byte: &&u8| (0x80..0xC0).contains(*byte);
         let cut = match bytes.len() {
             TAIL_BYTES => bytes.iter().take(3).take_while(is_inside).count(),
             _ => 0,
         };
         let text = String::from_utf8_lossy(&bytes[cut..]);
-        // What is no UTF-8 takes more room as text.
+        // Bytes that are not UTF-8 need more space as text.
         let mut start = text.len().saturating_sub(TAIL_BYTES);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -54,23 +54,23 @@ impl StderrTail {
     }
 }
 
-/// Returns the last line that is not blank, fit for one sentence. Of a long line it is the end, after an ellipsis: there
-/// it names the cause, whereas its beginning is often a path or a time.
+/// Returns the last line that is not blank, for use in a sentence. A long line is shortened to its end, after an
+/// ellipsis: the end names the cause, and the beginning is often a path or a time.
 pub(super) fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let plain = line.trim().chars().filter(|letter| !letter.is_control());
     let plain: String = plain.collect();
-    let start = plain.char_indices().rev().nth(LONGEST_QUOTE - 1);
+    let start = plain.char_indices().rev().nth(MAX_QUOTE_CHARS - 1);
     Some(match start {
         Some((start, _)) if start > 0 => format!("…{}", &plain[start..]),
         _ => plain,
     })
 }
 
-/// Reads until the server has closed its error output.
+/// Reads until the server has closed its stderr.
 pub(super) async fn drain(
     mut stderr: impl AsyncRead + Unpin,
-    words: &StderrTail,
+    tail: &StderrTail,
     listener: Option<StderrListener>,
 ) {
     let mut lines = StderrLines::default();
@@ -79,11 +79,11 @@ pub(super) async fn drain(
         match stderr.read(&mut chunk).await {
             Ok(0) => break,
             Ok(length) => {
-                words.push(&chunk[..length]);
+                tail.push(&chunk[..length]);
                 lines.push(&chunk[..length], |line| pass_on(line, listener.as_ref()));
             }
             Err(error) => {
-                tracing::debug!(%error, "the server's error output cannot be read");
+                tracing::debug!(%error, "the server's stderr cannot be read");
                 break;
             }
         }
@@ -98,36 +98,39 @@ fn pass_on(line: &[u8], listener: Option<&StderrListener>) {
         tracing::debug!(%line, "standard error of the server");
         return;
     };
-    // The output has to be read on, whatever the listener does.
+    // Reading must continue, even if the listener panics.
     if catch_unwind(AssertUnwindSafe(|| listener(&line))).is_err() {
-        tracing::error!("a listener for standard error panicked");
+        tracing::error!("a listener for stderr panicked");
     }
 }
 
-/// Cuts the output into lines and lines that are too long into pieces.
+/// Splits the output into lines, and long lines into parts.
 #[derive(Debug, Default)]
 struct StderrLines {
-    begun: Vec<u8>,
+    current: Vec<u8>,
 }
 
 impl StderrLines {
-    fn push(&mut self, mut chunk: &[u8], mut tell: impl FnMut(&[u8])) {
+    fn push(&mut self, mut chunk: &[u8], mut deliver: impl FnMut(&[u8])) {
         while !chunk.is_empty() {
-            let room = LONGEST_LINE - self.begun.len();
-            let end = chunk.iter().take(room + 1).position(|byte| *byte == b'\n');
-            let part = end.unwrap_or(room.min(chunk.len()));
-            self.begun.extend_from_slice(&chunk[..part]);
+            let capacity = MAX_LINE_BYTES - self.current.len();
+            let end = chunk
+                .iter()
+                .take(capacity + 1)
+                .position(|byte| *byte == b'\n');
+            let part = end.unwrap_or(capacity.min(chunk.len()));
+            self.current.extend_from_slice(&chunk[..part]);
             chunk = &chunk[part + usize::from(end.is_some())..];
-            if end.is_some() || self.begun.len() == LONGEST_LINE && !chunk.is_empty() {
-                tell(&self.begun);
-                self.begun.clear();
+            if end.is_some() || self.current.len() == MAX_LINE_BYTES && !chunk.is_empty() {
+                deliver(&self.current);
+                self.current.clear();
             }
         }
     }
 
-    fn finish(self, mut tell: impl FnMut(&[u8])) {
-        if !self.begun.is_empty() {
-            tell(&self.begun);
+    fn finish(self, mut deliver: impl FnMut(&[u8])) {
+        if !self.current.is_empty() {
+            deliver(&self.current);
         }
     }
 }
@@ -138,34 +141,34 @@ mod tests {
 
     use super::*;
 
-    fn words(chunks: &[&[u8]]) -> String {
-        let words = StderrTail::default();
+    fn tail_of(chunks: &[&[u8]]) -> String {
+        let tail = StderrTail::default();
         for chunk in chunks {
-            words.push(chunk);
+            tail.push(chunk);
         }
-        words.text()
+        tail.text()
     }
 
     #[test]
-    fn exactly_the_last_four_kibibytes_are_kept() {
-        assert_eq!(words(&[&[b'x'; TAIL_BYTES - 1]]).len(), TAIL_BYTES - 1);
-        assert_eq!(words(&[&[b'x'; TAIL_BYTES], b"end"]).len(), TAIL_BYTES);
-        assert!(words(&[&[b'x'; TAIL_BYTES], b"end"]).ends_with("xend"));
-        assert_eq!(words(&[&[b'x'; 3 * TAIL_BYTES]]), "x".repeat(TAIL_BYTES));
-        assert_eq!(words(&[b"a", b"", b"b"]), "ab");
+    fn tail_stores_exactly_the_last_four_kibibytes() {
+        assert_eq!(tail_of(&[&[b'x'; TAIL_BYTES - 1]]).len(), TAIL_BYTES - 1);
+        assert_eq!(tail_of(&[&[b'x'; TAIL_BYTES], b"end"]).len(), TAIL_BYTES);
+        assert!(tail_of(&[&[b'x'; TAIL_BYTES], b"end"]).ends_with("xend"));
+        assert_eq!(tail_of(&[&[b'x'; 3 * TAIL_BYTES]]), "x".repeat(TAIL_BYTES));
+        assert_eq!(tail_of(&[b"a", b"", b"b"]), "ab");
     }
 
     #[test]
-    fn the_last_words_are_text_whatever_the_server_wrote() {
+    fn tail_is_valid_text_for_any_output() {
         let euros = "€".repeat(TAIL_BYTES);
-        assert_eq!(words(&[euros.as_bytes()]), "€".repeat(TAIL_BYTES / 3));
-        assert_eq!(words(&[b"a\xFFb"]), "a\u{FFFD}b");
-        assert!(words(&[&[0xFF; TAIL_BYTES]]).len() <= TAIL_BYTES);
-        assert!(words(&[&[0x80; TAIL_BYTES]]).len() <= TAIL_BYTES);
+        assert_eq!(tail_of(&[euros.as_bytes()]), "€".repeat(TAIL_BYTES / 3));
+        assert_eq!(tail_of(&[b"a\xFFb"]), "a\u{FFFD}b");
+        assert!(tail_of(&[&[0xFF; TAIL_BYTES]]).len() <= TAIL_BYTES);
+        assert!(tail_of(&[&[0x80; TAIL_BYTES]]).len() <= TAIL_BYTES);
     }
 
     #[test]
-    fn the_last_line_that_says_something_is_quoted() {
+    fn last_line_that_is_not_blank_is_quoted() {
         assert_eq!(last_line("one\ntwo\n\n  \n").as_deref(), Some("two"));
         assert_eq!(last_line("\u{7}a\tb\r\n").as_deref(), Some("ab"));
         assert_eq!(last_line(" \n"), None);
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn end_of_a_long_last_line_is_quoted() {
-        let longest = "é".repeat(LONGEST_QUOTE);
+        let longest = "é".repeat(MAX_QUOTE_CHARS);
         assert_eq!(last_line(&longest).as_deref(), Some(&*longest));
         let one_more = format!("a{longest}");
         assert_eq!(last_line(&one_more), Some(format!("…{longest}")));
@@ -184,25 +187,25 @@ mod tests {
     }
 
     async fn lines_of(output: &[u8]) -> Vec<String> {
-        let heard = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::new(Mutex::new(Vec::new()));
         let listener: StderrListener = Arc::new({
-            let heard = Arc::clone(&heard);
-            move |line: &str| heard.lock().expect("no panic").push(line.to_owned())
+            let received = Arc::clone(&received);
+            move |line: &str| received.lock().expect("no panic").push(line.to_owned())
         });
         drain(output, &StderrTail::default(), Some(listener)).await;
-        let heard = heard.lock().expect("no panic");
-        heard.clone()
+        let received = received.lock().expect("no panic");
+        received.clone()
     }
 
     #[tokio::test]
-    async fn the_listener_hears_lines() {
+    async fn listener_receives_lines() {
         assert_eq!(lines_of(b"a\r\n\nb").await, ["a", "", "b"]);
         assert!(lines_of(b"").await.is_empty());
     }
 
     #[tokio::test]
-    async fn a_line_of_the_longest_length_comes_in_one_piece_and_a_longer_one_in_two() {
-        let longest = "x".repeat(LONGEST_LINE);
+    async fn line_above_the_limit_is_split_into_two_parts() {
+        let longest = "x".repeat(MAX_LINE_BYTES);
         assert_eq!(
             lines_of(format!("{longest}\nb\n").as_bytes()).await,
             [&longest, "b"]
@@ -215,10 +218,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_that_panics_does_not_stop_the_reading() {
-        let words = StderrTail::default();
+    async fn panicking_listener_does_not_stop_reading() {
+        let tail = StderrTail::default();
         let listener: StderrListener = Arc::new(|line| assert_eq!(line, "fine", "not fine"));
-        drain(&b"bad\nworse\nfine"[..], &words, Some(listener)).await;
-        assert_eq!(words.text(), "bad\nworse\nfine");
+        drain(&b"bad\nworse\nfine"[..], &tail, Some(listener)).await;
+        assert_eq!(tail.text(), "bad\nworse\nfine");
     }
 }

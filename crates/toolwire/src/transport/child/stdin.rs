@@ -1,4 +1,4 @@
-//! The way to the server: a bounded queue, and the task that writes it into the pipe.
+//! Sends messages to the server: a bounded queue, and the task that writes it to stdin.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,35 +11,35 @@ use crate::client::send::SendMessage;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// How many messages are queued; who has one more waits for room.
+/// The number of queued messages. Further senders wait for capacity.
 const QUEUE_LEN: usize = 64;
 
-/// Sends lines to the server.
+/// Sends lines to the server's stdin.
 #[derive(Debug)]
 pub(super) struct Stdin {
     queue: mpsc::Sender<Vec<u8>>,
-    /// How many senders wait for room, or are about to send.
+    /// The number of senders that wait for capacity or are about to send.
     waiting: Arc<AtomicUsize>,
-    most_waiting: usize,
-    /// Raised when everybody can be told why nothing is sent any more.
-    explained: watch::Receiver<bool>,
+    max_waiting: usize,
+    /// Set when the reason of the closure is recorded.
+    closure_recorded: watch::Receiver<bool>,
 }
 
 impl Stdin {
-    /// A queue in which at most so many senders wait for room, and its other end.
+    /// Returns a queue with at most `max_waiting` waiting senders, and its receiver.
     ///
-    /// Answers and notices are sent by tasks of their own: without a bound, a server that asks much and reads nothing
-    /// would pile them up.
+    /// Responses and notifications are sent by their own tasks. Without this limit, a server that sends many requests
+    /// and does not read would accumulate them.
     pub(super) fn new(
-        most_waiting: usize,
-        explained: watch::Receiver<bool>,
+        max_waiting: usize,
+        closure_recorded: watch::Receiver<bool>,
     ) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (queue, lines) = mpsc::channel(QUEUE_LEN);
         let stdin = Self {
             queue,
             waiting: Arc::default(),
-            most_waiting,
-            explained,
+            max_waiting,
+            closure_recorded,
         };
         (stdin, lines)
     }
@@ -48,19 +48,19 @@ impl Stdin {
 impl SendMessage for Stdin {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
         let queue = self.queue.clone();
-        let place = QueuePermit::take(&self.waiting, self.most_waiting);
-        let mut explained = self.explained.clone();
+        let permit = QueuePermit::take(&self.waiting, self.max_waiting);
+        let mut closure_recorded = self.closure_recorded.clone();
         Box::pin(async move {
-            let _place = place.ok_or_else(|| {
+            let _permit = permit.ok_or_else(|| {
                 Error::limit(
-                    "the server does not read its input, and too many messages wait for it",
+                    "the server does not read its stdin, and too many messages wait for it",
                 )
             })?;
             let mut line = Vec::with_capacity(message.len() + 1);
             encode_line(&mut line, &message);
             if queue.send(line).await.is_err() {
-                // The input closes before it is known how the server ended, and the caller wants to hear that.
-                wait_raised(&mut explained).await;
+                // The pipe closes before the exit status is known, and the error should contain it.
+                wait_raised(&mut closure_recorded).await;
                 return Err(Error::closed());
             }
             Ok(())
@@ -68,15 +68,15 @@ impl SendMessage for Stdin {
     }
 }
 
-/// The right to wait for room in the queue.
+/// A permit to wait for capacity of the queue.
 struct QueuePermit(Arc<AtomicUsize>);
 
 impl QueuePermit {
-    fn take(waiting: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
-        let place = Self(Arc::clone(waiting));
-        // Counted before it is compared, so that the one that drops below gives its own place back.
-        let before = place.0.fetch_add(1, Ordering::Relaxed);
-        (before < most).then_some(place)
+    fn take(waiting: &Arc<AtomicUsize>, max: usize) -> Option<Self> {
+        let permit = Self(Arc::clone(waiting));
+        // Counted before the comparison, so that dropping a rejected permit restores the count.
+        let before = permit.0.fetch_add(1, Ordering::Relaxed);
+        (before < max).then_some(permit)
     }
 }
 
@@ -86,8 +86,8 @@ impl Drop for QueuePermit {
     }
 }
 
-/// Writes the queue into the pipe until the pipe breaks, or until `closing` says so and all that is queued is written.
-/// Then the pipe is closed.
+/// Writes the queue to the pipe until the pipe breaks, or until `closing` is set and the queue is written. Then it
+/// closes the pipe.
 pub(super) async fn write(
     mut pipe: impl AsyncWrite + Unpin,
     mut queue: mpsc::Receiver<Vec<u8>>,
@@ -111,20 +111,20 @@ pub(super) async fn write(
             tokio::select! {
                 biased;
                 written = &mut writing => break written,
-                // Whoever waits for room while the server reads nothing need not wait for it any longer.
+                // Senders need not wait for capacity any longer if the server does not read.
                 () = wait_raised(&mut closing), if !queue.is_closed() => queue.close(),
             }
         };
         if let Err(error) = written {
-            tracing::debug!(%error, "the server does not take input any more");
+            tracing::debug!(%error, "the server does not read its stdin any more");
             return;
         }
     }
 }
 
-/// Waits until a flag is raised, or until nobody is left to raise it.
+/// Waits until a flag is set, or until its sender is dropped.
 pub(super) async fn wait_raised(flag: &mut watch::Receiver<bool>) {
-    // An error says that the other end is gone.
+    // An error means that the sender is dropped.
     let _ = flag.wait_for(|raised| *raised).await;
 }
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn as_many_wait_for_room_as_may_and_one_more_fails_at_once() {
+    async fn sender_above_the_limit_of_waiting_senders_fails_at_once() {
         let (stdin, mut lines) = Stdin::new(2, raised());
         for _ in 0..QUEUE_LEN {
             stdin.send(b"{}".to_vec()).await.unwrap();
@@ -148,7 +148,7 @@ mod tests {
         assert!(error.is_limit(), "{error}");
         drop(second);
         let third = stdin.send(b"3".to_vec());
-        let (taken, sent, also_sent) = tokio::join!(
+        let (received, sent, also_sent) = tokio::join!(
             async {
                 lines.recv().await;
                 lines.recv().await
@@ -156,13 +156,13 @@ mod tests {
             first,
             third
         );
-        assert_eq!(taken.as_deref(), Some(&b"{}\n"[..]));
+        assert_eq!(received.as_deref(), Some(&b"{}\n"[..]));
         sent.unwrap();
         also_sent.unwrap();
     }
 
     #[tokio::test]
-    async fn closing_writes_what_is_queued_and_then_closes_the_pipe() {
+    async fn closing_writes_the_queue_and_then_closes_stdin() {
         let (stdin, lines) = Stdin::new(8, raised());
         stdin.send(b"1".to_vec()).await.unwrap();
         stdin.send(b"2".to_vec()).await.unwrap();
@@ -173,13 +173,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn closing_frees_those_who_wait_while_the_server_reads_nothing() {
+    async fn closing_fails_waiting_senders_if_the_server_does_not_read() {
         let (stdin, lines) = Stdin::new(8, raised());
-        // A pipe that takes nothing at all until its other end is dropped.
+        // A pipe that accepts one byte until its other end is dropped.
         let (pipe, other_end) = tokio::io::duplex(1);
         let closing = watch::Sender::new(false);
         let writing = tokio::spawn(write(pipe, lines, closing.subscribe()));
-        // One message is with the writer, the rest fill the queue.
+        // The writer has one message, the others fill the queue.
         for _ in 0..=QUEUE_LEN {
             stdin.send(b"{}".to_vec()).await.unwrap();
         }
@@ -191,9 +191,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_cannot_send_hears_nothing_before_the_end_is_explained() {
-        let explained = watch::Sender::new(false);
-        let (stdin, lines) = Stdin::new(8, explained.subscribe());
+    async fn failed_send_waits_until_the_closure_is_recorded() {
+        let closure_recorded = watch::Sender::new(false);
+        let (stdin, lines) = Stdin::new(8, closure_recorded.subscribe());
         drop(lines);
         let mut sending = stdin.send(b"{}".to_vec());
         let early = tokio::select! {
@@ -202,7 +202,7 @@ mod tests {
             () = tokio::task::yield_now() => None,
         };
         assert!(early.is_none());
-        explained.send_replace(true);
+        closure_recorded.send_replace(true);
         assert!(sending.await.unwrap_err().is_closed());
     }
 }

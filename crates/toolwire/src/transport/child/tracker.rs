@@ -1,4 +1,4 @@
-//! Server processes that a program waits for, or kills, before it exits.
+//! Tracks server processes, so that a program can wait for them or kill them before it exits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +9,8 @@ use crate::transport::child::process::{Force, GroupHandle};
 /// The running server processes of some commands, for a program that exits without waiting for its clients.
 ///
 /// A client ends its process in the background when its last handle, or the future that connects it, is dropped. That
-/// takes up to a few seconds, and needs the runtime. A program that exits at once, for example after a signal, gives a
-/// tracker to its commands and asks it at the end. Clones share the list of processes.
+/// takes up to a few seconds and needs the runtime. A program that exits at once, for example after a signal, adds a
+/// tracker to its commands and uses it at the end. Clones share the list of processes.
 ///
 /// ```no_run
 /// # async fn example(interrupted: impl Future<Output = ()>) -> Result<(), toolwire::Error> {
@@ -23,7 +23,7 @@ use crate::transport::child::process::{Force, GroupHandle};
 ///     client = Client::spawn(command) => client?.close().await,
 ///     () = interrupted => {}
 /// }
-/// // Servers get their time to end; what is left after that is killed.
+/// // Servers get time to exit. The remaining processes are killed.
 /// let _ = tokio::time::timeout(Duration::from_secs(10), processes.ended()).await;
 /// processes.kill();
 /// # Ok(())
@@ -53,15 +53,15 @@ impl ProcessTracker {
         self.groups().len()
     }
 
-    /// Waits until no server process is left, nor anything in its process group. It does not end them: dropping or
-    /// closing their clients does.
+    /// Waits until all server processes and their process groups have ended. It does not end them: dropping or closing
+    /// their clients does.
     pub async fn ended(&self) {
         let mut count = self.tracked.count.subscribe();
-        // The sender lives as long as this tracker.
+        // The sender exists as long as this tracker.
         let _ = count.wait_for(|count| *count == 0).await;
     }
 
-    /// Kills every server process at once, with everything in its process group.
+    /// Kills every server process at once, with its process group.
     pub fn kill(&self) {
         for group in &*self.groups() {
             group.force(Force::Kill);
