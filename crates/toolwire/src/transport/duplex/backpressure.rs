@@ -1,4 +1,4 @@
-//! What a connection waits for before it reads on. Hardly anything has to, so whoever waits has a box of its own.
+//! Waits of a connection before it reads on. They are rare, so their futures are boxed.
 
 use std::time::Duration;
 
@@ -11,25 +11,27 @@ use crate::transport::chunk::Chunk;
 use crate::transport::duplex::running::HandlerFuture;
 use crate::transport::duplex::{MessageLoop, refusal};
 
-/// How long a full house is waited for before a request is refused: bursts of short calls pass.
+/// How long a request waits for a permit before it is rejected. Bursts of short calls pass.
 const OVERLOAD_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// What has to be waited for before more is read.
+/// The reason why the loop does not read on.
 pub(super) enum Backpressure {
-    /// Room for an answer: the client does not read those it has.
+    /// The queue has no capacity for a response, because the client does not read.
     Room,
-    /// A place for a request: as many run as may.
+    /// The maximum number of requests runs. This request waits for a permit.
     Place(HandlerFuture),
-    /// What the messages of a batch have to wait for.
+    /// The messages of a batch, which may have to wait for permits.
     Batch(Vec<Box<RawValue>>),
 }
 
-/// Nobody will read an answer.
+/// The client will read no more responses.
 pub(super) struct PeerGone;
 
 impl MessageLoop {
-    /// Waits for what has to be waited for; returns the work whose first turn is due then. An error when the rest of the
-    /// input is nobody's any more.
+    /// Waits for the end of the backpressure, and returns the work to be polled next.
+    ///
+    /// # Errors
+    /// Returns an error if the rest of the input must not be read.
     pub(super) fn wait<'w>(
         &'w mut self,
         waiting: Backpressure,
@@ -41,15 +43,17 @@ impl MessageLoop {
                 Backpressure::Batch(messages) => self.on_batch(&messages).await,
                 Backpressure::Place(work) => match self.wait_for_permit().await {
                     Ok(()) => return Ok(Some(work)),
-                    Err(refusal) => self.answer(refusal),
+                    Err(response) => self.answer(response),
                 },
             }
             Ok(None)
         })
     }
 
-    /// A client that sends without reading waits here, not in our memory. An error when nobody will read the answer: the
-    /// server ends, or the client has hung up and read nothing for as long as a hang-up may take.
+    /// Waits until the queue has capacity, so that a client that does not read cannot fill the memory.
+    ///
+    /// # Errors
+    /// Returns an error if the server shuts down, or if the client disconnected and read nothing for the drain timeout.
     async fn wait_for_capacity(&mut self, input: &mpsc::Receiver<Chunk>) -> Result<(), PeerGone> {
         self.release();
         while !self.out().has_room_now() {
@@ -59,7 +63,7 @@ impl MessageLoop {
                 () = self.server.shutdown_signal().cancelled() => return Err(PeerGone),
                 () = tokio::time::sleep(self.limits.drain) => {
                     if input.is_closed() {
-                        tracing::warn!("the client hung up and left its answers unread");
+                        tracing::warn!("the client disconnected without reading all responses");
                         self.out().fail();
                         return Err(PeerGone);
                     }
@@ -67,33 +71,36 @@ impl MessageLoop {
             }
         }
         self.snapshot = None;
-        let room = self.out().room();
-        self.held.set_room(room);
-        match self.out().closed_signal().is_cancelled() {
-            true => Err(PeerGone),
-            false => Ok(()),
+        let capacity = self.out().room();
+        self.held.set_room(capacity);
+        if self.out().closed_signal().is_cancelled() {
+            Err(PeerGone)
+        } else {
+            Ok(())
         }
     }
 
-    /// Waits until the request under way may run. A full house is given a moment to empty, once: as long as nothing finishes,
-    /// the requests after it are refused at once, so that a cancellation behind them is read soon.
+    /// Waits until the starting request may run.
+    ///
+    /// The wait is limited to [`OVERLOAD_TIMEOUT`], once. While no request finishes, later requests are rejected at
+    /// once, so that a cancellation behind them is read soon.
     ///
     /// # Errors
-    /// The answer to a request that may not run; it is not under way any more.
+    /// Returns the response of a rejected request, which is no longer starting.
     pub(crate) fn wait_for_permit(&mut self) -> BoxFuture<'_, Result<(), Vec<u8>>> {
         Box::pin(async move {
             let request = self.take_started();
             let mut deadline = None;
             loop {
                 let finished = self.delivery.finished.count();
-                let Err(refused) = self.context.state.check_room(request.size) else {
+                let Err(rejection) = self.context.state.check_room(request.size) else {
                     self.overloaded_since = None;
                     self.starting = Some(request);
                     return Ok(());
                 };
                 self.release();
                 if self.overloaded_since == Some(finished) {
-                    return Err(refusal(request.id, refused, request.version));
+                    return Err(refusal(request.id, rejection, request.version));
                 }
                 let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_TIMEOUT);
                 let freed =

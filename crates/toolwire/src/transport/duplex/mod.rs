@@ -1,8 +1,8 @@
-//! One connection over which both sides send messages: the loop behind stdio and the in-process transport.
+//! The message loop of a bidirectional connection: stdio and the in-process transport.
 //!
-//! One reader feeds it, one writer drains it. Whatever needs no handler is answered in the loop, in order; so is every
-//! request whose handler is done at its first turn. One that has to wait goes on in a task beside the loop, so that a
-//! cancellation reaches it while it runs. Both eras may interleave.
+//! One reader feeds the loop, one writer drains its queue. The loop responds in order to messages that need no handler,
+//! and to requests whose handler is ready at the first poll. Every other request becomes a task, so that a cancellation
+//! reaches it while it runs. Requests of both eras may interleave.
 
 mod backpressure;
 mod reader;
@@ -52,28 +52,28 @@ use crate::transport::out_stream::{Capacity, OutgoingQueue};
 use crate::transport::outlet::MessageSink;
 use crate::transport::stdio_context::StdioContext;
 
-/// The loop of one connection.
+/// The message loop of one connection.
 pub(crate) struct MessageLoop {
     server: Server,
-    /// That of the messages which are read now.
+    /// The context of the messages that are read now.
     context: Arc<StdioContext>,
     limits: Limits,
     quota: ParseErrorQuota,
     origin: Instant,
     tasks: JoinSet<()>,
-    /// The server as it was when the chunk that is read now came.
+    /// The snapshot of the server for the current chunk.
     snapshot: Option<Arc<Snapshot>>,
-    /// Answers to requests of that chunk.
+    /// The buffered responses of the current chunk.
     held: ResponseBuffer,
-    /// The request that has its first turn, or is about to.
+    /// The request of the current or next first poll.
     starting: Option<StartingRequest>,
-    /// What has to be waited for before more is read.
+    /// The reason to wait before more is read.
     waiting: Option<Backpressure>,
     delivery: Arc<ResponseSink>,
-    /// The flag of a request that is done with it.
+    /// A cancellation flag that can be reused.
     spare_flag: Option<Cancellation>,
     listens: HashMap<RequestId, ListenStream>,
-    /// The house was full when so many had finished, and nothing was seen to finish since.
+    /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     overloaded_since: Option<u64>,
     _legacy: ListenerGuard,
 }
@@ -83,7 +83,7 @@ impl MessageLoop {
         Self::with_token(None, server, out, limits)
     }
 
-    /// A connection of somebody, where tokens say who: then those without one have no scopes.
+    /// Creates the loop of a connection that uses tokens. Without a token, the client has no scopes.
     pub(crate) fn with_token(
         token: Option<Arc<TokenInfo>>,
         server: Server,
@@ -124,21 +124,21 @@ impl MessageLoop {
         }
     }
 
-    /// Serves until the client hangs up, stops reading, or the server shuts down.
+    /// Serves until the client disconnects or stops reading, or the server shuts down.
     ///
     /// # Cancellation
-    /// Dropping the future ends the connection at once.
+    /// Dropping the future closes the connection at once.
     pub(crate) async fn run(self, input: mpsc::Receiver<Chunk>) {
         LineReader::new(self, input).run().await;
     }
 
-    /// Sets the sender of the chunk that is read next.
+    /// Sets the sender of the next chunk.
     fn set_sender(&mut self, sender: ChunkSender) {
         let ChunkSender { token, permit } = sender;
         self.context = Arc::new(self.context.with_sender(Some(token), permit));
     }
 
-    /// Everything that came together was read.
+    /// Ends the current chunk.
     fn end_chunk(&mut self) {
         self.release();
         self.snapshot = None;
@@ -147,20 +147,21 @@ impl MessageLoop {
             let token = self.context.token.clone();
             self.context = Arc::new(self.context.with_sender(token, None));
         }
-        // While more input is always ready, nobody else takes finished tasks away, and each keeps its memory until then.
+        // While more input is always ready, nothing else removes finished tasks, and each retains its memory until
+        // then.
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Lets all answers go that are held back.
+    /// Queues all buffered responses and wakes the writer.
     fn release(&mut self) {
         self.held.flush_to(&self.context.out);
         self.held.set_room(Capacity::default());
         self.context.out.wake_writer();
     }
 
-    /// Takes what the first turn of the request under way has led to.
-    fn settle(&mut self, work: HandlerFuture, turn: Poll<Outcome>) {
-        let Poll::Ready(outcome) = turn else {
+    /// Handles the first poll of the starting request.
+    fn settle(&mut self, work: HandlerFuture, polled: Poll<Outcome>) {
+        let Poll::Ready(outcome) = polled else {
             return self.spawn(work);
         };
         drop(work);
@@ -170,29 +171,29 @@ impl MessageLoop {
         self.spare_flag = Some(request.cancellation).filter(Cancellation::is_reusable);
     }
 
-    /// Lets the request under way run in a task of its own.
+    /// Runs the starting request in its own task.
     fn spawn(&mut self, work: HandlerFuture) {
         let request = self.into_running(work);
         self.tasks
             .spawn(request.answer_to(Arc::clone(&self.delivery)));
     }
 
-    /// Lets the request under way run wherever the caller likes.
+    /// Returns the starting request as a running request, for the caller to run.
     pub(crate) fn into_running(&mut self, work: HandlerFuture) -> RunningRequest {
         RunningRequest::new(self.enter(), work)
     }
 
-    /// Enters the request under way into the ledger.
+    /// Enters the starting request into the ledger.
     fn enter(&mut self) -> LedgerEntry {
         self.take_started().enter(&self.context.state)
     }
 
     fn take_started(&mut self) -> StartingRequest {
         let started = self.starting.take();
-        started.expect("a turn is given to a request that was started")
+        started.expect("only a started request is polled")
     }
 
-    /// Whether a line may be taken in now; otherwise something is waited for first.
+    /// Returns `true` if a line may be read now. Otherwise the loop has to wait first.
     fn may_read(&mut self) -> bool {
         if !self.held.has_room() {
             self.waiting.get_or_insert(Backpressure::Room);
@@ -200,7 +201,7 @@ impl MessageLoop {
         self.waiting.is_none()
     }
 
-    /// Takes in a line; returns the work whose first turn is due.
+    /// Handles a line, and returns the work to be polled.
     fn on_line(&mut self, line: &[u8]) -> Option<HandlerFuture> {
         let read = strict_json::read(line, &strict_json::Limits::default());
         if let Ok(Envelope::Request(request)) = &read {
@@ -209,7 +210,7 @@ impl MessageLoop {
         self.on_other(read)
     }
 
-    /// Takes in whatever is no request.
+    /// Handles messages other than requests.
     #[cold]
     fn on_other(&mut self, read: Result<Envelope<'_>, MalformedMessage>) -> Option<HandlerFuture> {
         match read {
@@ -246,13 +247,13 @@ impl MessageLoop {
         &mut self,
         request: &'a RequestEnvelope<'a>,
     ) -> Result<Admitted<'a>, Rejection> {
-        self.with_facts(|facts| admit::admit(request, facts))
+        self.with_context(|context| admit::admit(request, context))
     }
 
-    fn with_facts<R>(&mut self, judge: impl FnOnce(&AdmissionContext<'_>) -> R) -> R {
+    fn with_context<R>(&mut self, admit: impl FnOnce(&AdmissionContext<'_>) -> R) -> R {
         let current = || self.server.snapshot();
         let snapshot = self.snapshot.get_or_insert_with(current);
-        judge(&AdmissionContext {
+        admit(&AdmissionContext {
             supported: &snapshot.supported,
             lifecycle: self.context.state.lifecycle(),
             headers: None,
@@ -261,7 +262,7 @@ impl MessageLoop {
         })
     }
 
-    /// Answers a request on the spot, or prepares the work that will: then it is the request under way.
+    /// Responds to a request at once, or prepares its handler. In the second case it becomes the starting request.
     #[inline]
     pub(crate) fn start(&mut self, admitted: &Admitted<'_>) -> StartResult {
         let context = Arc::clone(&self.context) as Arc<dyn TransportContext>;
@@ -307,7 +308,7 @@ impl MessageLoop {
         self.held.flush_to(&self.context.out);
         let id = admitted.id.clone();
         if self.listens.contains_key(&id) {
-            // With the id this would read as the end of the live stream.
+            // A response with the id would end the open stream.
             let error = ErrorObject::invalid_params(format!(
                 "a subscription with the id {id} is already open"
             ));
@@ -335,7 +336,7 @@ impl MessageLoop {
     }
 
     pub(crate) fn on_notification(&mut self, notification: &NotificationEnvelope<'_>) {
-        match self.with_facts(|facts| admit::admit_notification(notification, facts)) {
+        match self.with_context(|context| admit::admit_notification(notification, context)) {
             NotificationAction::Cancel { request_id, reason } => {
                 tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
                 if let Some(stream) = self.listens.remove(&request_id) {
@@ -343,11 +344,11 @@ impl MessageLoop {
                 }
                 self.held.remove(&request_id);
                 self.context.state.cancel(&request_id);
-                // What was cancelled is about to finish.
+                // The cancelled request is about to finish.
                 self.overloaded_since = None;
             }
             NotificationAction::Initialized => self.context.state.initialized(),
-            _ => tracing::debug!(method = %notification.method, "a notification nobody needs"),
+            _ => tracing::debug!(method = %notification.method, "ignored a notification"),
         }
     }
 
@@ -373,8 +374,8 @@ impl MessageLoop {
         }
     }
 
-    /// Answers bytes that were no message. A peer that floods us with them is ignored after a while, so that two
-    /// programs that log into each other's input cannot keep each other busy.
+    /// Responds to malformed messages. After too many of them the peer is ignored, so that two programs that log into
+    /// each other's input do not loop.
     #[cold]
     fn refuse_unreadable(&mut self, unreadable: MalformedMessage) {
         let id = match unreadable.id {
@@ -404,7 +405,7 @@ impl MessageLoop {
     }
 }
 
-/// Whatever ends a connection, being dropped or a panic, nobody waits for more of it.
+/// Closes the queue in every case, including a panic, so that the writer ends.
 impl Drop for MessageLoop {
     fn drop(&mut self) {
         self.context.out.close();
@@ -422,12 +423,12 @@ fn refusal(id: RequestId, error: ErrorObject, version: ProtocolVersion) -> Vec<u
     encode_error(ResponseId::Id(id), stamp::stamp_error(error, version))
 }
 
-/// A request after its start.
+/// The result of starting a request.
 pub(crate) enum StartResult {
-    /// The answer is here.
+    /// The response is complete.
     Answered(Vec<u8>),
-    /// A handler is to work on it.
+    /// The handler has to be polled.
     Ready(HandlerFuture),
-    /// The same, once there is [a place](Duplex::wait_for_permit) for it.
+    /// The handler has to wait for [a permit](MessageLoop::wait_for_permit).
     Full(HandlerFuture),
 }

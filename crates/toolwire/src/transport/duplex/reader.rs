@@ -1,4 +1,4 @@
-//! The input of a connection, from its first bytes to its end.
+//! Reads the input of a connection, from the first bytes to the end.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -13,18 +13,18 @@ use crate::transport::duplex::backpressure::PeerGone;
 use crate::transport::duplex::running::HandlerFuture;
 use crate::transport::duplex::{MessageLoop, too_long};
 
-/// How long requests that were cut off may take to clean up behind themselves.
+/// How long aborted requests may take to end.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection and what it reads.
+/// A connection with its input.
 pub(super) struct LineReader {
     connection: MessageLoop,
     decoder: LineDecoder,
     input: mpsc::Receiver<Chunk>,
-    /// What is being read, and how far.
+    /// The current chunk, and the position of the next unread byte.
     chunk: Vec<u8>,
     at: usize,
-    /// Requests of this chunk are polled by the reader first.
+    /// Whether requests of this chunk are polled here before they become tasks.
     polls_inline: bool,
 }
 
@@ -42,16 +42,16 @@ impl LineReader {
 
     /// Reads the connection to its end.
     ///
-    /// Each request of a burst is polled once here, which is all that most handlers need. A request that is not ready then
+    /// Each request of a burst is polled once here, which completes most handlers. A request that is not ready then
     /// becomes a task.
     pub(super) async fn run(mut self) {
-        while let Some(mut work) = self.next_turn().await {
+        while let Some(mut work) = self.next_work().await {
             loop {
                 let polled = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
                 self.connection.settle(work, polled);
-                // Other tasks of this thread get their share of it.
+                // Lets other tasks of this thread run.
                 tokio::task::consume_budget().await;
-                match self.next_turn_now() {
+                match self.next_work_now() {
                     Some(next) => work = next,
                     None => break,
                 }
@@ -59,15 +59,15 @@ impl LineReader {
         }
     }
 
-    /// Reads on until a request is to be polled; `None` when the connection has ended.
-    async fn next_turn(&mut self) -> Option<HandlerFuture> {
+    /// Reads until a request has to be polled. Returns `None` at the end of the connection.
+    async fn next_work(&mut self) -> Option<HandlerFuture> {
         loop {
-            if let Some(work) = self.next_turn_now() {
+            if let Some(work) = self.next_work_now() {
                 return Some(work);
             }
             if let Some(waiting) = self.connection.waiting.take() {
                 match self.connection.wait(waiting, &self.input).await {
-                    Ok(work) => match work.and_then(|work| self.give_turn(work)) {
+                    Ok(work) => match work.and_then(|work| self.keep_inline(work)) {
                         Some(work) => return Some(work),
                         None => continue,
                     },
@@ -81,9 +81,9 @@ impl LineReader {
         }
     }
 
-    /// Reads what is here up to the next request that is to be polled. `None` when all was read, or when something has to
-    /// be waited for.
-    fn next_turn_now(&mut self) -> Option<HandlerFuture> {
+    /// Reads the current chunk up to the next request that has to be polled. Returns `None` if the chunk is read, or if
+    /// the loop has to wait.
+    fn next_work_now(&mut self) -> Option<HandlerFuture> {
         while self.at < self.chunk.len() && self.connection.may_read() {
             let mut rest = &self.chunk[self.at..];
             let frame = self.decoder.next_frame(&mut rest);
@@ -95,19 +95,19 @@ impl LineReader {
                     self.connection.refuse_unreadable(too_long(limit));
                     None
                 }
-                // Only the end of the input yields one.
+                // Only the end of the input produces this frame.
                 Some(Frame::Unterminated(_)) | None => None,
             };
-            if let Some(work) = work.and_then(|work| self.give_turn(work)) {
+            if let Some(work) = work.and_then(|work| self.keep_inline(work)) {
                 return Some(work);
             }
         }
         None
     }
 
-    /// Returns the work if it is to be polled here. A request that comes alone becomes a task at once, so that a handler
-    /// that blocks its thread does not delay the messages after it.
-    fn give_turn(&mut self, work: HandlerFuture) -> Option<HandlerFuture> {
+    /// Returns the work if it has to be polled here. A request that arrives alone becomes a task at once, so that a
+    /// handler that blocks its thread does not delay later messages.
+    fn keep_inline(&mut self, work: HandlerFuture) -> Option<HandlerFuture> {
         let is_last = self.at == self.chunk.len();
         if is_last && !self.polls_inline {
             self.connection.spawn(work);
@@ -117,7 +117,8 @@ impl LineReader {
         Some(work)
     }
 
-    /// Waits for more to read. False when the client has hung up or stopped reading, or the server shuts down.
+    /// Waits for the next chunk. Returns `false` if the client disconnected or stopped reading, or the server shuts
+    /// down.
     async fn next_chunk(&mut self) -> bool {
         let broken = self.connection.out().closed_signal().clone();
         let shutdown = self.connection.server.shutdown_signal().clone();
@@ -143,10 +144,10 @@ impl LineReader {
         false
     }
 
-    /// The client hung up: what it still waits for is finished, within bounds.
+    /// Handles the end of the input: running requests may finish within the drain timeout.
     async fn on_end_of_input(&mut self) {
         if let Some(Frame::Unterminated(line)) = self.decoder.finish() {
-            // A torn last line is nobody's request.
+            // A truncated last line is not a request.
             if strict_json::read(&line, &strict_json::Limits::default()).is_ok()
                 && let Some(work) = self.last_line(&line).await
             {
@@ -170,7 +171,7 @@ impl LineReader {
         }
     }
 
-    /// The server ends: streams get their last word, running requests a moment.
+    /// Handles the shutdown of the server: streams get their final message, running requests the drain timeout.
     async fn on_shutdown(&mut self) {
         for (_, stream) in self.connection.listens.drain() {
             stream.cancel_and_conclude(&self.connection.server);
@@ -178,7 +179,7 @@ impl LineReader {
         self.drain().await;
     }
 
-    /// Gives what runs its time to finish.
+    /// Waits until running requests have finished, at most for the drain timeout.
     async fn drain(&mut self) {
         let connection = &mut self.connection;
         connection.release();
@@ -188,8 +189,8 @@ impl LineReader {
             () = finished => {}
             () = broken.cancelled() => {}
             () = tokio::time::sleep(connection.limits.drain) => {
-                tracing::warn!("requests still ran when the time to finish was over");
-                // Those that only wait to be read have waited long enough.
+                tracing::warn!("requests still ran at the end of the drain timeout");
+                // Do not wait any longer for a client that does not read its responses.
                 if connection.context.out.is_full() {
                     connection.context.out.fail();
                 }
@@ -197,16 +198,16 @@ impl LineReader {
         }
     }
 
-    /// Ends what is left, now. The client is told first: it need not wait for what cannot be ended.
+    /// Aborts all remaining requests. The queue is closed first, so that the client does not wait for blocked handlers.
     async fn abort(&mut self) {
         let connection = &mut self.connection;
         connection.context.state.cancel_all();
         connection.context.out.close();
         connection.context.caller.close();
-        // A handler that blocks its thread cannot be ended; it must not hold the connection back either.
+        // A handler that blocks its thread cannot be aborted. It must not delay the end of the connection.
         let ended = tokio::time::timeout(ABORT_TIMEOUT, connection.tasks.shutdown());
         if ended.await.is_err() {
-            tracing::warn!("a request could not be ended: its handler blocks a thread");
+            tracing::warn!("a request could not be aborted, because its handler blocks a thread");
         }
     }
 }

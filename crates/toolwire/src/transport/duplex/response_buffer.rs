@@ -1,78 +1,78 @@
-//! Answers that leave together: those of the requests that were read in one go.
+//! Collects the responses of the requests that were read together, so that they are written together.
 
 use toolwire_proto::framing::encode_line;
 use toolwire_types::RequestId;
 
 use crate::transport::out_stream::{Capacity, OutgoingQueue};
 
-/// So many bytes are not held back any longer, though more are to come.
+/// The size at which buffered responses are queued, even if more requests of the chunk follow.
 const FLUSH_BYTES: usize = 32 * 1024;
 
-/// Answers that wait for the end of what is being read.
+/// The responses to requests of the current chunk.
 #[derive(Debug, Default)]
 pub(super) struct ResponseBuffer {
-    /// One line for each.
+    /// One line per response.
     lines: Vec<u8>,
-    /// Whose they are, and where they end.
-    answers: Vec<(RequestId, usize)>,
-    /// What the queue has room for.
-    room: Capacity,
-    /// About how long the lines are in the end.
-    usual: usize,
+    /// The id of each response, and the end of its line.
+    responses: Vec<(RequestId, usize)>,
+    /// The remaining capacity of the queue.
+    capacity: Capacity,
+    /// The usual size of the lines, to reserve memory.
+    usual_bytes: usize,
 }
 
 impl ResponseBuffer {
-    /// Whether one more answer can be held, or pushed past them. False until somebody has looked at the queue.
+    /// Returns `true` if one more response can be buffered or queued. Returns `false` until the capacity is set.
     pub(super) fn has_room(&self) -> bool {
-        self.room.messages > 0 && self.lines.len() < self.room.bytes.min(FLUSH_BYTES)
+        self.capacity.messages > 0 && self.lines.len() < self.capacity.bytes.min(FLUSH_BYTES)
     }
 
-    /// How much room the queue was found to have.
-    pub(super) fn set_room(&mut self, room: Capacity) {
-        self.room = room;
+    /// Sets the remaining capacity of the queue.
+    pub(super) fn set_room(&mut self, capacity: Capacity) {
+        self.capacity = capacity;
     }
 
     pub(super) fn push(&mut self, id: RequestId, message: &[u8]) {
         if self.lines.is_empty() {
-            self.lines.reserve(self.usual);
+            self.lines.reserve(self.usual_bytes);
         }
         encode_line(&mut self.lines, message);
-        self.answers.push((id, self.lines.len()));
-        self.room.messages = self.room.messages.saturating_sub(1);
+        self.responses.push((id, self.lines.len()));
+        self.capacity.messages = self.capacity.messages.saturating_sub(1);
     }
 
-    /// Takes back the answers to requests with this id: it was cancelled before anybody has seen them.
+    /// Removes the responses to requests with this id, which was cancelled before they were written.
     pub(super) fn remove(&mut self, id: &RequestId) {
-        if !self.answers.iter().any(|(answered, _)| answered == id) {
+        if !self.responses.iter().any(|(other, _)| other == id) {
             return;
         }
         let lines = std::mem::take(&mut self.lines);
         let mut start = 0;
-        for (answered, end) in std::mem::take(&mut self.answers) {
-            if answered != *id {
+        for (other, end) in std::mem::take(&mut self.responses) {
+            if other != *id {
                 self.lines.extend_from_slice(&lines[start..end]);
-                self.answers.push((answered, self.lines.len()));
+                self.responses.push((other, self.lines.len()));
             }
             start = end;
         }
     }
 
-    /// Queues what is held, without waking the writer.
+    /// Queues the buffered responses without waking the writer.
     pub(super) fn flush_to(&mut self, out: &OutgoingQueue) {
-        if self.answers.is_empty() {
+        if self.responses.is_empty() {
             return;
         }
         let lines = std::mem::take(&mut self.lines);
-        self.usual = lines.len().max(self.usual / 2);
-        self.room.bytes = self.room.bytes.saturating_sub(lines.len());
-        out.push_lines(lines, self.answers.drain(..).map(|(_, end)| end));
+        self.usual_bytes = lines.len().max(self.usual_bytes / 2);
+        self.capacity.bytes = self.capacity.bytes.saturating_sub(lines.len());
+        out.push_lines(lines, self.responses.drain(..).map(|(_, end)| end));
     }
 
-    /// Queues a message behind what is held, without waking the writer.
+    /// Queues a message after the buffered responses without waking the writer.
     pub(super) fn push_past(&mut self, out: &OutgoingQueue, message: Vec<u8>) {
         self.flush_to(out);
-        self.room.messages = self.room.messages.saturating_sub(1);
-        self.room.bytes = self.room.bytes.saturating_sub(message.len());
+        self.capacity.messages = self.capacity.messages.saturating_sub(1);
+        self.capacity.bytes = self.capacity.bytes.saturating_sub(message.len());
         out.push_silent(message);
     }
 }
@@ -84,15 +84,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_that_was_withdrawn_leaves_the_others() {
-        let mut held = ResponseBuffer::default();
+    async fn removed_response_leaves_the_others() {
+        let mut buffer = ResponseBuffer::default();
         for (id, message) in [(1, "one"), (2, "two"), (1, "one more"), (3, "three")] {
-            held.push(id.into(), message.as_bytes());
+            buffer.push(id.into(), message.as_bytes());
         }
-        held.remove(&1.into());
-        held.remove(&7.into());
+        buffer.remove(&1.into());
+        buffer.remove(&7.into());
         let out = OutgoingQueue::new(OutboxLimits::default());
-        held.flush_to(&out);
+        buffer.flush_to(&out);
         out.close();
         assert_eq!(out.next().await.unwrap(), b"two");
         assert_eq!(out.next().await.unwrap(), b"three");
@@ -100,28 +100,28 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_held_than_the_queue_has_room_for() {
-        let mut held = ResponseBuffer::default();
-        assert!(!held.has_room());
+    fn buffer_respects_the_capacity_of_the_queue() {
+        let mut buffer = ResponseBuffer::default();
+        assert!(!buffer.has_room());
         let (messages, bytes) = (2, 100);
-        held.set_room(Capacity { messages, bytes });
-        held.push(1.into(), b"small");
-        assert!(held.has_room());
-        held.push(2.into(), b"small");
-        assert!(!held.has_room());
+        buffer.set_room(Capacity { messages, bytes });
+        buffer.push(1.into(), b"small");
+        assert!(buffer.has_room());
+        buffer.push(2.into(), b"small");
+        assert!(!buffer.has_room());
 
         let (messages, bytes) = (9, usize::MAX);
-        held.set_room(Capacity { messages, bytes });
-        assert!(held.has_room());
-        held.push(3.into(), &vec![b'x'; FLUSH_BYTES]);
-        assert!(!held.has_room());
+        buffer.set_room(Capacity { messages, bytes });
+        assert!(buffer.has_room());
+        buffer.push(3.into(), &vec![b'x'; FLUSH_BYTES]);
+        assert!(!buffer.has_room());
 
-        held.set_room(Capacity {
+        buffer.set_room(Capacity {
             messages,
             bytes: 50,
         });
         let out = OutgoingQueue::new(OutboxLimits::default());
-        held.push_past(&out, vec![b'x'; 49]);
-        assert!(!held.has_room());
+        buffer.push_past(&out, vec![b'x'; 49]);
+        assert!(!buffer.has_room());
     }
 }

@@ -1,4 +1,4 @@
-//! A request whose handler works, from its start to its answer.
+//! A running request, from its start to its response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use crate::engine::{BoxFuture, Cancellation, ConnectionState, MessageSize, Outco
 use crate::transport::out_stream::OutgoingQueue;
 use crate::transport::outlet::MessageSink as _;
 
-/// The work of a handler.
+/// The future of a handler.
 pub(crate) type HandlerFuture = BoxFuture<'static, Outcome>;
 
-/// A request before its first poll is over. The reader polls it, so no other message can name it meanwhile, and it is in
-/// no ledger.
+/// A request before the end of its first poll. The reader polls it, so no other message can refer to it meanwhile, and
+/// it is not in the ledger.
 #[derive(Debug)]
 pub(super) struct StartingRequest {
     pub(super) id: RequestId,
@@ -28,7 +28,7 @@ pub(super) struct StartingRequest {
 }
 
 impl StartingRequest {
-    /// Enters it into the ledger: from now on others may ask for it.
+    /// Enters the request into the ledger, so that it can be cancelled.
     pub(super) fn enter(self, state: &ConnectionState) -> LedgerEntry {
         let key = state.enter(&self.id, self.cancellable, &self.cancellation, self.size);
         LedgerEntry {
@@ -39,7 +39,7 @@ impl StartingRequest {
     }
 }
 
-/// A request that others may ask for.
+/// A request in the ledger.
 #[derive(Debug)]
 pub(super) struct LedgerEntry {
     id: RequestId,
@@ -47,7 +47,7 @@ pub(super) struct LedgerEntry {
     cancellation: Cancellation,
 }
 
-/// A handler at work.
+/// A running handler with its ledger entry.
 pub(crate) struct RunningRequest {
     request: LedgerEntry,
     work: HandlerFuture,
@@ -58,15 +58,15 @@ impl RunningRequest {
         Self { request, work }
     }
 
-    /// Runs the handler. `None` when it was cancelled: then nothing is sent.
+    /// Runs the handler and returns the response. Returns `None` if the request was cancelled.
     pub(crate) async fn answer(mut self, delivery: Arc<ResponseSink>) -> Option<Vec<u8>> {
-        let answer = self.run().await;
+        let response = self.run().await;
         let may_send = delivery.finish(self.request.key);
-        answer.filter(|_| may_send)
+        response.filter(|_| may_send)
     }
 
-    /// Runs the handler and queues the response. The request counts as running until there is room for the response, so
-    /// that a client that reads slowly is not served faster than it reads.
+    /// Runs the handler and queues the response. The request counts as running until the queue has capacity for the
+    /// response, so that a client that reads slowly is not served faster than it reads.
     pub(super) async fn answer_to(mut self, delivery: Arc<ResponseSink>) {
         let response = self.run().await;
         if response.is_some() {
@@ -85,7 +85,7 @@ impl RunningRequest {
     }
 }
 
-/// Where the answers of a connection go, and what they leave behind.
+/// Receives the responses of a connection and records their completion.
 pub(crate) struct ResponseSink {
     pub(super) out: Arc<OutgoingQueue>,
     pub(super) state: Arc<ConnectionState>,
@@ -93,7 +93,7 @@ pub(crate) struct ResponseSink {
 }
 
 impl ResponseSink {
-    /// Gives up the place among those that run; says whether the answer may be sent.
+    /// Removes the request from the running requests. Returns `true` if the response may be sent.
     fn finish(&self, key: ExchangeKey) -> bool {
         let may_send = self.state.finish(key);
         self.finished.note();
@@ -101,7 +101,7 @@ impl ResponseSink {
     }
 }
 
-/// How many requests of a connection have finished while it was read on, for whoever waits for a free place.
+/// Counts the completed requests of a connection. A request that waits for a permit observes the count.
 #[derive(Debug, Default)]
 pub(super) struct CompletionCounter {
     count: AtomicU64,
@@ -113,10 +113,10 @@ impl CompletionCounter {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Waits until more than this many have finished. One waits at a time.
+    /// Waits until the count is above this value. Only one task may wait at a time.
     pub(super) async fn wait_above(&self, count: u64) {
         while self.count() <= count {
-            // A notice that comes before the wait is kept for it.
+            // `Notify` stores a notification that arrives before the wait.
             self.changed.notified().await;
         }
     }

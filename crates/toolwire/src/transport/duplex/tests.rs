@@ -1,4 +1,4 @@
-//! What only the inside of a connection shows.
+//! Tests that need access to the inside of a connection.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -27,26 +27,26 @@ async fn listen(client: &mut InProcess, id: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_connection_has_a_bounded_number_of_streams() {
+async fn number_of_listen_streams_is_limited() {
     let mut client = InProcess::connect(&Server::new("test", "1"));
     for id in 0..requests::DEFAULT_IN_FLIGHT {
-        let answer = listen(&mut client, id).await;
-        assert!(answer.contains("acknowledged"), "{answer}");
+        let response = listen(&mut client, id).await;
+        assert!(response.contains("acknowledged"), "{response}");
     }
-    let refused = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
-    assert!(refused.contains("overloaded"), "{refused}");
+    let rejected = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
+    assert!(rejected.contains("overloaded"), "{rejected}");
 
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#;
     client.send(cancel).await.unwrap();
-    let answer = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
-    assert!(answer.contains("acknowledged"), "{answer}");
+    let response = listen(&mut client, requests::DEFAULT_IN_FLIGHT).await;
+    assert!(response.contains("acknowledged"), "{response}");
 }
 
 #[derive(serde::Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A connection to a server with the tools `quick`, and `blocks`, which tells that it runs and holds its thread.
-struct Stage {
+/// A connection to a server with two tools: `quick`, and `blocks`, which signals its start and blocks its thread.
+struct Fixture {
     input: mpsc::Sender<Chunk>,
     out: Arc<OutgoingQueue>,
     serving: JoinHandle<()>,
@@ -54,23 +54,23 @@ struct Stage {
     release: std::sync::mpsc::Sender<()>,
 }
 
-impl Stage {
+impl Fixture {
     fn open() -> Self {
-        let (tell, started) = mpsc::unbounded_channel();
+        let (signal, started) = mpsc::unbounded_channel();
         let (release, released) = std::sync::mpsc::channel();
         let released = Arc::new(Mutex::new(released));
         let blocks = ToolHandler::typed("blocks", move |_: RequestContext, _: Nothing| {
-            let (tell, released) = (tell.clone(), Arc::clone(&released));
+            let (signal, released) = (signal.clone(), Arc::clone(&released));
             async move {
-                tell.send(()).expect("the test listens");
+                signal.send(()).expect("the test receives");
                 // An error means that the test is over.
-                let _ = released.lock().expect("one handler takes it").recv();
+                let _ = released.lock().expect("only one handler runs").recv();
                 "released"
             }
         });
         let quick = ToolHandler::typed("quick", |_: RequestContext, _: Nothing| async { "quick" });
         let limits = Limits {
-            drain: WAIT * 2,
+            drain: TEST_TIMEOUT * 2,
             ..Limits::default()
         };
         let out = Arc::new(OutgoingQueue::new(limits.outbox()));
@@ -91,16 +91,16 @@ impl Stage {
             .iter()
             .flat_map(|line| format!("{line}\n").into_bytes());
         let chunk = Chunk::from(bytes.collect::<Vec<_>>());
-        self.input.send(chunk).await.expect("somebody reads");
+        self.input.send(chunk).await.expect("the loop reads");
     }
 }
 
-/// Longer than anything a passing test waits for.
-const WAIT: Duration = Duration::from_secs(20);
+/// Longer than any wait of a passing test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn within<T>(waiting: impl Future<Output = T>) -> T {
-    let waited = tokio::time::timeout(WAIT, waiting).await;
-    waited.expect("nothing happened for a long time")
+    let waited = tokio::time::timeout(TEST_TIMEOUT, waiting).await;
+    waited.expect("the wait timed out")
 }
 
 fn call(id: i64, tool: &str) -> String {
@@ -118,13 +118,13 @@ fn call(id: i64, tool: &str) -> String {
 }
 
 /// A message that the loop itself logs.
-const LOGGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/nobody-needs-it"}"#;
+const LOGGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/unknown"}"#;
 
-/// A subscriber that panics in the loop, as some do.
+/// A subscriber that panics in the loop.
 #[derive(Debug, Default)]
-struct Panicky;
+struct PanickingSubscriber;
 
-impl Subscriber for Panicky {
+impl Subscriber for PanickingSubscriber {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("toolwire")
     }
@@ -135,8 +135,8 @@ impl Subscriber for Panicky {
 
     fn event(&self, event: &Event<'_>) {
         let metadata = event.metadata();
-        let is_of_the_loop = metadata.target() == "toolwire::transport::duplex";
-        assert!(!is_of_the_loop || *metadata.level() != Level::DEBUG);
+        let is_from_loop = metadata.target() == "toolwire::transport::duplex";
+        assert!(!is_from_loop || *metadata.level() != Level::DEBUG);
     }
 
     fn exit(&self, _: &Id) {}
@@ -145,41 +145,41 @@ impl Subscriber for Panicky {
     fn enter(&self, _: &Id) {}
 }
 
-/// With a single subscriber a place of tracing is switched off for all threads when one without a subscriber comes by
-/// first, and other tests do; with two, each is asked.
+/// With a single subscriber, `tracing` disables a callsite for all threads if a thread without a subscriber reaches it
+/// first, which other tests do. With two subscribers, each is consulted.
 fn other_subscriber() -> Dispatch {
-    Dispatch::new(Panicky)
+    Dispatch::new(PanickingSubscriber)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_is_dropped_leaves_no_writer_waiting() {
-    let stage = Stage::open();
-    // Before it ran at all.
-    stage.serving.abort();
-    assert_eq!(within(stage.out.next()).await, None);
+async fn dropped_connection_ends_its_writer() {
+    let fixture = Fixture::open();
+    // Before its first poll.
+    fixture.serving.abort();
+    assert_eq!(within(fixture.out.next()).await, None);
 
-    let stage = Stage::open();
-    stage.send(&[call(1, "quick")]).await;
-    assert!(within(stage.out.next()).await.is_some());
-    stage.serving.abort();
-    assert_eq!(within(stage.out.next()).await, None);
+    let fixture = Fixture::open();
+    fixture.send(&[call(1, "quick")]).await;
+    assert!(within(fixture.out.next()).await.is_some());
+    fixture.serving.abort();
+    assert_eq!(within(fixture.out.next()).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_is_dropped_while_a_handler_holds_its_thread_is_closed() {
-    let mut stage = Stage::open();
-    // A request that comes alone is a task, so the loop does not wait for it.
-    stage.send(&[call(1, "blocks")]).await;
-    within(stage.started.recv()).await;
-    stage.serving.abort();
-    assert_eq!(within(stage.out.next()).await, None);
-    drop(stage.release);
+async fn dropped_connection_with_a_blocked_handler_is_closed() {
+    let mut fixture = Fixture::open();
+    // A request that arrives alone is a task, so the loop does not wait for it.
+    fixture.send(&[call(1, "blocks")]).await;
+    within(fixture.started.recv()).await;
+    fixture.serving.abort();
+    assert_eq!(within(fixture.out.next()).await, None);
+    drop(fixture.release);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_told_when_the_loop_panics() {
+async fn panic_in_the_loop_closes_the_connection() {
     let _other = other_subscriber();
-    let _guard = tracing::subscriber::set_default(Panicky);
+    let _guard = tracing::subscriber::set_default(PanickingSubscriber);
     let mut client = InProcess::connect(&Server::new("test", "1"));
     client.send(LOGGED).await.unwrap();
     assert_eq!(within(client.receive()).await, None);
