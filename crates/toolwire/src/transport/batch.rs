@@ -1,4 +1,4 @@
-//! Batches of messages, which exactly one revision has (2025-03-26, basic, "Batching").
+//! Batches of messages, which only one revision has (2025-03-26, basic, "Batching").
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use toolwire_types::{ErrorObject, ResponseId};
 use crate::engine::exchange::encode_error;
 use crate::transport::duplex::{HandlerFuture, MessageLoop, StartResult};
 
-/// Starts every message of a batch. The work yields the array of answers; there is none when nothing wants one, or when
-/// everything that did was cancelled.
+/// Starts every message of a batch. The future returns the array of responses. It returns `None` if every request was
+/// cancelled. There is no future if no message needs a response.
 ///
 /// # Errors
-/// When the connection's revision has no batches.
+/// Returns an error if the revision of the connection has no batches.
 pub(crate) async fn start(
     connection: &mut MessageLoop,
     messages: &[Box<RawValue>],
 ) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, MalformedMessage> {
     let version = connection.state().version();
     if !version.is_some_and(VersionFeatures::allows_batch) {
-        let refusal = match version {
+        let reason = match version {
             Some(version) => format!("protocol version {version} has no batches"),
             None => "a batch needs a handshake to a version with batches".to_owned(),
         };
-        let error = ErrorObject::invalid_request(refusal);
+        let error = ErrorObject::invalid_request(reason);
         return Err(MalformedMessage { error, id: None });
     }
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     let mut running = JoinSet::new();
     for message in messages {
         match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
@@ -40,53 +40,56 @@ pub(crate) async fn start(
                     let request = connection.into_running(work);
                     running.spawn(request.answer(Arc::clone(connection.delivery())));
                 }
-                Err(answer) => answers.push(answer),
+                Err(response) => responses.push(response),
             },
             Ok(Envelope::Notification(notification)) => connection.on_notification(&notification),
             Ok(Envelope::Response(response)) => connection.on_response(response),
             Ok(Envelope::Batch(_)) => {
-                let error = ErrorObject::invalid_request("a batch cannot hold another batch");
-                answers.push(encode_error(ResponseId::Null, error));
+                let error = ErrorObject::invalid_request("a batch cannot contain another batch");
+                responses.push(encode_error(ResponseId::Null, error));
             }
             Err(unreadable) => {
                 let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
-                answers.push(encode_error(id, unreadable.error));
+                responses.push(encode_error(id, unreadable.error));
             }
         }
     }
-    if answers.is_empty() && running.is_empty() {
+    if responses.is_empty() && running.is_empty() {
         return Ok(None);
     }
     Ok(Some(async move {
         while let Some(finished) = running.join_next().await {
-            answers.extend(finished.ok().flatten());
+            responses.extend(finished.ok().flatten());
         }
-        (!answers.is_empty()).then(|| array(&answers))
+        (!responses.is_empty()).then(|| array(&responses))
     }))
 }
 
-/// The work on a request, or the answer to one that needs none.
+/// Returns the handler future of a request.
+///
+/// # Errors
+/// Returns the response of a request that needs no handler.
 async fn start_request(
     connection: &mut MessageLoop,
     request: &RequestEnvelope<'_>,
 ) -> Result<HandlerFuture, Vec<u8>> {
-    let refuse = |error| encode_error(ResponseId::Id(request.id.clone()), error);
+    let reject = |error| encode_error(ResponseId::Id(request.id.clone()), error);
     // Spec 2025-03-26, basic/lifecycle, "Initialization".
     if request.method == "initialize" {
-        return Err(refuse(ErrorObject::invalid_request(
+        return Err(reject(ErrorObject::invalid_request(
             "`initialize` cannot be part of a batch",
         )));
     }
     let admitted = connection.admit(request);
-    let admitted = admitted.map_err(|rejection| refuse(rejection.error))?;
+    let admitted = admitted.map_err(|rejection| reject(rejection.error))?;
     match connection.start(&admitted) {
-        StartResult::Answered(answer) => Err(answer),
+        StartResult::Answered(response) => Err(response),
         StartResult::Ready(work) => Ok(work),
         StartResult::Full(work) => connection.wait_for_permit().await.map(|()| work),
     }
 }
 
-/// Writes messages as one array.
+/// Encodes messages as one JSON array.
 pub(crate) fn array(messages: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![b'['];
     for (index, message) in messages.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a connection reads: bytes, and who sent them where every message has a sender of its own.
+//! Input of a connection: bytes, and their sender where every message has its own.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use crate::engine::TokenInfo;
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
-    /// Who sent the bytes; `None` where the connection has one sender.
+    /// The sender of the bytes. `None` if the connection has one sender.
     pub(crate) sender: Option<ChunkSender>,
 }
 
 /// The sender of a chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkSender {
-    /// What the token says that the bytes came with.
+    /// The token that was sent with the bytes.
     pub(crate) token: Arc<TokenInfo>,
-    /// Held until every request of the chunk has ended; `None` where the chunk is counted elsewhere.
+    /// Released after every request of the chunk has ended. `None` if the chunk is counted elsewhere.
     pub(crate) permit: Option<ChunkPermit>,
 }
 
-/// Whatever counts the bytes of a chunk, released when the last clone is dropped.
+/// Counts the bytes of a chunk, and is released when the last clone is dropped.
 pub(crate) type ChunkPermit = Arc<dyn Debug + Send + Sync>;
 
 impl From<Vec<u8>> for Chunk {

@@ -1,28 +1,28 @@
-//! The bounds of one connection.
+//! The limits of one connection.
 
 use std::time::Duration;
 
 use toolwire_proto::outbox::OutboxLimits;
 use toolwire_proto::requests::DEFAULT_IN_FLIGHT;
 
-/// The bounds of one connection.
+/// The limits of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest message that is read, in bytes; a longer one is skipped and answered with an error. 4 MiB.
+    /// The longest message that is read, in bytes. A longer one is skipped and rejected with an error. Default: 4 MiB.
     pub message_bytes: usize,
-    /// How many messages may wait to be written before answers have to wait and notices are merged. 256.
+    /// How many messages may be queued before responses wait and notifications are merged. Default: 256.
     pub queued_messages: usize,
-    /// How many bytes may wait to be written. 1 MiB.
+    /// How many bytes may be queued. Default: 1 MiB.
     pub queued_bytes: usize,
-    /// How many requests may run at once; one more is refused. 1024.
+    /// How many requests may run at once. Further requests are rejected. Default: 1024.
     pub requests_in_flight: usize,
-    /// How many bytes the messages of running requests may have together; a request that finds nothing else running is
-    /// always let in. 64 MiB.
+    /// How many bytes the messages of running requests may have in total. A request is always accepted if no other
+    /// request runs. Default: 64 MiB.
     pub bytes_in_flight: usize,
-    /// How many `subscriptions/listen` streams may be open at once. 1024.
+    /// How many `subscriptions/listen` streams may be open at once. Default: 1024.
     pub subscriptions: usize,
-    /// How long running requests may take after the client has hung up. 10 s.
+    /// How long running requests may take after the client has disconnected. Default: 10 s.
     pub drain: Duration,
 }
 

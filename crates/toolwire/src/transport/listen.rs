@@ -1,4 +1,4 @@
-//! Streams of changes on one connection: `subscriptions/listen`, and what legacy clients get unasked.
+//! Delivers changes on one connection: `subscriptions/listen` streams, and the notifications of legacy clients.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::transport::outlet::MessageSink;
 
-/// One open `subscriptions/listen`.
+/// One open `subscriptions/listen` stream.
 #[derive(Debug)]
 pub(crate) struct ListenStream {
     shared: Arc<ListenState>,
@@ -30,11 +30,11 @@ struct ListenState {
     id: RequestId,
     filter: Filter,
     out: Arc<dyn MessageSink>,
-    /// Held while something is sent: the acknowledgement comes first, and after the end comes nothing.
+    /// Locked while a message is sent: the acknowledgement is first, and nothing follows the end.
     open: Mutex<bool>,
 }
 
-/// The filter of a `subscriptions/listen` request, checked.
+/// The validated filter of a `subscriptions/listen` request.
 #[derive(Debug)]
 pub(crate) struct ListenFilter {
     /// The part that the server can serve, as the acknowledgement reports it.
@@ -43,7 +43,7 @@ pub(crate) struct ListenFilter {
 }
 
 impl ListenFilter {
-    /// Reads and checks the filter of a request.
+    /// Reads and validates the filter of a request.
     pub(crate) fn read(server: &Server, admitted: &Admitted<'_>) -> Result<Self, ErrorObject> {
         let capabilities = server.capabilities();
         let method = admitted.method.name();
@@ -62,7 +62,7 @@ impl ListenFilter {
         Ok(Self { accepted, filter })
     }
 
-    /// Returns an upper bound of the bytes that it takes in memory.
+    /// Returns an upper bound of its memory in bytes.
     #[cfg(feature = "http-server")]
     pub(crate) fn memory_bytes(&self) -> usize {
         self.filter.memory_bytes()
@@ -70,7 +70,7 @@ impl ListenFilter {
 }
 
 impl ListenStream {
-    /// Acknowledges the request, and listens from then on.
+    /// Acknowledges the request, and delivers changes from then on.
     pub(crate) fn open(
         server: &Server,
         admitted: &Admitted<'_>,
@@ -84,7 +84,7 @@ impl ListenStream {
             out: Arc::clone(&out),
             open: Mutex::new(true),
         });
-        // Registered before the acknowledgement is sent, but held back until it is: no change is lost in between.
+        // Registered before the acknowledgement is sent, but locked until then: no change is lost in between.
         let gate = shared.lock();
         let listening = server
             .hub()
@@ -101,13 +101,13 @@ impl ListenStream {
         }
     }
 
-    /// Ends the stream without another word: the client cancelled it.
+    /// Ends the stream without another message, because the client cancelled it.
     pub(crate) fn close_silently(self) {
         *self.shared.lock() = false;
     }
 
-    /// Ends the stream from this side, on a connection that goes on. Two passages of the specification ask for two
-    /// different farewells, so both are given: `basic/patterns/cancellation` and the one of [`conclude`](Self::conclude).
+    /// Ends the stream from the server side, on a connection that stays open. The specification requires two different
+    /// final messages, so both are sent: that of `basic/patterns/cancellation` and that of [`finish`](Self::finish).
     pub(crate) fn cancel_and_conclude(self, server: &Server) {
         let id = &self.shared.id;
         let mut open = self.shared.lock();
@@ -123,7 +123,7 @@ impl ListenStream {
         self.finish(server);
     }
 
-    /// Ends the stream from this side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
+    /// Ends the stream from the server side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
     pub(crate) fn finish(self, server: &Server) {
         *self.shared.lock() = false;
         let id = &self.shared.id;
@@ -167,7 +167,7 @@ impl ChangeListener for ListenState {
     }
 }
 
-/// What a legacy client gets: list changes unasked, and updates of the resources it subscribed to.
+/// Delivers changes to a legacy client: all list changes, and updates of the resources it subscribed to.
 #[derive(Debug)]
 pub(crate) struct LegacyListener {
     out: Arc<dyn MessageSink>,
@@ -182,7 +182,7 @@ impl LegacyListener {
 
 impl ChangeListener for LegacyListener {
     fn deliver(&self, change: &Change) -> bool {
-        let speaks = self.state.is_initialized()
+        let is_legacy = self.state.is_initialized()
             && self
                 .state
                 .version()
@@ -194,7 +194,7 @@ impl ChangeListener for LegacyListener {
             Change::ResourceUpdated(uri) => self.state.is_subscribed(uri),
             _ => false,
         };
-        let notification = change.to_notification().filter(|_| speaks && wanted);
+        let notification = change.to_notification().filter(|_| is_legacy && wanted);
         if let Some(notification) = &notification {
             self.out.notify(notification, kind(change, None));
         }
@@ -218,7 +218,7 @@ impl ChangeListener for LegacyListener {
     }
 }
 
-/// How the queue may merge a change with an equal one that is still waiting.
+/// Returns the kind of a change, by which the queue merges it with an equal queued change.
 fn kind(change: &Change, subscription: Option<&RequestId>) -> OutgoingKind {
     let subscription = subscription.map(ToString::to_string);
     match change {

@@ -1,4 +1,4 @@
-//! How messages travel: HTTP, byte streams on stdio, and in process.
+//! The transports: HTTP, stdio and in process.
 
 mod batch;
 #[cfg(feature = "client")]

@@ -1,7 +1,7 @@
-//! The way out of one connection: many producers, one writer.
+//! The queue of outgoing messages of one connection: many producers, one writer.
 //!
-//! Messages wait in a bounded queue whose policy lives in `toolwire_proto::outbox`. The writer takes everything that is
-//! ready at once, so that a burst of answers leaves in one write.
+//! The queue is bounded. Its policy is defined by `toolwire_proto::outbox`. The writer takes all ready messages at
+//! once, so that a burst of responses is written together.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,7 @@ use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 use crate::engine::Cancellation;
 use crate::transport::outlet::MessageSink;
 
+/// The outgoing messages of one connection.
 #[derive(Debug)]
 pub(crate) struct OutgoingQueue {
     queue: Mutex<QueuedMessages>,
@@ -19,14 +20,14 @@ pub(crate) struct OutgoingQueue {
     ready: Condvar,
     /// Wakes a writer task.
     ready_async: Notify,
-    /// Wakes producers that wait for room.
-    room: Notify,
-    broken: Cancellation,
-    /// The writer takes lines, so that several messages may wait as one.
+    /// Wakes producers that wait for capacity.
+    capacity: Notify,
+    closed_signal: Cancellation,
+    /// Whether the writer takes lines, so that several messages can be queued as one.
     takes_lines: bool,
 }
 
-/// How much more may wait in a queue.
+/// The remaining capacity of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub(crate) messages: usize,
@@ -37,7 +38,7 @@ pub(crate) struct Capacity {
 struct QueuedMessages {
     outbox: Outbox,
     closed: bool,
-    /// A writer thread sleeps. Waking one that does not costs a system call for every message.
+    /// Whether a writer thread sleeps. Waking one that does not sleep costs a system call for every message.
     writer_sleeps: bool,
 }
 
@@ -49,7 +50,7 @@ impl MessageSink for OutgoingQueue {
 }
 
 impl OutgoingQueue {
-    /// A queue whose messages are taken one by one.
+    /// Creates a queue whose messages are taken one by one.
     pub(crate) fn new(limits: OutboxLimits) -> Self {
         Self {
             queue: Mutex::new(QueuedMessages {
@@ -59,13 +60,13 @@ impl OutgoingQueue {
             }),
             ready: Condvar::new(),
             ready_async: Notify::new(),
-            room: Notify::new(),
-            broken: Cancellation::new(),
+            capacity: Notify::new(),
+            closed_signal: Cancellation::new(),
             takes_lines: false,
         }
     }
 
-    /// A queue whose messages are taken as lines.
+    /// Creates a queue whose messages are taken as lines.
     pub(crate) fn of_lines(limits: OutboxLimits) -> Self {
         Self {
             takes_lines: true,
@@ -73,13 +74,13 @@ impl OutgoingQueue {
         }
     }
 
-    /// Queues an answer that the writer need not hear of before [`announce`](Self::announce): for whoever has more to say
-    /// at once.
+    /// Queues a response without waking the writer. The caller has to call [`wake_writer`](Self::wake_writer) after its
+    /// last message.
     pub(crate) fn push_silent(&self, bytes: Vec<u8>) {
         self.queue(Outgoing::new(OutgoingKind::Response, bytes));
     }
 
-    /// The same for many answers, each a line that ends there.
+    /// Queues many responses without waking the writer. `ends` contains the end of each line.
     pub(crate) fn push_lines(&self, lines: Vec<u8>, ends: impl ExactSizeIterator<Item = usize>) {
         if self.takes_lines {
             let messages = ends.len();
@@ -100,7 +101,7 @@ impl OutgoingQueue {
         }
     }
 
-    /// Wakes the writer if there is something for it.
+    /// Wakes the writer if a message is queued.
     pub(crate) fn wake_writer(&self) {
         let mut queue = self.lock();
         if queue.outbox.is_empty() {
@@ -114,33 +115,33 @@ impl OutgoingQueue {
         self.ready_async.notify_one();
     }
 
-    /// Queues an answer once there is room: answers are never dropped, so whoever makes them waits.
+    /// Waits for capacity and queues a response. Responses are never dropped, so their producers wait.
     pub(crate) async fn push_response(&self, bytes: Vec<u8>) {
         self.has_room().await;
         self.push(OutgoingKind::Response, bytes);
     }
 
-    /// Waits until the queue is below its limit, or nobody will ever read it.
+    /// Waits until the queue is below its limit or closed.
     pub(crate) async fn has_room(&self) {
         while !self.has_room_now() {
-            let room = self.room.notified();
-            tokio::pin!(room);
-            // Registered before the queue is looked at, so that room made in between is not missed.
-            room.as_mut().enable();
+            let capacity = self.capacity.notified();
+            tokio::pin!(capacity);
+            // Registered before the queue is checked, so that no wake-up is missed.
+            capacity.as_mut().enable();
             if self.has_room_now() {
                 return;
             }
-            room.await;
+            capacity.await;
         }
     }
 
-    /// Whether nobody has to wait: the queue is below its limit, or nobody will ever read it.
+    /// Returns `true` if a producer need not wait: the queue is below its limit or closed.
     pub(crate) fn has_room_now(&self) -> bool {
         let queue = self.lock();
         queue.closed || !queue.outbox.is_full()
     }
 
-    /// How much can be queued before anybody has to wait; endless when nobody will ever read it.
+    /// Returns the remaining capacity. It is unlimited if the queue is closed.
     pub(crate) fn room(&self) -> Capacity {
         let queue = self.lock();
         if queue.closed {
@@ -154,19 +155,19 @@ impl OutgoingQueue {
         }
     }
 
-    /// Whether answers have to wait.
+    /// Returns `true` if responses have to wait.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().outbox.is_full()
     }
 
-    /// For a writer thread: waits for messages and appends them all, each ended by a newline. False at the end.
+    /// Waits for messages and appends them all, each with a newline. For a writer thread. Returns `false` at the end.
     pub(crate) fn take_blocking(&self, buffer: &mut Vec<u8>) -> bool {
         let mut queue = self.lock();
         loop {
             if !queue.outbox.is_empty() {
                 queue.outbox.pop_all_into(buffer, encode_line);
                 drop(queue);
-                self.room.notify_waiters();
+                self.capacity.notify_waiters();
                 return true;
             }
             if queue.closed {
@@ -180,7 +181,7 @@ impl OutgoingQueue {
         }
     }
 
-    /// For a reader in process: waits for the next message. `None` at the end.
+    /// Waits for the next message. For a reader in the same process. Returns `None` at the end.
     pub(crate) async fn next(&self) -> Option<Vec<u8>> {
         loop {
             let ready = self.ready_async.notified();
@@ -190,7 +191,7 @@ impl OutgoingQueue {
                 let mut queue = self.lock();
                 if let Some(outgoing) = queue.outbox.pop() {
                     drop(queue);
-                    self.room.notify_waiters();
+                    self.capacity.notify_waiters();
                     return Some(outgoing.bytes);
                 }
                 if queue.closed {
@@ -201,24 +202,24 @@ impl OutgoingQueue {
         }
     }
 
-    /// No more messages will come; the writer finishes what is queued.
+    /// Closes the queue for new messages. The writer finishes what is queued.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.ready.notify_all();
         self.ready_async.notify_waiters();
         self.ready_async.notify_one();
-        self.room.notify_waiters();
+        self.capacity.notify_waiters();
     }
 
-    /// The peer does not read any more.
+    /// Closes the queue, because the peer does not read any more.
     pub(crate) fn fail(&self) {
         self.close();
-        self.broken.cancel();
+        self.closed_signal.cancel();
     }
 
-    /// Raised when the peer does not read any more.
+    /// Returns the signal that is set when the peer does not read any more.
     pub(crate) fn closed_signal(&self) -> &Cancellation {
-        &self.broken
+        &self.closed_signal
     }
 
     fn lock(&self) -> MutexGuard<'_, QueuedMessages> {

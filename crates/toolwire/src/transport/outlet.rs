@@ -1,4 +1,4 @@
-//! Where the messages of a stream go.
+//! Sends messages to the client of a connection or stream.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::engine::ClientRequests;
 use crate::engine::exchange::encode;
 use crate::error::Error;
 
-/// A bounded queue on its way out. Nothing here waits; what does not fit is treated by its kind.
+/// A bounded queue of outgoing messages. Its methods do not wait; a full queue treats each message by its kind.
 pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
     /// Queues an encoded message.
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>);
@@ -18,26 +18,26 @@ pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
     fn notify(&self, notification: &Notification, kind: OutgoingKind) {
         match encode(notification) {
             Ok(bytes) => self.push(kind, bytes),
-            Err(error) => tracing::warn!(%error, "a notification could not be written"),
+            Err(error) => tracing::warn!(%error, "a notification could not be encoded"),
         }
     }
 }
 
-/// Sends a request to the client and waits for its answer. When nobody waits any more, the client is told.
+/// Sends a request to the client and waits for its response. If the future is dropped, it sends a cancellation.
 pub(crate) async fn send_request(
-    outlet: &dyn MessageSink,
+    sink: &dyn MessageSink,
     caller: &ClientRequests,
     method: &'static str,
     params: RawJson,
 ) -> Result<RawJson, Error> {
     let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
-        Ok(bytes) => outlet.push(OutgoingKind::Request, bytes),
-        Err(error) => tracing::warn!(%error, "a request could not be written"),
+        Ok(bytes) => sink.push(OutgoingKind::Request, bytes),
+        Err(error) => tracing::warn!(%error, "a request could not be encoded"),
     };
-    let withdraw = |id: &RequestId| {
+    let cancel = |id: &RequestId| {
         let params = RawJson::from_value(&serde_json::json!({ "requestId": id }));
         let cancelled = Notification::new("notifications/cancelled", Some(params));
-        outlet.notify(&cancelled, OutgoingKind::Other);
+        sink.notify(&cancelled, OutgoingKind::Other);
     };
-    caller.call(send, withdraw).await
+    caller.call(send, cancel).await
 }

@@ -1,4 +1,4 @@
-//! One message in, at most one out: for callers that bring their own transport and keep no connection.
+//! Handles single messages, for callers with their own transport and without connections.
 
 use std::sync::Arc;
 
@@ -14,11 +14,10 @@ use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 
 impl Server {
-    /// Serves one message without a connection, and returns the answer if it wants one.
+    /// Handles one message without a connection, and returns the response if the message is a request.
     ///
-    /// This is for requests that describe themselves (2026-07-28): there is nobody to remember an `initialize`, nowhere
-    /// to send progress, and no way to ask the client anything while the request runs. Dropping the future cancels the
-    /// request.
+    /// This is for requests that carry their own metadata (2026-07-28). An `initialize` is not remembered, progress is
+    /// not sent, and the server cannot send requests to the client. Dropping the future cancels the request.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -26,14 +25,14 @@ impl Server {
     /// use toolwire::Server;
     ///
     /// let server = Server::new("demo", "1.0.0");
-    /// let answer = server.handle(br#"{"jsonrpc":"2.0","id":1,"method":"nonsense"}"#).await;
-    /// assert!(String::from_utf8(answer.unwrap()).unwrap().contains("-32601"));
+    /// let response = server.handle(br#"{"jsonrpc":"2.0","id":1,"method":"nonsense"}"#).await;
+    /// assert!(String::from_utf8(response.unwrap()).unwrap().contains("-32601"));
     /// # }
     /// ```
     pub async fn handle(&self, message: &[u8]) -> Option<Vec<u8>> {
         match strict_json::read(message, &strict_json::Limits::default()) {
             Ok(Envelope::Request(request)) => Some(self.handle_request(&request).await),
-            // Nothing here waits for an answer, and nothing runs that could be cancelled.
+            // No request is pending here, and none runs that could be cancelled.
             Ok(Envelope::Notification(_) | Envelope::Response(_)) => None,
             Ok(Envelope::Batch(_)) => {
                 let error = ErrorObject::invalid_request("batches need a connection");
@@ -49,21 +48,21 @@ impl Server {
     }
 
     async fn handle_request(&self, request: &RequestEnvelope<'_>) -> Vec<u8> {
-        let refuse = |error| encode_error(ResponseId::Id(request.id.clone()), error);
+        let reject = |error| encode_error(ResponseId::Id(request.id.clone()), error);
         let snapshot = self.snapshot();
-        let facts = AdmissionContext {
+        let context = AdmissionContext {
             supported: &snapshot.supported,
             lifecycle: Lifecycle::Fresh,
             headers: None,
             is_custom_method: &|name| snapshot.methods.contains_key(name),
             require_initialized: false,
         };
-        let admitted = match admit::admit(request, &facts) {
+        let admitted = match admit::admit(request, &context) {
             Ok(admitted) => admitted,
-            Err(rejection) => return refuse(rejection.error),
+            Err(rejection) => return reject(rejection.error),
         };
         if admitted.method.name() == "subscriptions/listen" {
-            return refuse(ErrorObject::invalid_request(
+            return reject(ErrorObject::invalid_request(
                 "`subscriptions/listen` needs a connection",
             ));
         }

@@ -1,8 +1,8 @@
-//! Serving on standard input and output.
+//! Serves a connection on stdin and stdout.
 //!
-//! A thread reads, a thread writes, and the connection loop runs between them. On Unix the real output is moved to a
-//! private descriptor and descriptor 1 points to standard error while serving, so that a stray `println!` cannot tear
-//! the protocol apart.
+//! One thread reads, one thread writes, and the message loop runs between them. On Unix the original stdout is moved to
+//! a private descriptor, and descriptor 1 refers to stderr while serving. A stray `println!` therefore cannot corrupt
+//! the protocol stream.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -20,39 +20,40 @@ use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutgoingQueue;
 use crate::transport::spare_memory;
 
-/// How much is read at once: little at first, because a process that has just started should answer soon, and most clients
-/// never send more.
+/// The size of the first read. It is small, because a new process should respond quickly and most clients never send
+/// more.
 const FIRST_CHUNK: usize = 4 * 1024;
+/// The size of later reads, after a read filled its buffer.
 const CHUNK: usize = 64 * 1024;
 
-/// How many chunks may wait for the connection loop.
+/// The number of chunks that may wait for the message loop.
 const CHUNKS_IN_FLIGHT: usize = 4;
 
-/// How standard input and output are served.
+/// Options of the stdio transport.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StdioOptions {
-    /// The bounds of the connection.
+    /// The limits of the connection.
     pub limits: Limits,
-    /// Leaves descriptor 1 alone. Then nothing else in the process may write to standard output.
+    /// Leaves descriptor 1 unchanged. Then no other code in the process may write to stdout.
     pub share_stdout: bool,
 }
 
 impl StdioOptions {
-    /// The defaults.
+    /// Creates the default options.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Other bounds.
+    /// Sets the limits of the connection.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Leaves descriptor 1 alone.
+    /// Leaves descriptor 1 unchanged. Then no other code in the process may write to stdout.
     #[must_use]
     pub fn with_shared_stdout(mut self) -> Self {
         self.share_stdout = true;
@@ -60,7 +61,7 @@ impl StdioOptions {
     }
 }
 
-/// Standard input and output can carry one connection at a time; whoever holds this has it.
+/// Exclusive use of stdin and stdout, which can carry one connection at a time.
 struct StdioLock;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -85,33 +86,33 @@ impl Drop for StdioLock {
 }
 
 impl Server {
-    /// Serves on standard input and output until the client hangs up.
+    /// Serves on stdin and stdout until the client closes stdin.
     ///
-    /// When it returns, running requests are done and everything is written: end the process then, because the thread
-    /// that reads may still be waiting. A handler that holds its thread past [`Limits::drain`] is not waited for, but a
-    /// runtime that is dropped waits for its threads.
+    /// When it returns, running requests have finished and everything is written. End the process then, because the
+    /// reader thread may still be blocked. A handler that blocks its thread longer than [`Limits::drain`] is not waited
+    /// for, but a dropped runtime waits for its threads.
     ///
     /// # Cancellation
-    /// Dropping the future ends the connection: handlers are dropped, what was queued is still written by a thread of its
-    /// own, and descriptor 1 is put back. The thread that reads cannot be called off: it takes the next bytes of standard
-    /// input with it before it ends, so that nobody should read there again.
+    /// Dropping the future closes the connection: handlers are dropped, a separate thread still writes queued messages,
+    /// and descriptor 1 is restored. The reader thread cannot be stopped: it consumes the next bytes of stdin before it
+    /// ends, so the program must not read stdin afterwards.
     ///
     /// # Errors
-    /// When standard output cannot be set up, or somebody already serves on it.
+    /// Returns an error if stdout cannot be set up, or if stdin and stdout are already served.
     pub async fn serve_stdio(self) -> Result<(), Error> {
         self.serve_stdio_with(StdioOptions::default()).await
     }
 
-    /// [`serve_stdio`](Self::serve_stdio) with options.
+    /// Serves like [`serve_stdio`](Self::serve_stdio), with options.
     ///
     /// # Errors
-    /// When standard output cannot be set up, or somebody already serves on it.
+    /// Returns an error if stdout cannot be set up, or if stdin and stdout are already served.
     pub async fn serve_stdio_with(self, options: StdioOptions) -> Result<(), Error> {
         serving(self, options).await
     }
 
     async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
-        let _taken = StdioLock::take()?;
+        let _lock = StdioLock::take()?;
         spare_memory::retain_heap();
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
@@ -139,14 +140,14 @@ impl Server {
             "toolwire-stdout",
             Box::new(move || {
                 write_messages(output, &writer);
-                // Nobody waits any more when serving was dropped.
+                // The receiver is gone if the future was dropped.
                 let _ = written.send(());
             }),
         )?;
         let drain = options.limits.drain;
         let broken = out.closed_signal().clone();
-        // A task runs where the input is noticed, and what it starts runs there too; the caller's future is woken from
-        // afar. Dropping the set ends it.
+        // A task runs on the worker that receives the input, and so do the tasks it spawns. The caller's future would
+        // be woken on another worker. Dropping the set ends the task.
         let mut serving = JoinSet::new();
         let connection: BoxFuture<'_, ()> =
             Box::pin(MessageLoop::new(self, out, options.limits).run(chunks));
@@ -156,13 +157,13 @@ impl Server {
         {
             std::panic::resume_unwind(panic);
         }
-        // The writer drops its end when it is done, in whatever way. A client that left without closing its end of the
-        // pipe must not keep the process alive.
+        // The writer drops its sender when it ends for any reason. A client that disconnected without closing its end
+        // of the pipe must not keep the process alive.
         tokio::select! {
             _ = all_written => {}
             () = broken.cancelled() => {}
             () = tokio::time::sleep(drain) => {
-                tracing::warn!("the client did not read everything before it left");
+                tracing::warn!("the client disconnected before it read all messages");
             }
         }
         drop(streams.restore);
@@ -170,19 +171,19 @@ impl Server {
     }
 }
 
-/// In a box, so that all of it is compiled here, and not anew in each program that serves.
+/// Boxes the future, so that it is compiled in this crate and not in each program that serves.
 fn serving(server: Server, options: StdioOptions) -> BoxFuture<'static, Result<(), Error>> {
     Box::pin(server.serve_stdio_to_the_end(options))
 }
 
-/// Feeds the connection until the input ends or nobody listens.
+/// Reads chunks until the input ends or the message loop is gone.
 fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
     let mut size = FIRST_CHUNK;
     loop {
         match descriptors::read(&mut input, size) {
             Ok(bytes) if bytes.is_empty() => return,
             Ok(bytes) => {
-                // More was there than had room.
+                // The read filled its buffer, so more is available.
                 if bytes.len() == size {
                     size = CHUNK;
                 }
@@ -195,24 +196,24 @@ fn read_chunks(mut input: descriptors::Input, chunks: &mpsc::Sender<Chunk>) {
                 descriptors::wait_readable(&input);
             }
             Err(error) => {
-                tracing::warn!(%error, "standard input cannot be read any more");
+                tracing::warn!(%error, "stdin cannot be read");
                 return;
             }
         }
     }
 }
 
-/// Writes until the queue is closed and empty, or the client stops reading.
+/// Writes messages until the queue is closed and empty, or the client stops reading.
 fn write_messages(mut output: descriptors::Output, out: &OutgoingQueue) {
     let mut buffer = Vec::new();
     while out.take_blocking(&mut buffer) {
         let written = write_all(&mut output, &buffer).and_then(|()| output.flush());
         if let Err(error) = written {
-            tracing::debug!(%error, "the client does not read any more");
+            tracing::debug!(%error, "the client stopped reading");
             return out.fail();
         }
         buffer.clear();
-        // One huge answer should not hold its memory for ever.
+        // Do not retain the memory of one huge response.
         buffer.shrink_to(1024 * 1024);
     }
 }
@@ -250,26 +251,25 @@ mod descriptors {
         pub(super) restore: Option<Restore>,
     }
 
-    /// Puts descriptor 1 back where it was.
+    /// Restores descriptor 1 when it is dropped.
     pub(super) struct Restore(OwnedFd);
 
     impl Drop for Restore {
         fn drop(&mut self) {
-            // Stray output that still waits in the buffer must not follow the last message. What nobody can take now is
-            // thrown away.
-            if io::stdout().flush().is_err() && send_nowhere().is_ok() {
+            // Buffered stray output must not follow the last message. Output that cannot be written now is discarded.
+            if io::stdout().flush().is_err() && discard_stdout().is_ok() {
                 let _ = io::stdout().flush();
             }
             if let Err(error) = rustix::stdio::dup2_stdout(&self.0) {
-                tracing::warn!(%error, "standard output could not be restored");
+                tracing::warn!(%error, "stdout could not be restored");
             }
         }
     }
 
-    /// Throws away what is written to descriptor 1.
-    fn send_nowhere() -> io::Result<()> {
-        let nowhere = File::options().write(true).open("/dev/null")?;
-        Ok(rustix::stdio::dup2_stdout(&nowhere)?)
+    /// Discards everything that is written to descriptor 1.
+    fn discard_stdout() -> io::Result<()> {
+        let null = File::options().write(true).open("/dev/null")?;
+        Ok(rustix::stdio::dup2_stdout(&null)?)
     }
 
     pub(super) fn open(share_stdout: bool) -> io::Result<StdioHandles> {
@@ -279,9 +279,9 @@ mod descriptors {
             None
         } else {
             let original = output.try_clone()?;
-            // With standard error closed there is nowhere to send stray output, so it goes nowhere.
+            // If stderr is closed, stray output is discarded.
             if rustix::stdio::dup2_stdout(io::stderr().as_fd()).is_err() {
-                send_nowhere()?;
+                discard_stdout()?;
             }
             Some(Restore(original))
         };
@@ -292,21 +292,22 @@ mod descriptors {
         })
     }
 
-    /// What is there, up to so many bytes; nothing at the end.
-    pub(super) fn read(input: &mut Input, most: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(most);
+    /// Reads the available bytes, at most `limit`. Returns no bytes at the end of the input.
+    pub(super) fn read(input: &mut Input, limit: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(limit);
         rustix::io::read(input, spare_capacity(&mut bytes))?;
-        if bytes.len() < most / 2 {
+        if bytes.len() < limit / 2 {
             bytes.shrink_to_fit();
         }
         Ok(bytes)
     }
 
-    /// Some launchers hand over non-blocking descriptors; then waiting is our business.
+    /// Waits for input. Some launchers pass non-blocking descriptors.
     pub(super) fn wait_readable(input: &Input) {
         let _ = poll(&mut [PollFd::new(input, PollFlags::IN)], None);
     }
 
+    /// Waits until output is possible. Some launchers pass non-blocking descriptors.
     pub(super) fn wait_writable(output: &Output) {
         let _ = poll(&mut [PollFd::new(output, PollFlags::OUT)], None);
     }
@@ -333,8 +334,8 @@ mod descriptors {
         })
     }
 
-    pub(super) fn read(input: &mut Input, most: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; most];
+    pub(super) fn read(input: &mut Input, limit: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; limit];
         let length = input.read(&mut bytes)?;
         bytes.truncate(length);
         Ok(bytes)
@@ -354,13 +355,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn somebody_else_is_refused_while_one_serves() {
-        let taken = StdioLock::take().unwrap();
+    async fn stdio_can_be_served_only_once_at_a_time() {
+        let lock = StdioLock::take().unwrap();
         for _ in 0..2 {
-            let refused = Server::new("test", "1").serve_stdio().await.unwrap_err();
-            assert!(refused.to_string().contains("already served"), "{refused}");
+            let error = Server::new("test", "1").serve_stdio().await.unwrap_err();
+            assert!(error.to_string().contains("already served"), "{error}");
         }
-        drop(taken);
+        drop(lock);
         drop(StdioLock::take().unwrap());
     }
 }

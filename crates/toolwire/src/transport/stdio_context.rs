@@ -1,4 +1,4 @@
-//! The way back to the client, as handlers of one connection have it.
+//! The transport context of handlers on stdio and in-process connections.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::transport::chunk::ChunkPermit;
 use crate::transport::out_stream::OutgoingQueue;
 use crate::transport::outlet::{MessageSink as _, send_request};
 
-/// The transport's side of the requests of one connection.
+/// The [`TransportContext`] of the requests of one connection.
 #[derive(Debug)]
 pub struct StdioContext {
     pub(super) out: Arc<OutgoingQueue>,
     pub(super) caller: Arc<ClientRequests>,
     pub(super) state: Arc<ConnectionState>,
-    /// Who sends, where tokens say so.
+    /// The token of the client, on connections that use tokens.
     pub(super) token: Option<Arc<TokenInfo>>,
     /// Counts the bytes of the chunk whose requests have this context.
     pub(super) permit: Option<ChunkPermit>,
@@ -42,8 +42,8 @@ impl StdioContext {
 }
 
 impl TransportContext for StdioContext {
-    fn notify(&self, notice: OutgoingNotification) {
-        self.out.push(notice.kind, notice.message);
+    fn notify(&self, notification: OutgoingNotification) {
+        self.out.push(notification.kind, notification.message);
     }
 
     fn request(

@@ -1,4 +1,4 @@
-//! The client's way to a server in the same process.
+//! The client transport to a server in the same process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,10 +21,11 @@ use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutgoingQueue;
 
 impl Client {
-    /// Connects to a server in the same process: no port, no child, the same messages and rules. Needs a tokio runtime.
+    /// Connects to a server in the same process: without a port or a child process, with the same messages and rules.
+    /// Requires a tokio runtime.
     ///
     /// # Errors
-    /// When the two have no protocol revision in common.
+    /// Returns an error if client and server have no protocol revision in common.
     pub async fn in_process(server: &Server) -> Result<Self, Error> {
         ClientBuilder::default().in_process(server).await
     }
@@ -34,12 +35,12 @@ impl ClientBuilder {
     /// Connects to a server in the same process; see [`Client::in_process`].
     ///
     /// # Errors
-    /// When the two have no protocol revision in common.
+    /// Returns an error if client and server have no protocol revision in common.
     pub async fn in_process(self, server: &Server) -> Result<Client, Error> {
-        let dial = InProcessConnector {
+        let connector = InProcessConnector {
             server: server.clone(),
         };
-        Client::open(self.config, Box::new(dial)).await
+        Client::open(self.config, Box::new(connector)).await
     }
 }
 
@@ -64,7 +65,7 @@ impl Connect for InProcessConnector {
         Box::pin(async move {
             let limits = Limits::default();
             let from_server = Arc::new(OutgoingQueue::new(limits.outbox()));
-            // A client that is ahead of the server waits after this many messages.
+            // A client that sends faster than the server reads waits after this many messages.
             let (to_server, chunks) = mpsc::channel(64);
             let connection =
                 MessageLoop::new(self.server.clone(), Arc::clone(&from_server), limits);
@@ -73,12 +74,12 @@ impl Connect for InProcessConnector {
                 to_server: Mutex::new(Some(to_server)),
             });
             let tasks = Arc::default();
-            let ending = InProcessShutdown {
+            let shutdown = InProcessShutdown {
                 lines: Arc::clone(&lines),
                 from_server: Arc::clone(&from_server),
                 tasks: Arc::clone(&tasks),
             };
-            let (pipe, reader) = StreamTransport::new(lines, inbox, Box::new(ending));
+            let (transport, reader) = StreamTransport::new(lines, inbox, Box::new(shutdown));
             let reading = tokio::spawn(async move {
                 while let Some(message) = from_server.next().await {
                     reader.message(&message);
@@ -89,12 +90,12 @@ impl Connect for InProcessConnector {
                 });
             });
             tasks.lock().await.extend([serving, reading]);
-            Ok(Arc::new(pipe) as Arc<dyn ClientTransport>)
+            Ok(Arc::new(transport) as Arc<dyn ClientTransport>)
         })
     }
 }
 
-/// The way to the server: lines, as on a pipe.
+/// Sends messages to the server as lines, like a byte stream.
 #[derive(Debug)]
 struct MessageLines {
     to_server: Mutex<Option<mpsc::Sender<Chunk>>>,
@@ -124,7 +125,7 @@ impl SendMessage for MessageLines {
 struct InProcessShutdown {
     lines: Arc<MessageLines>,
     from_server: Arc<OutgoingQueue>,
-    /// The server's side of the connection, and the reading.
+    /// The message loop of the server, and the reader.
     tasks: Arc<tokio::sync::Mutex<Vec<JoinHandle<()>>>>,
 }
 

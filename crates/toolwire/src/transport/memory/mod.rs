@@ -1,4 +1,4 @@
-//! A connection inside one process: the same messages and the same rules as on stdio, without a pipe.
+//! A connection within one process, with the same messages and rules as stdio.
 
 #[cfg(feature = "client")]
 mod client;
@@ -15,7 +15,7 @@ use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutgoingQueue;
 
-/// The client's end of a connection to a server in the same process.
+/// The client side of a connection to a server in the same process.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,17 +35,17 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Connects to a server. Needs a tokio runtime.
+    /// Connects to a server. Requires a tokio runtime.
     #[must_use]
     pub fn connect(server: &Server) -> Self {
         Self::connect_with(server, Limits::default())
     }
 
-    /// Connects with other limits.
+    /// Connects to a server with these limits.
     #[must_use]
     pub fn connect_with(server: &Server, limits: Limits) -> Self {
         let out = Arc::new(OutgoingQueue::new(limits.outbox()));
-        // A client that is ahead of the server waits after this many messages.
+        // A client that sends faster than the server reads waits after this many messages.
         let (to_server, chunks) = mpsc::channel(64);
         let connection = MessageLoop::new(server.clone(), Arc::clone(&out), limits);
         Self {
@@ -55,10 +55,10 @@ impl InProcess {
         }
     }
 
-    /// Sends one message; it must not contain a line break.
+    /// Sends one message, which must not contain a line break.
     ///
     /// # Errors
-    /// When the server has ended the connection.
+    /// Returns an error if the server has closed the connection.
     pub async fn send(&self, message: &str) -> Result<(), Error> {
         let mut line = Vec::with_capacity(message.len() + 1);
         line.extend_from_slice(message.as_bytes());
@@ -66,10 +66,10 @@ impl InProcess {
         self.send_bytes(line).await
     }
 
-    /// Sends raw bytes, as a pipe would carry them.
+    /// Sends raw bytes.
     ///
     /// # Errors
-    /// When the server has ended the connection.
+    /// Returns an error if the server has closed the connection.
     pub async fn send_bytes(&self, bytes: Vec<u8>) -> Result<(), Error> {
         match &self.to_server {
             Some(to_server) => {
@@ -80,18 +80,18 @@ impl InProcess {
         }
     }
 
-    /// The next message of the server; `None` when it has ended the connection.
+    /// Returns the next message of the server, or `None` if the connection is closed.
     pub async fn receive(&mut self) -> Option<String> {
         let message = self.from_server.next().await?;
         Some(String::from_utf8(message).expect("the server writes JSON text"))
     }
 
-    /// Hangs up. Requests that run are finished; [`receive`](Self::receive) still yields their answers.
+    /// Closes the input. Running requests finish, and [`receive`](Self::receive) still returns their responses.
     pub fn close(&mut self) {
         self.to_server = None;
     }
 
-    /// Waits until the server has left the connection.
+    /// Closes the input and waits until the server has closed the connection.
     pub async fn closed(mut self) {
         self.close();
         drop((&mut self.serving).await);
