@@ -298,7 +298,7 @@ impl Connecting<'_> {
     }
 }
 
-/// Reports a failure to the probe. Returns an error if the failure says nothing about the era.
+/// Reports a failure to the probe. Returns the error if it is no evidence about the era.
 fn on_failure(
     probe: &mut Probe,
     channel: Channel,

@@ -268,7 +268,8 @@ struct CallGuard<'a> {
 type ResponseReceiver = oneshot::Receiver<Result<ServerResponse, Error>>;
 
 impl CallGuard<'_> {
-    /// Sends, then waits for the response. A request that is cancelled before it was sent leaves no trace.
+    /// Sends the request, then waits for the response. A request that is dropped before it was sent needs no
+    /// cancellation.
     async fn send_first(
         &mut self,
         sending: BoxFuture<'static, Result<(), Error>>,

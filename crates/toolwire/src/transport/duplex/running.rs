@@ -65,8 +65,10 @@ impl RunningRequest {
         response.filter(|_| may_send)
     }
 
-    /// Runs the handler and queues the response. The request counts as running until the queue has capacity for the
-    /// response, so that a client that reads slowly is not served faster than it reads.
+    /// Runs the handler and queues the response.
+    ///
+    /// The request counts as running until the queue has capacity for the response. A client that reads slowly is
+    /// therefore not served faster than it reads.
     pub(super) async fn answer_to(mut self, delivery: Arc<ResponseSink>) {
         let response = self.run().await;
         if response.is_some() {

@@ -145,8 +145,8 @@ impl Subscriber for PanickingSubscriber {
     fn enter(&self, _: &Id) {}
 }
 
-/// With a single subscriber, `tracing` disables a callsite for all threads if a thread without a subscriber reaches it
-/// first, which other tests do. With two subscribers, each is consulted.
+/// Returns a second subscriber. With a single one, `tracing` disables a callsite for all threads if a thread without a
+/// subscriber reaches it first, which other tests do. With two subscribers, each is consulted.
 fn other_subscriber() -> Dispatch {
     Dispatch::new(PanickingSubscriber)
 }
