@@ -59,7 +59,7 @@ type Finish<T> = Box<dyn FnOnce(&Client, RawJson) -> Finished<T> + Send>;
 pub(crate) enum Finished<T> {
     /// The decoded result.
     Now(Result<T, Error>),
-    /// A future that checks the result before it is decoded.
+    /// A future that checks the decoded result.
     #[cfg_attr(
         not(feature = "schema-validation"),
         expect(dead_code, reason = "only a check of the result runs first")

@@ -14,7 +14,7 @@ use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 
 impl Server {
-    /// Handles one message without a connection, and returns the response if the message is a request.
+    /// Handles one message without a connection, and returns the response if the message needs one.
     ///
     /// This is for requests that carry their own metadata (2026-07-28). The server does not store an `initialize`,
     /// progress is not sent, and the server cannot send requests to the client. Dropping the future cancels the

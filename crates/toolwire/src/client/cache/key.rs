@@ -24,7 +24,7 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    /// Returns the key of a request, or `None` if its parameters are not an object.
+    /// Returns the key of a request, or `None` if its parameters are not a valid JSON object.
     pub(crate) fn of(
         server: &str,
         version: ProtocolVersion,
