@@ -89,9 +89,10 @@ impl PeerInfo {
     fn of_record(record: &SessionRecord) -> Self {
         let version = record.version;
         Self {
-            lifecycle: match record.initialized {
-                true => Lifecycle::Initialized { version },
-                false => Lifecycle::InitializeProcessed { version },
+            lifecycle: if record.initialized {
+                Lifecycle::Initialized { version }
+            } else {
+                Lifecycle::InitializeProcessed { version }
             },
             capabilities: Arc::new(record.capabilities.clone()),
             info: record.client_info.clone().map(Arc::new),
@@ -122,9 +123,10 @@ struct InFlight {
 impl InFlight {
     fn check_capacity(&self, size: MessageSize) -> Result<(), Overloaded> {
         let is_too_much = self.bytes > 0 && self.bytes.saturating_add(size.bytes) > size.limit;
-        match is_too_much || self.ledger.is_full() {
-            true => Err(Overloaded::new()),
-            false => Ok(()),
+        if is_too_much || self.ledger.is_full() {
+            Err(Overloaded::new())
+        } else {
+            Ok(())
         }
     }
 
@@ -321,9 +323,10 @@ impl ConnectionState {
     /// Refuses a request when too many run, or when the messages of those that run are too large together.
     #[inline]
     pub(crate) fn check_room(&self, size: MessageSize) -> Result<(), ErrorObject> {
-        match self.is_busy.load(Ordering::Acquire) {
-            true => self.check_room_beside_others(size),
-            false => Ok(()),
+        if self.is_busy.load(Ordering::Acquire) {
+            self.check_room_beside_others(size)
+        } else {
+            Ok(())
         }
     }
 

@@ -60,9 +60,10 @@ impl TokenInfo {
     /// Refuses a caller whose token does not grant all of these.
     #[inline]
     pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
-        match self.grants(needed) {
-            true => Ok(()),
-            false => Err(self.lack(needed)),
+        if self.grants(needed) {
+            Ok(())
+        } else {
+            Err(self.lack(needed))
         }
     }
 

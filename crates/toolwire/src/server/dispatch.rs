@@ -64,9 +64,10 @@ fn later(exchange: Exchange) -> Dispatch {
     let method = exchange.route().name();
     let (context, version) = (&exchange.context, exchange.context.version());
     let span = tracing::debug_span!("exchange", method, id = %context.request_id(), %version);
-    Dispatch::Later(match span.is_disabled() {
-        true => Box::pin(serve(exchange)),
-        false => Box::pin(serve(exchange).instrument(span)),
+    Dispatch::Later(if span.is_disabled() {
+        Box::pin(serve(exchange))
+    } else {
+        Box::pin(serve(exchange).instrument(span))
     })
 }
 

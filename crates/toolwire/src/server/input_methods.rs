@@ -84,9 +84,10 @@ fn called_tool(exchange: &Exchange) -> Result<(&ToolEntry, &RawValue), ErrorObje
     let tool = find_tool(exchange)?;
     exchange.context.check_access(tool.access())?;
     let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));
-    match arguments.get().starts_with('{') {
-        true => Ok((tool, arguments)),
-        false => Err(no_arguments()),
+    if arguments.get().starts_with('{') {
+        Ok((tool, arguments))
+    } else {
+        Err(no_arguments())
     }
 }
 

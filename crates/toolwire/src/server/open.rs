@@ -96,9 +96,10 @@ fn minimum_log_level(
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
 ) -> Option<LoggingLevel> {
-    match snapshot.options.logging {
-        true => effective_log_level(admitted, transport),
-        false => None,
+    if snapshot.options.logging {
+        effective_log_level(admitted, transport)
+    } else {
+        None
     }
 }
 

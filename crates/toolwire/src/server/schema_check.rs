@@ -248,9 +248,12 @@ mod tests {
             let _ = compiled.check(&instance, "value");
         };
         let deep = |name: bool, depth: usize| {
-            (0..depth).fold(json!(1), |inner, _| match name {
-                true => json!({"a": inner}),
-                false => json!([inner]),
+            (0..depth).fold(json!(1), |inner, _| {
+                if name {
+                    json!({"a": inner})
+                } else {
+                    json!([inner])
+                }
             })
         };
         check("not", 63, json!(1));

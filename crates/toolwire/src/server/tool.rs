@@ -417,9 +417,10 @@ impl ToolEntry {
         let value = content.to_value().map_err(|error| {
             ErrorObject::internal(format!("tool `{name}` returned unreadable JSON: {error}"))
         })?;
-        let quick = match content.get().len() <= QUICK_BYTES {
-            true => check.check_quickly(&value, ROOT),
-            false => QuickCheck::Large,
+        let quick = if content.get().len() <= QUICK_BYTES {
+            check.check_quickly(&value, ROOT)
+        } else {
+            QuickCheck::Large
         };
         let outcome = match quick {
             QuickCheck::Done(outcome) => outcome,

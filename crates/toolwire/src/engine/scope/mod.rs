@@ -162,9 +162,10 @@ impl RequestScope {
 
     /// Refuses a caller that lacks one of these scopes; where there are no tokens, nobody does.
     pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
-        match self.transport.uses_tokens() {
-            true => self.auth().check_scopes(needed),
-            false => Ok(()),
+        if self.transport.uses_tokens() {
+            self.auth().check_scopes(needed)
+        } else {
+            Ok(())
         }
     }
 

@@ -224,12 +224,13 @@ impl Ask for AskRoots {
 
 /// Refuses what a user cannot be sent to.
 pub(crate) fn check_url(url: &str) -> Result<(), Error> {
-    match is_web_url(url) {
-        true => Ok(()),
-        false => Err(ErrorObject::invalid_params(format!(
+    if is_web_url(url) {
+        Ok(())
+    } else {
+        Err(ErrorObject::invalid_params(format!(
             "{url:?} is not an absolute http or https URL in ASCII and without a user"
         ))
-        .into()),
+        .into())
     }
 }
 

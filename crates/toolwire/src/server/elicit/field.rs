@@ -115,9 +115,10 @@ impl FormField {
     /// Puts the field into a form.
     #[must_use]
     pub fn add_to(self, form: ElicitSchema, name: &str) -> ElicitSchema {
-        match self.optional {
-            true => form.with_optional(name, self.schema),
-            false => form.with_required(name, self.schema),
+        if self.optional {
+            form.with_optional(name, self.schema)
+        } else {
+            form.with_required(name, self.schema)
         }
     }
 }
