@@ -1,4 +1,4 @@
-//! Stands in for requests to the client when the feature `input` is off: nobody makes any, so nobody waits.
+//! Requests to the client without the feature `input`: the server sends none, so no task waits for a response.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::error::Error;
 
-/// Nobody waits for the client.
+/// The pending requests to the client, always empty.
 #[derive(Debug)]
-pub(crate) struct Caller;
+pub(crate) struct ClientRequests;
 
-impl Caller {
+impl ClientRequests {
     pub(crate) fn new(_: Duration) -> Self {
         Self
     }
 
     #[cfg(feature = "http-server")]
-    pub(crate) fn starting_anywhere(timeout: Duration) -> Self {
+    pub(crate) fn with_random_ids(timeout: Duration) -> Self {
         Self::new(timeout)
     }
 
@@ -30,11 +30,14 @@ impl Caller {
         _: impl FnOnce(&RequestId),
         _: impl Fn(&RequestId),
     ) -> Result<RawJson, Error> {
-        Err(ErrorObject::internal("asking the client needs the feature `input` of toolwire").into())
+        Err(
+            ErrorObject::internal("requests to the client need the feature `input` of toolwire")
+                .into(),
+        )
     }
 
     pub(crate) fn resolve(&self, id: &ResponseId, _: Result<RawJson, ErrorObject>) {
-        tracing::debug!(?id, "an answer that nobody waits for");
+        tracing::debug!(?id, "ignored a response without a pending request");
     }
 
     pub(crate) fn close(&self) {}

@@ -1,5 +1,5 @@
-//! Stands in for what a run of a handler finds out for the next when the feature `input` is off: there is no next.
+//! The state of a round without the feature `input`: a handler runs once, so nothing is stored for a next round.
 
-/// Nothing.
+/// The state of the only round. It is empty.
 #[derive(Debug)]
-pub(crate) struct Round;
+pub(crate) struct RoundState;

@@ -1,52 +1,52 @@
-//! Stands in for the rounds of a request when the feature `input` is off: no handler can ask for input, so the first round
-//! is the last.
+//! The rounds of a request without the feature `input`: no handler can ask for input, so the first round is the last.
 
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::methods::Method;
 use toolwire_types::ErrorObject;
 
-use crate::engine::{BoxFuture, Exchange, Reply, Round, TransportContext};
+use crate::engine::{BoxFuture, EncodedResult, Exchange, RoundState, TransportContext};
 use crate::server::context::RequestContext;
 use crate::server::snapshot::Snapshot;
 use crate::server::tool_error::ToolError;
 
-/// Answers to questions are not looked at, because none was asked. State is refused: it is not from here.
+/// Returns the only round. Input responses are ignored, because the server sent no input requests. Request state is
+/// rejected, because this server does not create any.
 pub(crate) fn of_request(
     _: &Snapshot,
     admitted: &Admitted<'_>,
     _: &dyn TransportContext,
-) -> Result<Round, ErrorObject> {
+) -> Result<RoundState, ErrorObject> {
     match admitted.request_state() {
-        None => Ok(Round),
+        None => Ok(RoundState),
         Some(_) => Err(ErrorObject::invalid_params(
             "requestState: this server never asks for input",
         )),
     }
 }
 
-/// What is to be done about a run of a handler that did not come to a result.
-pub(crate) enum Settled {
+/// The outcome of a handler run without a result.
+pub(crate) enum RoundOutcome {
     Failed(ToolError),
-    #[expect(dead_code, reason = "no handler asks")]
-    Asks(Reply),
-    #[expect(dead_code, reason = "no handler asks")]
+    #[expect(dead_code, reason = "no handler asks for input")]
+    Asks(EncodedResult),
+    #[expect(dead_code, reason = "no handler asks for input")]
     Again,
 }
 
 /// The only round of one request.
-pub(crate) struct Rounds<'a> {
+pub(crate) struct RequestRounds<'a> {
     exchange: &'a Exchange,
 }
 
-/// What no handler can wish for.
-pub(crate) enum NoWish {}
+/// An input request, which no handler can create without the feature `input`.
+pub(crate) enum NoInputRequest {}
 
-impl<'a> Rounds<'a> {
+impl<'a> RequestRounds<'a> {
     pub(crate) fn new(_: &Method, exchange: &'a Exchange) -> Self {
         Self { exchange }
     }
 
-    /// No state is ever spent.
+    /// Returns `None`, because no state is single-use.
     pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         None
     }
@@ -61,11 +61,11 @@ impl<'a> Rounds<'a> {
 
     pub(crate) async fn settle(
         &mut self,
-        unsettled: Result<NoWish, ToolError>,
-    ) -> Result<Settled, ErrorObject> {
+        unsettled: Result<NoInputRequest, ToolError>,
+    ) -> Result<RoundOutcome, ErrorObject> {
         match unsettled {
-            Ok(wish) => match wish {},
-            Err(error) => Ok(Settled::Failed(error)),
+            Ok(request) => match request {},
+            Err(error) => Ok(RoundOutcome::Failed(error)),
         }
     }
 }
@@ -95,16 +95,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_answered_in_its_only_round() {
-        let answer = call(json!({})).await;
-        assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
-        let answer = call(json!({"inputResponses": {"k": {"action": "accept"}}})).await;
-        assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+    async fn call_completes_in_its_only_round() {
+        let response = call(json!({})).await;
+        assert_eq!(
+            response["result"]["content"][0]["text"], "done",
+            "{response}"
+        );
+        let response = call(json!({"inputResponses": {"k": {"action": "accept"}}})).await;
+        assert_eq!(
+            response["result"]["content"][0]["text"], "done",
+            "{response}"
+        );
     }
 
     #[tokio::test]
-    async fn a_state_is_refused_because_nobody_here_made_it() {
-        let answer = call(json!({"requestState": "made elsewhere"})).await;
-        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    async fn request_state_is_rejected() {
+        let response = call(json!({"requestState": "of another server"})).await;
+        assert_eq!(response["error"]["code"], -32602, "{response}");
     }
 }

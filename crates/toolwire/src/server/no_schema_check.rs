@@ -1,5 +1,5 @@
-//! Stands in for the check against JSON Schemas when the feature `schema-validation` is off: whatever would need the check
-//! is refused when it is registered, so that nothing goes unchecked silently.
+//! Checks against JSON Schemas without the feature `schema-validation`. A schema that needs a check is rejected at
+//! registration, so that no value passes unchecked.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -7,13 +7,13 @@ use toolwire_proto::schema_budget::SchemaLimits;
 
 use crate::server::schema_pool::QuickCheck;
 
-/// There is none.
+/// A compiled schema. No value of this type exists.
 #[derive(Debug)]
 pub(crate) enum SchemaCheck {}
 
 impl SchemaCheck {
     pub(crate) fn new(_schema: &Value, _limits: &SchemaLimits) -> Result<Self, String> {
-        Err("checking it needs the feature `schema-validation` of toolwire".to_owned())
+        Err("checks against it need the feature `schema-validation` of toolwire".to_owned())
     }
 
     pub(crate) fn check_arguments_quickly(&self, _arguments: &RawValue) -> QuickCheck {
