@@ -1,7 +1,7 @@
-//! Requests to the client: ids, waiting, deadlines.
+//! Requests to the client: ids, pending responses, timeouts.
 //!
-//! The transport writes the request and feeds answers back; this keeps the two apart. Every call ends: with the answer,
-//! at its deadline, or when the connection closes. A caller that stops waiting tells the client so.
+//! The transport writes the request and passes the response back. Each call ends with the response, at its timeout, or
+//! when the connection closes. A call that stops waiting before that notifies the client.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::error::Error;
 
 type ClientResult = Result<RawJson, Error>;
 
-/// The requests that are waiting for the client, on one connection.
+/// The requests to the client on one connection that have no response yet.
 #[derive(Debug)]
 pub(crate) struct ClientRequests {
     origin: Instant,
     timeout: Duration,
-    waiting: Mutex<PendingRequests>,
+    pending: Mutex<PendingRequests>,
 }
 
 #[derive(Debug, Default)]
@@ -30,44 +30,44 @@ struct PendingRequests {
 }
 
 impl ClientRequests {
-    /// A caller whose requests fail when they are not answered within `timeout`.
+    /// Creates an empty set. Each request fails if the client does not respond within `timeout`.
     #[must_use]
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             origin: Instant::now(),
             timeout,
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
-    /// As [`new`](Self::new), with ids that begin at a random number. Several nodes may ask the same client, and their
-    /// ids must not meet.
+    /// Like [`new`](Self::new), with ids that start at a random number. Several nodes may send requests to one client,
+    /// and their ids must differ.
     #[cfg(feature = "http-server")]
     pub(crate) fn with_random_ids(timeout: Duration) -> Self {
-        // Whole numbers up to 2^53 survive every client. Half of them are left to count on.
+        // Every client handles integers up to 2^53. Half of that range is left for counting.
         let first = getrandom::u64().map_or(1, |random| (random >> 12).cast_signed() + 1);
-        let waiting = PendingRequests {
+        let pending = PendingRequests {
             ledger: OutboundLedger::starting_at(first),
             closed: false,
         };
         Self {
-            waiting: Mutex::new(waiting),
+            pending: Mutex::new(pending),
             ..Self::new(timeout)
         }
     }
 
-    /// Whether somebody here waits for the answer to this request.
+    /// Returns `true` if a request with this id is pending here.
     #[cfg(feature = "http-server")]
     pub(crate) fn is_waiting_for(&self, id: &ResponseId) -> bool {
         match id {
-            ResponseId::Id(id) => self.waiting().ledger.is_waiting_for(id),
+            ResponseId::Id(id) => self.pending().ledger.is_waiting_for(id),
             ResponseId::Null | ResponseId::Absent => false,
         }
     }
 
-    /// Mints an id, lets `send` write the request, and waits for the answer.
+    /// Creates an id, lets `send` write the request, and waits for the response.
     ///
-    /// `give_up` is called with the id when nobody waits any more: at the deadline, or when this future is dropped.
+    /// Calls `give_up` with the id if no task waits any more: at the timeout, or when this future is dropped.
     pub(crate) async fn call(
         &self,
         send: impl FnOnce(&RequestId),
@@ -75,61 +75,61 @@ impl ClientRequests {
     ) -> Result<RawJson, Error> {
         let (sender, receiver) = oneshot::channel();
         let id = {
-            let mut waiting = self.waiting();
-            if waiting.closed {
+            let mut pending = self.pending();
+            if pending.closed {
                 return Err(Error::closed());
             }
-            // Registered before it is sent, so that no answer can come too early.
-            let mut patience = RequestTimeouts::default();
-            (patience.idle, patience.maximum) = (self.timeout, self.timeout);
-            waiting
+            // The request is registered before it is sent, so that its response cannot arrive too early.
+            let mut timeouts = RequestTimeouts::default();
+            (timeouts.idle, timeouts.maximum) = (self.timeout, self.timeout);
+            pending
                 .ledger
-                .begin(sender, self.origin.elapsed(), patience)
+                .begin(sender, self.origin.elapsed(), timeouts)
                 .map_err(ErrorObject::from)?
         };
         let mut guard = PendingRequestGuard {
-            caller: self,
+            requests: self,
             id: &id,
             give_up: &give_up,
             armed: true,
         };
         send(&id);
-        let answer = tokio::time::timeout(self.timeout, receiver).await;
-        match answer {
-            Ok(answer) => {
+        let response = tokio::time::timeout(self.timeout, receiver).await;
+        match response {
+            Ok(response) => {
                 guard.armed = false;
-                answer.unwrap_or_else(|_| Err(Error::closed()))
+                response.unwrap_or_else(|_| Err(Error::closed()))
             }
             Err(_) => Err(Error::timeout()),
         }
     }
 
-    /// Gives an answer to whoever waits for it; answers nobody waits for are ignored.
+    /// Delivers a response to its pending request. A response without a pending request is ignored.
     pub(crate) fn resolve(&self, id: &ResponseId, outcome: Result<RawJson, ErrorObject>) {
         let ResponseId::Id(id) = id else { return };
-        match self.waiting().ledger.resolve(id) {
-            // A caller that stopped waiting in this moment is no error.
+        match self.pending().ledger.resolve(id) {
+            // The task may have stopped waiting at this moment. That is not an error.
             Some(sender) => drop(sender.send(outcome.map_err(Error::from))),
-            None => tracing::debug!(%id, "an answer that nobody waits for"),
+            None => tracing::debug!(%id, "ignored a response without a pending request"),
         }
     }
 
-    /// Fails everybody who waits, and everybody who comes later.
+    /// Fails all pending requests and all later calls.
     pub(crate) fn close(&self) {
-        let mut waiting = self.waiting();
-        waiting.closed = true;
-        for (_, sender) in waiting.ledger.fail_all() {
+        let mut pending = self.pending();
+        pending.closed = true;
+        for (_, sender) in pending.ledger.fail_all() {
             drop(sender.send(Err(Error::closed())));
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, PendingRequests> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, PendingRequests> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 struct PendingRequestGuard<'a, G: Fn(&RequestId)> {
-    caller: &'a ClientRequests,
+    requests: &'a ClientRequests,
     id: &'a RequestId,
     give_up: &'a G,
     armed: bool,
@@ -137,7 +137,7 @@ struct PendingRequestGuard<'a, G: Fn(&RequestId)> {
 
 impl<G: Fn(&RequestId)> Drop for PendingRequestGuard<'_, G> {
     fn drop(&mut self) {
-        if self.armed && self.caller.waiting().ledger.resolve(self.id).is_some() {
+        if self.armed && self.requests.pending().ledger.resolve(self.id).is_some() {
             (self.give_up)(self.id);
         }
     }
@@ -147,51 +147,51 @@ impl<G: Fn(&RequestId)> Drop for PendingRequestGuard<'_, G> {
 mod tests {
     use super::*;
 
-    fn answer(text: &str) -> RawJson {
+    fn response(text: &str) -> RawJson {
         RawJson::from_string(text.to_owned()).unwrap()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_reaches_its_caller() {
-        let caller = ClientRequests::new(Duration::from_secs(60));
-        let call = caller.call(
-            |id| caller.resolve(&id.clone().into(), Ok(answer("7"))),
+    async fn response_reaches_its_pending_request() {
+        let requests = ClientRequests::new(Duration::from_secs(60));
+        let call = requests.call(
+            |id| requests.resolve(&id.clone().into(), Ok(response("7"))),
             |_| panic!("gave up"),
         );
-        assert_eq!(call.await.unwrap(), answer("7"));
+        assert_eq!(call.await.unwrap(), response("7"));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_ends_at_the_deadline_and_the_client_is_told() {
-        let caller = ClientRequests::new(Duration::from_secs(60));
-        let told = Mutex::new(Vec::new());
-        let outcome = caller
-            .call(|_| {}, |id| told.lock().unwrap().push(id.clone()))
+    async fn call_without_response_times_out_and_notifies_the_client() {
+        let requests = ClientRequests::new(Duration::from_secs(60));
+        let given_up = Mutex::new(Vec::new());
+        let outcome = requests
+            .call(|_| {}, |id| given_up.lock().unwrap().push(id.clone()))
             .await;
         assert!(outcome.unwrap_err().is_timeout());
-        assert_eq!(told.lock().unwrap().len(), 1);
+        assert_eq!(given_up.lock().unwrap().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn dropping_the_call_tells_the_client() {
-        let caller = ClientRequests::new(Duration::from_secs(60));
-        let told = Mutex::new(0);
-        let call = caller.call(|_| {}, |_| *told.lock().unwrap() += 1);
+    async fn dropped_call_notifies_the_client() {
+        let requests = ClientRequests::new(Duration::from_secs(60));
+        let given_up = Mutex::new(0);
+        let call = requests.call(|_| {}, |_| *given_up.lock().unwrap() += 1);
         assert!(
             tokio::time::timeout(Duration::from_secs(1), call)
                 .await
                 .is_err()
         );
-        assert_eq!(*told.lock().unwrap(), 1);
+        assert_eq!(*given_up.lock().unwrap(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn closing_fails_those_who_wait_and_those_who_come() {
-        let caller = ClientRequests::new(Duration::from_secs(60));
-        let (first, ()) = tokio::join!(caller.call(|_| {}, |_| {}), async { caller.close() });
+    async fn closing_fails_pending_and_later_calls() {
+        let requests = ClientRequests::new(Duration::from_secs(60));
+        let (first, ()) = tokio::join!(requests.call(|_| {}, |_| {}), async { requests.close() });
         assert!(first.unwrap_err().is_closed());
         assert!(
-            caller
+            requests
                 .call(|_| panic!("sent"), |_| {})
                 .await
                 .unwrap_err()

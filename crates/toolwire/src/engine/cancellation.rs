@@ -1,4 +1,4 @@
-//! The flag that says a request was cancelled, and the wait for it.
+//! The cancellation flag of a request.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,9 +8,9 @@ use std::task::Poll;
 
 use tokio::sync::Notify;
 
-/// Shared by everything that works on one request. Cloning shares the flag.
+/// The cancellation flag of one request. Clones share the flag.
 ///
-/// Asynchronous handlers rarely need it: their future is dropped when the request is cancelled. Handlers that run on the
+/// Asynchronous handlers rarely need it, because their future is dropped when the request is cancelled. Handlers on the
 /// blocking pool poll [`is_cancelled`](Self::is_cancelled).
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
@@ -24,30 +24,30 @@ struct FlagState {
 }
 
 impl Cancellation {
-    /// A flag that is not raised.
+    /// Creates a flag that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Raises the flag and wakes everybody who waits for it. Raising twice is harmless.
+    /// Sets the flag and wakes all waiting tasks. Further calls have no effect.
     pub fn cancel(&self) {
         self.shared.flag.store(true, Ordering::Release);
         self.shared.raised.notify_waiters();
     }
 
-    /// Whether the flag is raised; one atomic load.
+    /// Returns `true` if the flag is set. Costs one atomic load.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.shared.flag.load(Ordering::Acquire)
     }
 
-    /// Whether it can serve another request: nobody else has it, and it was never raised.
+    /// Returns `true` if the flag can serve another request: it has no other clone and was never set.
     pub(crate) fn is_reusable(&self) -> bool {
         Arc::strong_count(&self.shared) == 1 && !self.is_cancelled()
     }
 
-    /// Waits until the flag is raised.
+    /// Waits until the flag is set.
     ///
     /// # Cancellation
     /// Dropping the future is harmless.
@@ -55,7 +55,7 @@ impl Cancellation {
         loop {
             let raised = self.shared.raised.notified();
             tokio::pin!(raised);
-            // Registered before the flag is read, so that a cancel in between is not missed.
+            // The task registers before it reads the flag, so that a cancellation in between is not missed.
             raised.as_mut().enable();
             if self.is_cancelled() {
                 return;
@@ -64,9 +64,9 @@ impl Cancellation {
         }
     }
 
-    /// The outcome of a future, or `None` when the flag is raised before.
+    /// Returns the output of `future`, or `None` if the flag is set first.
     ///
-    /// A future that is done at its first turn never waits for the flag, which only has to be read then.
+    /// A future that is ready at its first poll never registers for the flag. The flag is only read.
     pub(crate) async fn unless_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut cancelled = pin!(self.cancelled());
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn waiting_ends_when_cancelled_before_or_after() {
+    async fn waiting_ends_if_cancelled_before_or_after() {
         let flag = Cancellation::new();
         let waiter = tokio::spawn({
             let flag = flag.clone();

@@ -1,7 +1,7 @@
 //! A future that turns a panic into a value.
 //!
-//! A panic in a handler costs that one request: it is answered −32603 and nothing else suffers. Dropping the handler may
-//! panic too, so that is caught as well.
+//! A panic in a handler fails only its own request, with −32603. A panic while the handler is dropped is caught as
+//! well.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,12 +10,12 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-/// The handler panicked; the panic hook has already reported where.
+/// A panic of a handler. The panic hook has already reported its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Panicked;
 
 pin_project! {
-    /// Runs a future and yields `Err(Panicked)` instead of unwinding.
+    /// A future that yields `Err(Panicked)` instead of unwinding.
     #[derive(Debug)]
     pub(crate) struct CatchPanic<F> {
         #[pin]

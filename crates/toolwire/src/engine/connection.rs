@@ -1,7 +1,7 @@
-//! What is remembered about one peer.
+//! The state that the server stores about one peer.
 //!
-//! A stdio process and a legacy HTTP session have one of these; a 2026-07-28 request gets a fresh one, or none, because
-//! it says everything itself. Nothing mutable about a peer lives anywhere else, so peers cannot see each other.
+//! A stdio process and a legacy HTTP session have one state each. A 2026-07-28 request carries everything itself, so it
+//! gets a new state or none. All mutable data about a peer is stored here, so peers cannot see each other's data.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,26 +20,26 @@ use crate::engine::Cancellation;
 #[cfg(feature = "http-server")]
 use crate::store::SessionRecord;
 
-/// How many resource URIs one connection may subscribe to.
+/// The maximum number of resource subscriptions of one connection.
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
-/// How many bytes may be stored about one peer: its capabilities, its description and its subscriptions.
+/// The maximum number of bytes stored about one peer: its capabilities, its description and its subscriptions.
 pub(crate) const MAX_PEER_BYTES: usize = 64 * 1024;
 
-/// What a member of an object takes in memory besides its text.
+/// The memory of an object member besides its text, in bytes.
 const MEMBER_BYTES: usize = 64;
 
-/// What a string takes in memory besides its text.
+/// The memory of a string besides its text, in bytes.
 const STRING_BYTES: usize = 32;
 
 /// The state of one connection or session.
 #[derive(Debug, Default)]
 pub struct ConnectionState {
     peer: Mutex<PeerInfo>,
-    /// The version of a handshake that is complete: it does not change any more.
+    /// The version of a completed handshake. It does not change any more.
     negotiated: OnceLock<ProtocolVersion>,
     in_flight: Mutex<InFlight>,
-    /// A request may have to be refused because of others. Otherwise nobody needs the ledger to start one.
+    /// Set if requests are running, or if none may run. If not set, a request can start without the ledger's lock.
     is_busy: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ struct PeerInfo {
 }
 
 impl PeerInfo {
-    /// Rejects what would be stored about a peer if it is too large.
+    /// Rejects peer data that exceeds [`MAX_PEER_BYTES`].
     fn check_size(
         capabilities: &ClientCapabilities,
         info: Option<&Implementation>,
@@ -74,7 +74,7 @@ impl PeerInfo {
     }
 }
 
-/// Returns about how many bytes a value takes in memory: its JSON, and something for each member and each string.
+/// Returns the approximate memory of a value in bytes: its JSON, and an overhead for each member and each string.
 pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
     let Ok(text) = serde_json::to_string(value) else {
         return usize::MAX / 4;
@@ -153,18 +153,18 @@ impl InFlight {
 #[derive(Debug)]
 struct RunningEntry {
     cancellation: Cancellation,
-    /// The size of the message it came in.
+    /// The size of the request's message.
     bytes: usize,
 }
 
 impl ConnectionState {
-    /// The state of a connection nobody has spoken on.
+    /// Creates the state of a new connection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// As [`new`](Self::new), with another bound on the requests that may run at once.
+    /// Like [`new`](Self::new), with a limit on the number of requests in flight.
     #[must_use]
     pub fn with_limit(requests_in_flight: usize) -> Self {
         let in_flight = InFlight {
@@ -178,7 +178,7 @@ impl ConnectionState {
         }
     }
 
-    /// The state of a session as a store keeps it.
+    /// Creates the state of a session from its stored record.
     #[cfg(feature = "http-server")]
     pub(crate) fn of_session(record: &SessionRecord) -> Self {
         let state = Self::new();
@@ -186,8 +186,8 @@ impl ConnectionState {
         state
     }
 
-    /// Replaces what is remembered about the peer by what a store has. What was changed here since `before`, and is still
-    /// to be stored, stays changed.
+    /// Replaces the peer data by the stored record. Changes made here since `before` that are not yet stored are
+    /// preserved.
     #[cfg(feature = "http-server")]
     pub(crate) fn rebase(&self, before: &SessionRecord, stored: &SessionRecord) {
         let mut peer = self.peer();
@@ -197,24 +197,24 @@ impl ConnectionState {
         };
     }
 
-    /// What a store has to keep; nothing before `initialize`.
+    /// Returns the record to store, or `None` before `initialize`.
     #[cfg(feature = "http-server")]
     pub(crate) fn to_record(&self) -> Option<SessionRecord> {
         self.peer().to_record()
     }
 
-    /// A copy of the handshake's state, for the admission of a request.
+    /// Returns a copy of the handshake's state, for the admission of a request.
     #[must_use]
     #[inline]
     pub fn lifecycle(&self) -> Lifecycle {
         match self.negotiated.get() {
             Some(&version) => Lifecycle::Initialized { version },
-            None => self.unsettled_lifecycle(),
+            None => self.current_lifecycle(),
         }
     }
 
     #[cold]
-    fn unsettled_lifecycle(&self) -> Lifecycle {
+    fn current_lifecycle(&self) -> Lifecycle {
         let lifecycle = self.peer().lifecycle;
         if let Lifecycle::Initialized { version } = lifecycle {
             self.negotiated.get_or_init(|| version);
@@ -222,43 +222,43 @@ impl ConnectionState {
         lifecycle
     }
 
-    /// The version `initialize` settled on, if there was one.
+    /// Returns the version that `initialize` negotiated, or `None` before `initialize`.
     #[must_use]
     pub fn version(&self) -> Option<ProtocolVersion> {
         self.lifecycle().version()
     }
 
-    /// Whether an `initialize` request was answered with success.
+    /// Returns `true` if an `initialize` request succeeded.
     #[must_use]
     pub fn is_initialize_processed(&self) -> bool {
         self.version().is_some()
     }
 
-    /// Whether `notifications/initialized` was received.
+    /// Returns `true` if `notifications/initialized` was received.
     #[must_use]
     pub fn is_initialized(&self) -> bool {
         self.lifecycle().is_initialized()
     }
 
-    /// What the client declared at `initialize`; empty before.
+    /// Returns the capabilities that the client declared at `initialize`. Empty before.
     #[must_use]
     pub fn client_capabilities(&self) -> Arc<ClientCapabilities> {
         Arc::clone(&self.peer().capabilities)
     }
 
-    /// What the client called itself at `initialize`.
+    /// Returns the client's `clientInfo` from `initialize`.
     #[must_use]
     pub fn client_info(&self) -> Option<Arc<Implementation>> {
         self.peer().info.clone()
     }
 
-    /// The level `logging/setLevel` asked for.
+    /// Returns the level that the client set with `logging/setLevel`.
     #[must_use]
     pub fn minimum_log_level(&self) -> Option<LoggingLevel> {
         self.peer().minimum_log_level
     }
 
-    /// Opens legacy semantics: negotiates a version once and remembers the peer.
+    /// Negotiates the version of a legacy connection once and stores the peer's data.
     pub(crate) fn initialize(
         &self,
         requested: &str,
@@ -308,36 +308,37 @@ impl ConnectionState {
         self.peer().subscriptions.remove(uri);
     }
 
-    /// Whether the client subscribed to a resource with `resources/subscribe`.
+    /// Returns `true` if the client subscribed to a resource with `resources/subscribe`.
     #[must_use]
     pub fn is_subscribed(&self, uri: &str) -> bool {
         self.peer().subscriptions.contains(uri)
     }
 
-    /// The resources the client subscribed to.
+    /// Returns the URIs of the resources that the client subscribed to.
     #[cfg(feature = "http-server")]
     pub(crate) fn subscriptions(&self) -> Vec<String> {
         self.peer().subscriptions.iter().cloned().collect()
     }
 
-    /// Refuses a request when too many run, or when the messages of those that run are too large together.
+    /// Rejects a request if too many requests run, or if the messages of the running requests are too large together.
     #[inline]
     pub(crate) fn check_room(&self, size: MessageSize) -> Result<(), ErrorObject> {
         if self.is_busy.load(Ordering::Acquire) {
-            self.check_room_beside_others(size)
+            self.check_room_in_ledger(size)
         } else {
             Ok(())
         }
     }
 
     #[inline(never)]
-    fn check_room_beside_others(&self, size: MessageSize) -> Result<(), ErrorObject> {
+    fn check_room_in_ledger(&self, size: MessageSize) -> Result<(), ErrorObject> {
         Ok(self.in_flight().check_capacity(size)?)
     }
 
-    /// Enters a request into the ledger of running ones, with the flag that cancels it.
+    /// Adds a request to the ledger of running requests, with the flag that cancels it.
     ///
-    /// Refused like [`check_room`](Self::check_room).
+    /// # Errors
+    /// Returns an error under the conditions of [`check_room`](Self::check_room).
     #[cfg(feature = "http-server")]
     pub(crate) fn begin(
         &self,
@@ -353,7 +354,7 @@ impl ConnectionState {
         Ok(key)
     }
 
-    /// The same for a request that had its first turn since there was found to be room for it.
+    /// Adds a request whose capacity was checked before its first poll.
     pub(crate) fn enter(
         &self,
         id: &RequestId,
@@ -366,7 +367,7 @@ impl ConnectionState {
         in_flight.enter(id, cancellable, cancellation, size)
     }
 
-    /// Raises the flag of every running request with this id. Unknown ids are ignored.
+    /// Sets the cancellation flag of each running request with this id. Unknown ids are ignored.
     pub(crate) fn cancel(&self, id: &RequestId) {
         let mut in_flight = self.in_flight();
         for key in in_flight.ledger.cancel(id) {
@@ -376,7 +377,7 @@ impl ConnectionState {
         }
     }
 
-    /// Takes a request out of the ledger; says whether its answer may still be sent.
+    /// Removes a request from the ledger. Returns `true` if its response may still be sent.
     pub(crate) fn finish(&self, key: ExchangeKey) -> bool {
         let mut in_flight = self.in_flight();
         let (may_send, running) = in_flight.ledger.finish(key);
@@ -385,7 +386,7 @@ impl ConnectionState {
         may_send == SendState::Waiting
     }
 
-    /// Raises every flag: the peer is gone.
+    /// Sets all cancellation flags, because the peer disconnected.
     pub(crate) fn cancel_all(&self) {
         for running in self.in_flight().ledger.notes() {
             running.cancellation.cancel();
@@ -403,7 +404,7 @@ impl ConnectionState {
     }
 }
 
-/// The size of a request's message, and how large all that run may be together.
+/// The size of a request's message, and the limit for all running requests together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessageSize {
     pub(crate) bytes: usize,
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_may_take_64_kib() {
+    fn capabilities_are_limited_to_64_kib() {
         assert!(initialize(capabilities(1, 65_000)).is_ok());
         let error = initialize(capabilities(1, 66_000)).unwrap_err();
         assert_eq!(error.code, -32602);
@@ -461,13 +462,13 @@ mod tests {
         }
         assert_eq!(state.subscribe(&uri(17)).unwrap_err().code, -32602);
         assert!(!state.is_subscribed(&uri(17)));
-        assert!(state.subscribe(&uri(3)).is_ok(), "it is there already");
+        assert!(state.subscribe(&uri(3)).is_ok(), "the subscription exists");
         state.unsubscribe(&uri(3));
         assert!(state.subscribe(&uri(17)).is_ok());
     }
 
     #[test]
-    fn a_uri_to_subscribe_to_may_have_8_kib() {
+    fn subscribed_uri_is_limited_to_8_kib() {
         let state = ConnectionState::new();
         assert!(state.subscribe(&"a".repeat(MAX_URI_BYTES)).is_ok());
         let error = state.subscribe(&"a".repeat(MAX_URI_BYTES + 1)).unwrap_err();
@@ -475,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_until_too_many_run() {
+    fn requests_beyond_the_limit_are_rejected() {
         let state = ConnectionState::with_limit(1);
         assert!(state.check_room(SMALL).is_ok());
         let key = enter(&state);
@@ -484,19 +485,19 @@ mod tests {
         assert!(state.check_room(SMALL).is_ok());
         assert!(
             ConnectionState::with_limit(0).check_room(SMALL).is_err(),
-            "nobody may run where nobody is wanted"
+            "a limit of 0 permits no request"
         );
     }
 
     #[test]
-    fn there_is_room_until_those_that_run_are_too_large() {
+    fn requests_beyond_the_byte_limit_are_rejected() {
         let state = ConnectionState::with_limit(10);
         let keys = [enter(&state), enter(&state)];
         assert!(state.check_room(SMALL).is_err());
         assert!(state.finish(keys[0]));
         assert!(state.check_room(SMALL).is_ok());
         assert!(state.finish(keys[1]));
-        // One that is alone may be of any size.
+        // A single request may have any size.
         let large = MessageSize { bytes: 26, ..SMALL };
         assert!(state.check_room(large).is_ok());
     }

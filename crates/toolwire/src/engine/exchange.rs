@@ -1,4 +1,4 @@
-//! One request on its way through the server, and what it comes to.
+//! One admitted request, and the encoding of its outcome.
 
 use std::borrow::Cow;
 
@@ -13,34 +13,34 @@ use toolwire_types::{ErrorObject, RawJson, RequestId, Response, ResponseId, json
 use crate::server::RequestContext;
 use crate::server::snapshot::Snapshot;
 
-/// An admitted request with everything its handler needs.
+/// An admitted request with the context that its handler needs.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) context: RequestContext,
 }
 
 impl Exchange {
-    /// How its method was found.
+    /// Returns the route of the method.
     pub(crate) fn route(&self) -> &MethodRoute {
         &self.context.scope().route
     }
 
-    /// All parameters, of methods that need more than their name and arguments.
+    /// Returns all parameters. `None` for methods that need only a name and arguments.
     pub(crate) fn params(&self) -> Option<&RawJson> {
         self.context.scope().params.as_ref()
     }
 
-    /// The server as it was when the request came.
+    /// Returns the server's snapshot from when the request arrived.
     pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.context.scope().snapshot
     }
 
-    /// The tool, prompt or URI it is about, for methods that name one.
+    /// Returns the name of the tool or prompt, or the URI, for methods that carry one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.context.scope().kept.name()
     }
 
-    /// The arguments of a tool or prompt.
+    /// Returns the arguments of a tool or prompt.
     pub(crate) fn arguments(&self) -> Option<&RawValue> {
         self.context.scope().kept.arguments()
     }
@@ -53,10 +53,10 @@ impl Exchange {
     }
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 pub(crate) type Outcome = Result<EncodedResult, ErrorObject>;
 
-/// How a method was found: in the protocol's table, or among the author's own.
+/// The route of a method: a method of the protocol, or one that the author registered.
 #[derive(Debug, Clone)]
 pub(crate) enum MethodRoute {
     Known(&'static Method),
@@ -64,7 +64,7 @@ pub(crate) enum MethodRoute {
 }
 
 impl MethodRoute {
-    /// The wire name of the method.
+    /// Returns the wire name of the method.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Known(method) => method.name,
@@ -76,22 +76,22 @@ impl MethodRoute {
 /// The result of a request, ready to be sent.
 #[derive(Debug)]
 pub(crate) enum EncodedResult {
-    /// A page of a list, written once for many, see [`shared`].
+    /// A list page that many responses share, see [`shared`].
     Shared(Bytes),
-    /// Already JSON.
+    /// The result as JSON.
     Json(RawJson),
-    /// The whole message, written where its result was known.
+    /// The complete response message.
     Message(Vec<u8>),
 }
 
 impl EncodedResult {
-    /// Writes the answer to a request, whose result is written straight into it.
+    /// Writes a response message. `write_result` writes the result directly into it.
     pub(crate) fn written(
         id: &RequestId,
         size_hint: usize,
         write_result: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Outcome {
-        let mut message = begin_answer(id, size_hint);
+        let mut message = begin_response(id, size_hint);
         write_result(&mut message).map_err(|error| unwritable(id, &error))?;
         message.extend_from_slice(AFTER_RESULT);
         Ok(Self::Message(without_line_separators(message)))
@@ -104,10 +104,10 @@ fn unwritable(id: &RequestId, error: &serde_json::Error) -> ErrorObject {
     ErrorObject::internal("the result could not be written as JSON")
 }
 
-/// How much an answer has beside its id and its result, and an id of ordinary length.
+/// Bytes of a response besides its result, with an id of usual length.
 const ENVELOPE_BYTES: usize = 64;
 
-fn begin_answer(id: &RequestId, size_hint: usize) -> Vec<u8> {
+fn begin_response(id: &RequestId, size_hint: usize) -> Vec<u8> {
     let mut message = Vec::with_capacity(size_hint + ENVELOPE_BYTES);
     message.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     json::write(&mut message, id).expect("an id is text or a number");
@@ -115,23 +115,23 @@ fn begin_answer(id: &RequestId, size_hint: usize) -> Vec<u8> {
     message
 }
 
-/// A result that many answers will have.
+/// Prepares a result that many responses share.
 pub(crate) fn shared(result: &RawJson) -> Bytes {
     without_line_separators(result.get().as_bytes().to_vec()).into()
 }
 
-/// The message that answers a request.
+/// The response message of a request.
 #[derive(Debug)]
 pub(crate) enum EncodedResponse {
     Whole(Vec<u8>),
-    /// What stands before a shared result, and the result; [`AFTER_RESULT`] follows.
+    /// The bytes before a shared result, and the result. [`AFTER_RESULT`] follows.
     Around {
         before: Vec<u8>,
         result: Bytes,
     },
 }
 
-/// What stands behind the result of an answer.
+/// The bytes after the result of a response.
 pub(crate) const AFTER_RESULT: &[u8] = b"}";
 
 impl EncodedResponse {
@@ -139,20 +139,20 @@ impl EncodedResponse {
         Self::Whole(match outcome {
             Ok(EncodedResult::Message(message)) => message,
             Ok(EncodedResult::Json(result)) => {
-                let mut message = begin_answer(id, result.get().len());
+                let mut message = begin_response(id, result.get().len());
                 message.extend_from_slice(result.get().as_bytes());
                 message.extend_from_slice(AFTER_RESULT);
                 without_line_separators(message)
             }
             Ok(EncodedResult::Shared(result)) => {
-                let before = without_line_separators(begin_answer(id, 0));
+                let before = without_line_separators(begin_response(id, 0));
                 return Self::Around { before, result };
             }
             Err(error) => encode_error(ResponseId::Id(id.clone()), error),
         })
     }
 
-    /// The message in one piece.
+    /// Returns the message in one buffer.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Whole(message) => message,
@@ -161,7 +161,7 @@ impl EncodedResponse {
     }
 }
 
-/// The message that answers a request, in one piece.
+/// Encodes a response message in one buffer.
 #[inline]
 pub(crate) fn encode_outcome(id: &RequestId, outcome: Outcome) -> Vec<u8> {
     match outcome {
@@ -170,20 +170,20 @@ pub(crate) fn encode_outcome(id: &RequestId, outcome: Outcome) -> Vec<u8> {
     }
 }
 
-/// Writes an error answer.
+/// Encodes an error response.
 #[cold]
 pub(crate) fn encode_error(id: ResponseId, error: ErrorObject) -> Vec<u8> {
-    encode(&Response::error(id, error)).expect("an error answer holds only text and raw JSON")
+    encode(&Response::error(id, error)).expect("an error response holds only text and raw JSON")
 }
 
-/// Writes one message.
+/// Encodes one message.
 pub(crate) fn encode<T: Serialize>(message: &T) -> serde_json::Result<Vec<u8>> {
     let mut written = Vec::with_capacity(ENVELOPE_BYTES);
     json::write(&mut written, message)?;
     Ok(without_line_separators(written))
 }
 
-/// Escapes characters that some readers take for the end of a line; the framing does the rest.
+/// Escapes characters that some readers treat as line ends. The framing handles the rest.
 #[inline(never)]
 fn without_line_separators(message: Vec<u8>) -> Vec<u8> {
     match strict_json::escape_line_separators(&message) {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_result_makes_the_same_message() {
+    fn shared_result_encodes_to_the_same_message() {
         let raw = RawJson::from_string("{\"text\":\"a\u{2028}b\"}".to_owned()).unwrap();
         let id = RequestId::from("an\u{2029}id");
         let whole = encode_outcome(&id, Ok(EncodedResult::Json(raw.clone())));

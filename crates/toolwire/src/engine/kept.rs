@@ -1,15 +1,15 @@
-//! What is kept of a request's parameters until its handler is done, in one copy.
+//! The request parameters that a handler needs, copied into one allocation.
 
 use serde_json::value::RawValue;
 use toolwire_proto::admit::Admitted;
 use toolwire_types::json;
 
-/// The name, the metadata and the arguments of a request.
+/// The name, `_meta` and arguments of a request.
 ///
-/// Handlers outlive the message that started them, and not every transport can lend it to them.
+/// Handlers outlive the message that started them, and not every transport can lend the message to them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestParams {
-    /// One after the other.
+    /// The three parts, concatenated.
     text: Box<str>,
     name: Option<usize>,
     meta: Option<usize>,
@@ -37,19 +37,19 @@ impl RequestParams {
         }
     }
 
-    /// The tool, prompt or URI it is about, for methods that name one.
+    /// Returns the name of the tool or prompt, or the URI, for methods that carry one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.map(|length| &self.text[..length])
     }
 
-    /// `_meta`.
+    /// Returns `_meta`.
     pub(crate) fn meta(&self) -> Option<&RawValue> {
         let start = self.name.unwrap_or_default();
         self.meta
             .map(|length| json::checked_raw(&self.text[start..start + length]))
     }
 
-    /// `arguments`.
+    /// Returns `arguments`.
     pub(crate) fn arguments(&self) -> Option<&RawValue> {
         let start = self.name.unwrap_or_default() + self.meta.unwrap_or_default();
         self.arguments

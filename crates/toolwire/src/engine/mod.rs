@@ -1,7 +1,7 @@
-//! Exchanges: one request, some notices, one outcome.
+//! Exchanges: one request, its notifications and its outcome.
 //!
-//! The engine knows connections and running requests but no bytes. A transport gives it a [`TransportContext`] and gets
-//! back outcomes; the server floor beside it supplies the handlers.
+//! The engine knows connections and running requests, but no bytes. A transport passes it a [`TransportContext`] and
+//! receives outcomes. The `server` module supplies the handlers.
 
 #[cfg_attr(not(feature = "input"), path = "no_caller.rs")]
 mod caller;

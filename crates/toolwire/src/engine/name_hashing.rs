@@ -1,10 +1,9 @@
-//! Hashes of names that the server itself has given.
+//! A fast hasher for names that the server's author chose.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Hashes faster than the standard library, which guards against callers who choose keys that collide. It is for tables to
-/// which nobody who calls adds a key of its own choice; a seed that nobody knows guards against authors who take names from
-/// elsewhere.
+/// Builds hashers that are faster than those of the standard library, which resist keys chosen to collide. Use it only
+/// for tables whose keys clients cannot add. A random seed protects authors who take names from untrusted sources.
 #[derive(Debug, Clone)]
 pub(crate) struct BuildNameHasher {
     seed: u64,
@@ -30,7 +29,8 @@ impl BuildHasher for BuildNameHasher {
 pub(crate) struct NameHasher(u64);
 
 impl NameHasher {
-    /// Multiplies into twice as many bits and folds them, so that every bit of the name reaches every bit of the hash.
+    /// Multiplies into twice as many bits and folds the product, so that each bit of the name affects each bit of the
+    /// hash.
     fn mix(&mut self, word: u64) {
         const MULTIPLIER: u128 = 0x9E37_79B9_7F4A_7C15;
         let product = u128::from(self.0 ^ word) * MULTIPLIER;
@@ -46,7 +46,7 @@ impl Hasher for NameHasher {
         }
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        // The length tells names apart that differ in trailing zeros only.
+        // The length distinguishes names that differ only in trailing zeros.
         self.mix(u64::from_le_bytes(last) ^ (bytes.len() as u64).rotate_right(8));
     }
 
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn similar_names_fall_far_apart() {
+    fn similar_names_have_distinct_hashes() {
         for seed in [0, 1, u64::MAX, 0x0123_4567_89AB_CDEF] {
             let hashing = BuildNameHasher { seed };
             let names = (0..1000).map(|number| format!("tool_{number:04}"));
@@ -76,8 +76,8 @@ mod tests {
                 parts.len()
             };
             assert_eq!(distinct(|hash| hash), 1000);
-            // A table of 2048 places looks at the lowest bits, and tells entries apart by the seven highest. By chance
-            // 1000 names would take about 790 places.
+            // A table of 2048 buckets uses the lowest bits, and compares the seven highest first. Random hashes of 1000
+            // names would fill about 790 buckets.
             assert!(distinct(|hash| hash & 2047) > 700, "{seed}");
             assert!(distinct(|hash| hash >> 57) > 120, "{seed}");
         }

@@ -1,6 +1,6 @@
-//! The progress of one request: what may still be said, and how it is written.
+//! The progress notifications of one request: which values may be sent, and how they are encoded.
 //!
-//! Handlers report often, and all but the numbers is the same each time, so it is written once.
+//! Handlers report often, and only the numbers change, so the rest of the message is encoded once.
 
 use toolwire_proto::progress::ProgressGate;
 use toolwire_types::{ProgressNotificationParams, ProgressToken, json};
@@ -10,56 +10,56 @@ use crate::engine::transport::notification;
 /// The method of the notification.
 pub(crate) const METHOD: &str = "notifications/progress";
 
-/// Room for both numbers, as long as they are not strange.
+/// Bytes reserved for both numbers at their usual length.
 const NUMBERS: usize = 48;
 
 /// The progress of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Nothing as long as nobody reports anything, as most requests never do.
-    reports: Option<Box<ProgressState>>,
+    /// `None` until the handler reports progress. Most handlers never do.
+    state: Option<Box<ProgressState>>,
 }
 
 #[derive(Debug, Default)]
 struct ProgressState {
     gate: ProgressGate,
-    /// The message up to its first number.
-    head: Vec<u8>,
+    /// The encoded message up to its first number.
+    prefix: Vec<u8>,
 }
 
 impl Progress {
-    /// Whether this value may be reported now; then it is the last one that was.
+    /// Returns `true` if this value may be sent now, and records it as the last value.
     pub(crate) fn accept(&mut self, progress: f64) -> bool {
-        self.reports().gate.accept(progress)
+        self.state().gate.accept(progress)
     }
 
-    /// Nothing may be reported any more.
+    /// Ends the progress: no further value is accepted.
     pub(crate) fn complete(&mut self) {
-        self.reports().gate.complete();
+        self.state().gate.complete();
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        let reports = self.reports.as_ref();
-        reports.is_some_and(|reports| reports.gate.is_complete())
+        let state = self.state.as_ref();
+        state.is_some_and(|state| state.gate.is_complete())
     }
 
-    fn reports(&mut self) -> &mut ProgressState {
-        self.reports.get_or_insert_default()
+    fn state(&mut self) -> &mut ProgressState {
+        self.state.get_or_insert_default()
     }
 
-    /// A report of numbers alone; every revision has those.
+    /// Encodes a notification without a `message`. Every revision has these members.
     pub(crate) fn message(
         &mut self,
         token: &ProgressToken,
         progress: f64,
         total: Option<f64>,
     ) -> serde_json::Result<Vec<u8>> {
-        let head = &mut self.reports().head;
-        if head.is_empty() {
-            *head = written_head(token)?;
+        let prefix = &mut self.state().prefix;
+        if prefix.is_empty() {
+            *prefix = encoded_prefix(token)?;
         }
-        let mut message = Vec::with_capacity(head.len() + NUMBERS);
-        message.extend_from_slice(head);
+        let mut message = Vec::with_capacity(prefix.len() + NUMBERS);
+        message.extend_from_slice(prefix);
         json::write_number(&mut message, progress)?;
         if let Some(total) = total {
             message.extend_from_slice(b",\"total\":");
@@ -70,9 +70,9 @@ impl Progress {
     }
 }
 
-fn written_head(token: &ProgressToken) -> serde_json::Result<Vec<u8>> {
-    let nothing_yet = ProgressNotificationParams::new(token.clone(), 0.0);
-    let mut message = notification(METHOD, &nothing_yet)?;
+fn encoded_prefix(token: &ProgressToken) -> serde_json::Result<Vec<u8>> {
+    let zero = ProgressNotificationParams::new(token.clone(), 0.0);
+    let mut message = notification(METHOD, &zero)?;
     message.truncate(message.len() - "0}}".len());
     Ok(message)
 }
@@ -82,16 +82,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_the_notification_it_stands_for() {
+    fn encoded_report_equals_the_serialized_notification() {
         let tokens = [ProgressToken::from(7), "t\"\u{2028}".into()];
         for token in &tokens {
-            let mut reports = Progress::default();
+            let mut state = Progress::default();
             for progress in [0.0, 1.0, 1.5, -3.0, 1e300] {
                 for total in [None, Some(100.0), Some(0.25)] {
                     let mut params = ProgressNotificationParams::new(token.clone(), progress);
                     params.total = total;
                     assert_eq!(
-                        reports.message(token, progress, total).unwrap(),
+                        state.message(token, progress, total).unwrap(),
                         notification(METHOD, &params).unwrap(),
                     );
                 }

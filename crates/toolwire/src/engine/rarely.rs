@@ -1,9 +1,8 @@
-//! Room for what is rarely done.
+//! Boxes the futures of cold paths.
 
 use std::pin::Pin;
 
-/// Gives a future room of its own, away from whoever might wait for it. Otherwise each that could be needed takes space on
-/// the stack, and in the code, of all that pass by: what is used often then lies far apart.
+/// Boxes a future of a cold path, so that it does not enlarge the caller's state machine and code.
 #[cold]
 #[inline(never)]
 pub(crate) fn box_cold<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {

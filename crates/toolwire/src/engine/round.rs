@@ -1,4 +1,4 @@
-//! One run of a handler: what came with it, and what it finds out for the next.
+//! The state of one round: the client's input, and the journal for the next round.
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,95 +8,95 @@ use toolwire_types::{InputRequests, InputResponses};
 
 use crate::engine::Principal;
 
-/// What the client sent back when it was asked for input, and what is known from earlier rounds.
+/// The input responses and request state of the client, and the journal of earlier rounds.
 #[derive(Debug, Default)]
 pub(crate) struct RoundState {
-    /// Nothing, for most requests.
-    brought: Option<Box<RetryInput>>,
-    /// Nothing until the handler asks or remembers something; most never do.
+    /// `None` for a request without input responses and request state, which is the usual case.
+    retry: Option<Box<RetryInput>>,
+    /// `None` until the handler asks for input or stores a result. Most handlers never do.
     journal: Mutex<Option<Box<Journal>>>,
 }
 
-/// What the client sent back.
+/// What the client sent with its retry.
 #[derive(Debug, Default)]
 struct RetryInput {
     input_responses: InputResponses,
-    /// The empty text is a state, too.
+    /// An empty string is a valid state.
     request_state: Option<String>,
-    /// For a state that may be used once.
-    to_be_spent: Option<SingleUseState>,
+    /// Set if the state may be used only once.
+    single_use: Option<SingleUseState>,
 }
 
 static NO_RESPONSES: LazyLock<InputResponses> = LazyLock::new(InputResponses::new);
 
-/// How a state that may be used once is remembered.
+/// The record that marks a single-use state as used.
 #[derive(Debug, Clone)]
 pub(crate) struct SingleUseState {
     /// The principal that the state belongs to.
     pub(crate) owner: Principal,
     pub(crate) fingerprint: [u8; 32],
-    /// How long it would open.
+    /// How long the state stays valid.
     pub(crate) lifetime: Duration,
 }
 
 impl RoundState {
-    /// What came with the request.
+    /// Creates the round from the input that the request carried.
     pub(crate) fn new(input_responses: InputResponses, request_state: Option<String>) -> Self {
-        let brought = RetryInput {
+        let retry = RetryInput {
             input_responses,
             request_state,
-            to_be_spent: None,
+            single_use: None,
         };
         Self {
-            brought: Some(Box::new(brought)),
+            retry: Some(Box::new(retry)),
             journal: Mutex::default(),
         }
     }
 
-    /// The state that came can be used once.
-    pub(crate) fn with_spending(mut self, spending: Option<SingleUseState>) -> Self {
-        self.brought.get_or_insert_default().to_be_spent = spending;
+    /// Sets the record of a single-use state.
+    pub(crate) fn with_spending(mut self, single_use: Option<SingleUseState>) -> Self {
+        self.retry.get_or_insert_default().single_use = single_use;
         self
     }
 
-    /// The answers to what an earlier round has asked.
+    /// Returns the client's responses to the input requests of the previous round.
     pub(crate) fn input_responses(&self) -> &InputResponses {
-        match &self.brought {
-            Some(brought) => &brought.input_responses,
+        match &self.retry {
+            Some(retry) => &retry.input_responses,
             None => &NO_RESPONSES,
         }
     }
 
-    /// The state an earlier round has left; the empty text is one, too.
+    /// Returns the state that the previous round set. An empty string is a valid state.
     pub(crate) fn request_state(&self) -> Option<&str> {
-        self.brought.as_ref()?.request_state.as_deref()
+        self.retry.as_ref()?.request_state.as_deref()
     }
 
-    /// For a state that may be used once.
+    /// Returns the record of a state that may be used only once.
     pub(crate) fn single_use_state(&self) -> Option<&SingleUseState> {
-        self.brought.as_ref()?.to_be_spent.as_ref()
+        self.retry.as_ref()?.single_use.as_ref()
     }
 
-    /// Goes on from what earlier rounds have found out.
+    /// Sets the journal of earlier rounds.
     pub(crate) fn with_journal(mut self, journal: Journal) -> Self {
         self.journal = Mutex::new(Some(Box::new(journal)));
         self
     }
 
-    /// Reads or writes the journal.
+    /// Runs `work` on the journal.
     pub(crate) fn in_journal<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> T {
         let mut journal = self.journal();
         work(journal.get_or_insert_default())
     }
 
-    /// Whether this run could not find something out, or waits for something.
+    /// Returns `true` if this run lacks input, or waits for a later run.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.journal()
             .as_ref()
             .is_some_and(|journal| journal.is_unfinished())
     }
 
-    /// Ends a run of the handler: what it wants to be asked, see [`Journal::suspend`].
+    /// Ends a run of the handler and returns its input requests; see [`Journal::suspend`].
     pub(crate) fn suspend(&self) -> Result<Option<InputRequests>, RoundLimitError> {
         let mut journal = self.journal();
         match &mut *journal {
@@ -105,7 +105,7 @@ impl RoundState {
         }
     }
 
-    /// Ends a run of the handler that asks in its own way, see [`Journal::set_aside`].
+    /// Ends a run of a handler that returned its own `input_required`; see [`Journal::set_aside`].
     pub(crate) fn set_aside(&self) {
         let mut journal = self.journal();
         if let Some(journal) = &mut *journal {
@@ -113,7 +113,7 @@ impl RoundState {
         }
     }
 
-    /// The journal, for the next round; `None` when nobody has used it.
+    /// Takes the journal for the next round. Returns `None` if the handler did not use it.
     pub(crate) fn take_journal(&self) -> Option<Journal> {
         let mut journal = self.journal();
         journal.take().map(|journal| *journal)

@@ -1,7 +1,7 @@
 //! A warning about handlers that block their thread.
 //!
-//! A handler that blocks inside an async function keeps its thread from everything else. It cannot be interrupted, so this
-//! names it. Handlers that say so (`#[tool(blocking)]`) run on the pool for blocking work and never appear here.
+//! A handler that blocks inside an async function holds its thread and cannot be interrupted, so this module logs its
+//! name. Handlers marked `#[tool(blocking)]` run on the blocking pool and are never reported.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
 
-/// How long one poll of a handler may take without a warning.
+/// The longest poll of a handler without a warning.
 const LONG_POLL: Duration = Duration::from_millis(100);
 
-/// How many handlers are named at most, and how many characters of a name are stored: clients choose the URIs of
+/// Limits of the stored reports: the number of handlers, and the characters of a name. Clients choose the URIs of
 /// resources.
 const MAX_REPORTED: usize = 1000;
 const MAX_NAME_CHARS: usize = 128;
 
-/// The handlers that were named, by method and name.
+/// The handlers that were reported, by method and name.
 static REPORTED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
 pin_project! {
-    /// Runs a future and reports a poll that takes long.
+    /// A future that reports each long poll of the inner future.
     pub(crate) struct SlowPoll<F, R> {
         #[pin]
         future: F,
@@ -52,7 +52,7 @@ impl<F: Future, R: Fn(Duration)> Future for SlowPoll<F, R> {
     }
 }
 
-/// Warns that a handler blocked its thread, once for each handler.
+/// Logs a warning that a handler blocked its thread, once per handler.
 #[cold]
 pub(crate) fn report_blocking(method: &str, name: &str, took: Duration) {
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Who is calling, as far as the transport verified it.
+//! The caller's access token and principal, as verified by the transport.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -9,86 +9,86 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_types::ErrorObject;
 use toolwire_types::json;
 
-/// What a verified access token says.
+/// The content of a verified access token.
 ///
-/// On transports without authorization (stdio, in process) and where no token was required, `valid` is false and
-/// everything else is empty. The token itself is not kept.
+/// On transports without authorization (stdio, in process), and if no token was required, `valid` is `false` and all
+/// other fields are empty. The token itself is not stored.
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TokenInfo {
     /// Whether a token was presented and verified.
     pub valid: bool,
-    /// The user or service the token speaks for.
+    /// The user or service that the token represents.
     pub subject: Option<String>,
-    /// The client the token was issued to.
+    /// The client that the token was issued to.
     pub client_id: Option<String>,
-    /// The scopes it grants.
+    /// The scopes that the token grants.
     pub scopes: Vec<String>,
-    /// When it stops being good, with whatever leeway whoever verified it gives to clocks. Streams that were opened with it
-    /// end then; those of a token without an end do not.
+    /// When the token expires, including the verifier's leeway for clock skew. Streams opened with the token end at
+    /// this time. `None` if the token does not expire.
     pub expires_at: Option<SystemTime>,
     /// All claims of the token.
     pub claims: Map<String, Value>,
 }
 
 impl TokenInfo {
-    /// The answer where no token was verified.
+    /// Returns the value for requests without a verified token.
     #[must_use]
     pub fn none() -> &'static Self {
         static NONE: LazyLock<TokenInfo> = LazyLock::new(TokenInfo::default);
         &NONE
     }
 
-    /// Whether the token grants a scope.
+    /// Returns `true` if the token grants a scope.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         self.valid && self.scopes.iter().any(|granted| granted == scope)
     }
 
-    /// Those of the scopes that the token does not grant.
+    /// Returns the scopes in `needed` that the token does not grant.
     #[must_use]
     pub fn missing_scopes(&self, needed: &ScopeSet) -> ScopeSet {
         needed.filtered(|scope| !self.has_scope(scope))
     }
 
-    /// Whether the token grants all of these. Most of what is asked for needs none.
+    /// Returns `true` if the token grants all scopes in `needed`. Most requests need no scopes.
     #[inline]
     pub(crate) fn grants(&self, needed: &ScopeSet) -> bool {
         needed.is_empty() || needed.iter().all(|scope| self.has_scope(scope))
     }
 
-    /// Refuses a caller whose token does not grant all of these.
+    /// Rejects a caller whose token does not grant all scopes in `needed`.
     #[inline]
     pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
         if self.grants(needed) {
             Ok(())
         } else {
-            Err(self.lack(needed))
+            Err(self.missing_scopes_error(needed))
         }
     }
 
     #[cold]
-    fn lack(&self, needed: &ScopeSet) -> ErrorObject {
+    fn missing_scopes_error(&self, needed: &ScopeSet) -> ErrorObject {
         let missing = self.missing_scopes(needed);
         ErrorObject::invalid_request(format!("the access token does not grant {missing}"))
     }
 }
 
-/// Whom sessions, streams and states belong to: the issuer and the subject of a verified token, or nobody.
+/// The owner of sessions, streams and states: the issuer and subject of a verified token, or anonymous.
 ///
-/// Two principals are equal when they are the same user of the same issuer. Its text form is for stores; it holds no
-/// secret, but it may name a person.
+/// Two principals are equal if they are the same user of the same issuer. The text form is for stores. It contains no
+/// secret, but may identify a person.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Principal(Option<Arc<str>>);
 
 impl Principal {
-    /// The principal of requests without a verified token: everybody who has the handle.
+    /// Returns the principal of requests without a verified token. Anonymous callers share it.
     #[must_use]
     pub fn anonymous() -> Self {
         Self(None)
     }
 
-    /// The principal a token speaks for.
+    /// Returns the principal that a token represents.
     #[must_use]
     pub fn of(token: &TokenInfo) -> Self {
         if !token.valid {
@@ -98,14 +98,14 @@ impl Principal {
         let (kind, name) = match (&token.subject, &token.client_id) {
             (Some(subject), _) => ("subject", subject.as_str()),
             (None, Some(client)) => ("client", client.as_str()),
-            (None, None) => ("nobody", ""),
+            (None, None) => ("nobody", ""), // tidy: allow(nobody) part of stored principals
         };
-        // As JSON, so that no issuer and subject can be read as another pair.
+        // JSON is unambiguous: different pairs of issuer and subject have different texts.
         let text = json::to_string(&(issuer, kind, name)).expect("text and null are JSON");
         Self(Some(text.into()))
     }
 
-    /// A text that is different for different principals; `None` for the anonymous one.
+    /// Returns a text that is unique per principal, or `None` for the anonymous principal.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
@@ -113,7 +113,7 @@ impl Principal {
 }
 
 impl fmt::Debug for TokenInfo {
-    /// Claims may hold personal data, so only their names print.
+    /// Prints only the names of the claims, because their values may contain personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenInfo")
             .field("valid", &self.valid)
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_principal_is_an_issuer_and_a_subject() {
+    fn principal_consists_of_issuer_and_subject() {
         let ann = principal("https://a", Some("ann"), Some("app"));
         assert_eq!(ann, principal("https://a", Some("ann"), Some("other app")));
         assert_ne!(ann, principal("https://b", Some("ann"), Some("app")));

@@ -1,4 +1,4 @@
-//! What the engine needs from a transport: a way out for notices, and perhaps a channel back to the client.
+//! The interface between the engine and a transport: outgoing notifications, and requests to the client where possible.
 
 use std::fmt;
 use std::future::Future;
@@ -16,24 +16,24 @@ use crate::error::Error;
 /// A boxed future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A notification of a running request, and how the queue on its way out may treat it.
+/// A notification of a running request, and how the outgoing queue may treat it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OutgoingNotification {
     /// The encoded message, without framing.
     pub message: Vec<u8>,
-    /// Whether it may be merged or dropped when the peer does not read.
+    /// Whether the queue may merge or drop it while the peer does not read.
     pub kind: OutgoingKind,
 }
 
 impl OutgoingNotification {
-    /// A notice of the given kind.
+    /// Creates a notification of the given kind.
     #[must_use]
     pub fn new(method: &'static str, params: RawJson, kind: OutgoingKind) -> Self {
         Self::write(method, &params, kind).expect("raw JSON can be written")
     }
 
-    /// A notice whose parameters are written straight into the message.
+    /// Creates a notification whose parameters are serialized directly into the message.
     pub(crate) fn write<P: Serialize>(
         method: &'static str,
         params: &P,
@@ -44,7 +44,7 @@ impl OutgoingNotification {
     }
 }
 
-/// Writes a notification.
+/// Encodes a notification.
 pub(crate) fn notification<P: Serialize>(
     method: &'static str,
     params: &P,
@@ -65,64 +65,63 @@ pub(crate) fn notification<P: Serialize>(
 
 /// The transport's side of one request.
 ///
-/// Each transport implements this once: `StdioContext` for byte streams, [`NullContext`] where there is no way back.
-/// Everything that is known only after the message was parsed lives in [`RequestScope`](crate::engine::RequestScope),
-/// which wraps this.
+/// Each transport implements this trait: `StdioContext` for byte streams, [`NullContext`] without a channel to the
+/// client. Data that is known only after parsing is in [`RequestScope`](crate::engine::RequestScope), which wraps this.
 pub trait TransportContext: Send + Sync + fmt::Debug {
-    /// Sends a notification that belongs to the request. Never waits; a queue that is full applies its policy.
-    fn notify(&self, notice: OutgoingNotification);
+    /// Sends a notification of the request without waiting. A full queue applies its policy.
+    fn notify(&self, notification: OutgoingNotification);
 
-    /// Sends a request to the client and waits for its answer, returned raw.
+    /// Sends a request to the client and returns the raw response.
     ///
-    /// This is the primitive without any gate: capabilities and eras are checked by the callers above.
+    /// This method checks nothing. Its callers check capabilities and eras.
     fn request(
         &self,
         method: &'static str,
         params: RawJson,
     ) -> BoxFuture<'_, Result<RawJson, Error>>;
 
-    /// Whether [`request`](Self::request) can work at all.
+    /// Returns `true` if [`request`](Self::request) can succeed on this transport.
     fn can_request(&self) -> bool;
 
-    /// The state of the connection or session the request came on, when the transport keeps one.
+    /// Returns the state of the request's connection or session, if the transport stores one.
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         None
     }
 
-    /// A stable name of the connection or session, when the transport is scoped to one.
+    /// Returns a stable name of the connection or session, if the transport has one.
     fn connection_token(&self) -> Option<&str> {
         None
     }
 
-    /// Whether the transport itself knows that nobody waits for the answer any more.
+    /// Returns `true` if the transport knows that the client no longer expects the response.
     fn is_cancelled(&self) -> bool {
         false
     }
 
-    /// Closes the connection the answer would go out on; the client comes back for the rest of the stream. False where
+    /// Closes the connection of the response. The client reconnects for the rest of the stream. Returns `false` if
     /// clients cannot do that.
     fn release_stream(&self) -> bool {
         false
     }
 
-    /// Whether callers of this transport may be known by tokens: then those without one have no scopes.
+    /// Returns `true` if this transport identifies callers by tokens. A caller without a token then has no scopes.
     fn uses_tokens(&self) -> bool {
         false
     }
 
-    /// Who is calling, when the transport verified a token.
+    /// Returns the verified token, or [`TokenInfo::none`].
     fn auth(&self) -> &TokenInfo {
         TokenInfo::none()
     }
 }
 
-/// A context without a way back: notices go nowhere and requests to the client fail.
+/// A context without a client: notifications are dropped, and requests to the client fail.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct NullContext;
 
 impl NullContext {
-    /// The context.
+    /// Creates the context.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -130,7 +129,7 @@ impl NullContext {
 }
 
 impl TransportContext for NullContext {
-    fn notify(&self, _notice: OutgoingNotification) {}
+    fn notify(&self, _notification: OutgoingNotification) {}
 
     fn request(
         &self,
@@ -145,10 +144,10 @@ impl TransportContext for NullContext {
     }
 }
 
-/// The error of a context that cannot send requests to the client.
+/// Returns the error of a context that cannot send requests to the client.
 pub(crate) fn no_channel(method: &str) -> Error {
     ErrorObject::invalid_request(format!(
-        "`{method}` needs a channel to the client, and there is none here"
+        "`{method}` needs a channel to the client, and this transport has none"
     ))
     .into()
 }

@@ -1,4 +1,4 @@
-//! A request whose handler asks for input: questions while it waits, and further rounds.
+//! The scope of a request whose handler asks for input: requests to the client, and further rounds.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -28,7 +28,11 @@ impl RequestScope {
         );
     }
 
-    /// Sends a request to the client and waits for its answer; a stateless request has no channel for it.
+    /// Sends a request to the client and waits for its response.
+    ///
+    /// # Errors
+    /// Returns an error during a stateless request, if the transport has no channel to the client, and if the request
+    /// fails.
     pub(crate) async fn request(
         &self,
         method: &'static str,
@@ -41,19 +45,21 @@ impl RequestScope {
         self.transport.request(method, params).await
     }
 
-    /// Spec 2026-07-28, basic/transports/stdio: a server must not write requests, whatever channel there is.
+    /// Rejects a request to the client during a stateless request.
+    ///
+    /// Spec 2026-07-28, basic/transports/stdio: a server must not write requests, even if a channel exists.
     pub(crate) fn refuse_if_stateless(&self, method: &str) -> Result<(), Error> {
         if !self.is_stateless() {
             return Ok(());
         }
         Err(ErrorObject::internal(format!(
             "`{method}` cannot be sent during a stateless request; use `ask` and its siblings, which work in every \
-             revision, or return `input_required` and read `input_responses` when the client calls again"
+             revision, or return `input_required` and read `input_responses` when the client retries"
         ))
         .into())
     }
 
-    /// The same request in its next round, with the answers that were gathered for it.
+    /// Creates the scope of the next round, with the input responses gathered for it.
     pub(crate) fn next_round(self: &Arc<Self>, round: RoundState) -> Self {
         Self {
             server: OnceLock::new(),

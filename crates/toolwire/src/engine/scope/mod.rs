@@ -1,7 +1,7 @@
-//! The scope of one request: what is known about it only after its message was parsed.
+//! The scope of one request: the data that is known after its message was parsed.
 //!
-//! It wraps the transport's context and is installed before the handler runs. The version in effect is fixed here, so
-//! that nothing another request does can change it while a handler waits.
+//! The scope wraps the transport's context and exists before the handler runs. It fixes the protocol version, so that
+//! other requests cannot change it while the handler waits.
 
 #[cfg(feature = "input")]
 mod input;
@@ -28,66 +28,66 @@ use crate::engine::{
 use crate::server::Server;
 use crate::server::snapshot::Snapshot;
 
-/// Most requests declare nothing, and share this.
+/// Shared by all requests that declare no capabilities, which most do.
 static NO_CAPABILITIES: LazyLock<Arc<ClientCapabilities>> = LazyLock::new(Arc::default);
 
 /// One request as its handler sees it. [`RequestContext`](crate::RequestContext) is the handle to it.
 #[derive(Debug)]
 pub struct RequestScope {
-    /// Found when somebody asks.
+    /// Resolved at first use.
     pub(crate) server: OnceLock<Server>,
-    /// The server as it was when the request came.
+    /// The server's snapshot from when the request arrived.
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) transport: Arc<dyn TransportContext>,
     pub(crate) route: MethodRoute,
-    /// All parameters, of methods that need more than what is kept.
+    /// All parameters. `None` for methods that need only the name, `_meta` and arguments.
     pub(crate) params: Option<RawJson>,
     pub(crate) id: RequestId,
     pub(crate) version: ProtocolVersion,
-    /// What the client declared: in this request, or else what the connection knows once somebody asks.
+    /// The capabilities declared in this request. Otherwise those of the connection, resolved at first use.
     pub(crate) client_capabilities: OnceLock<Arc<ClientCapabilities>>,
     /// `None` drops every log message.
     pub(crate) minimum_log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
     pub(crate) kept: RequestParams,
-    /// Read when somebody asks.
+    /// Parsed at first use.
     pub(crate) meta: OnceLock<Box<Meta>>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
-    /// Whether the request may be answered with `input_required`.
+    /// Whether the request may end with `input_required`.
     #[cfg(feature = "input")]
     pub(crate) may_ask_input: bool,
     #[cfg_attr(
         not(feature = "input"),
-        expect(dead_code, reason = "there is nothing in it")
+        expect(dead_code, reason = "the state is empty without `input`")
     )]
     pub(crate) round: RoundState,
     pub(crate) progress: Mutex<Progress>,
-    /// The scope of the first round, whose gate all rounds share.
+    /// The scope of the first round. All rounds share its progress state.
     pub(crate) first_round: Option<Arc<RequestScope>>,
 }
 
 impl RequestScope {
-    /// The id of the request.
+    /// Returns the id of the request.
     #[must_use]
     pub fn request_id(&self) -> &RequestId {
         &self.id
     }
 
-    /// The protocol version in effect for this very request: the negotiated one on a legacy connection, the one in the
-    /// request's `_meta` otherwise.
+    /// Returns the protocol version of this request: the version in its `_meta`, or the negotiated version on a legacy
+    /// connection.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.version
     }
 
-    /// Whether the request describes itself and there is no channel to ask the client anything.
+    /// Returns `true` if the request carries its own metadata and has no channel for requests to the client.
     #[must_use]
     pub fn is_stateless(&self) -> bool {
         self.version.is_stateless()
     }
 
-    /// Whether the client cancelled the request. Without a flag of its own the transport's word counts.
+    /// Returns `true` if the client cancelled the request. Without a cancellation flag, the transport decides.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         match &self.cancellation {
@@ -96,7 +96,7 @@ impl RequestScope {
         }
     }
 
-    /// The `_meta` of the request.
+    /// Returns the `_meta` of the request.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         self.meta.get_or_init(|| {
@@ -106,7 +106,7 @@ impl RequestScope {
         })
     }
 
-    /// What the client declared: in this request, or when the connection was initialized.
+    /// Returns the capabilities that the client declared in this request, or when the connection was initialized.
     #[must_use]
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         self.client_capabilities
@@ -116,12 +116,12 @@ impl RequestScope {
             })
     }
 
-    /// What the client calls itself: in this request, or when the connection was initialized.
+    /// Returns the client's description from this request, or from when the connection was initialized.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
         let find = || {
             if self.version.is_stateless() {
-                // For display only, so a strange one counts as none.
+                // It is for display only, so an invalid value counts as absent.
                 self.meta()
                     .get_as(meta_key::CLIENT_INFO)
                     .ok()
@@ -135,32 +135,32 @@ impl RequestScope {
         self.client_info.get_or_init(find).as_deref()
     }
 
-    /// The server that serves it.
+    /// Returns the server that serves the request.
     #[must_use]
     pub fn server(&self) -> &Server {
         self.server
             .get_or_init(|| Server::of_snapshot(&self.snapshot))
     }
 
-    /// The state of the connection the transport resolved for this request, if it keeps one.
+    /// Returns the state of the connection of this request, if the transport stores one.
     #[must_use]
     pub fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         self.transport.connection_state()
     }
 
-    /// The name of the connection or session, if the transport is scoped to one.
+    /// Returns the name of the connection or session, if the transport has one.
     #[must_use]
     pub fn connection_token(&self) -> Option<&str> {
         self.transport.connection_token()
     }
 
-    /// Who is calling.
+    /// Returns what the transport verified about the caller's access token.
     #[must_use]
     pub fn auth(&self) -> &TokenInfo {
         self.transport.auth()
     }
 
-    /// Refuses a caller that lacks one of these scopes; where there are no tokens, nobody does.
+    /// Rejects a caller whose token lacks one of these scopes. Transports without tokens reject no caller.
     pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), ErrorObject> {
         if self.transport.uses_tokens() {
             self.auth().check_scopes(needed)
@@ -169,7 +169,7 @@ impl RequestScope {
         }
     }
 
-    /// Sends `notifications/progress`, if the request asked for it and the value grew.
+    /// Sends `notifications/progress`, if the request has a progress token and the value increased.
     pub(crate) fn report_progress(
         &self,
         progress: f64,
@@ -179,7 +179,7 @@ impl RequestScope {
         let Some(token) = &self.progress_token else {
             return;
         };
-        // Held until it is sent, so that two threads cannot overtake each other, nor the outcome one of them.
+        // The lock is held until the notification is sent, so that it cannot overtake another one or the outcome.
         let mut reports = self.progress();
         if self.is_cancelled() || !reports.accept(progress) {
             return;
@@ -191,7 +191,9 @@ impl RequestScope {
                 Ok(message) => self
                     .transport
                     .notify(OutgoingNotification { message, kind }),
-                Err(error) => tracing::warn!(%error, "progress could not be written"),
+                Err(error) => {
+                    tracing::warn!(%error, "a progress notification could not be written as JSON")
+                }
             };
         }
         let mut params = ProgressNotificationParams::new(token.clone(), progress);
@@ -200,7 +202,7 @@ impl RequestScope {
         self.notify(progress::METHOD, params, kind);
     }
 
-    /// Sends `notifications/message`, unless it is below what the client wants to see.
+    /// Sends `notifications/message`, unless its level is below the client's minimum.
     pub(crate) fn log(&self, level: LoggingLevel, data: RawJson, logger: Option<&str>) {
         let wanted = self
             .minimum_log_level
@@ -208,7 +210,8 @@ impl RequestScope {
         if !wanted {
             return;
         }
-        // Held until it is sent: spec 2026-07-28, server/utilities/logging, nothing follows the response.
+        // The lock is held until the message is sent. Spec 2026-07-28, server/utilities/logging: nothing follows the
+        // response.
         let reports = self.progress();
         if reports.is_complete() || self.is_cancelled() {
             return;
@@ -218,10 +221,10 @@ impl RequestScope {
         self.notify("notifications/message", params, OutgoingKind::Log);
     }
 
-    /// Nothing more is reported once the outcome is known.
+    /// Stops progress and log notifications once the outcome is known.
     #[inline]
     pub(crate) fn complete(self: &Arc<Self>) {
-        // Where nobody else has the scope, nobody can report anything.
+        // Without other references to the scope, no task can send notifications.
         let is_shared = Arc::strong_count(self) > 1 || self.first_round.is_some();
         if is_shared {
             self.progress().complete();
@@ -236,8 +239,10 @@ impl RequestScope {
     ) {
         params.stamp(&Target::new(self.version));
         match OutgoingNotification::write(method, &params, kind) {
-            Ok(notice) => self.transport.notify(notice),
-            Err(error) => tracing::warn!(method, %error, "a notification could not be written"),
+            Ok(notification) => self.transport.notify(notification),
+            Err(error) => {
+                tracing::warn!(method, %error, "a notification could not be written as JSON")
+            }
         }
     }
 
