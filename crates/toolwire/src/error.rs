@@ -1,7 +1,7 @@
-//! The error a caller of toolwire gets.
+//! The error type of toolwire's functions.
 //!
-//! It is opaque: ask it what happened (`is_timeout`, `is_closed`, `rpc`) instead of matching variants.
-//! What a *peer* sees is an [`ErrorObject`]; errors raised on this side never look like one from the other side.
+//! It is opaque: use its methods (`is_timeout`, `is_closed`, `rpc`) instead of matching variants. A *peer* receives an
+//! [`ErrorObject`]. A local error never looks like an error from the peer.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,7 +10,7 @@ use toolwire_types::{
     ElicitAction, ElicitRequestURLParams, ErrorObject, URLElicitationRequiredData, code,
 };
 
-/// What went wrong in a call made through toolwire.
+/// The error of a call made through toolwire.
 ///
 /// ```
 /// use toolwire::{Error, types::ErrorObject};
@@ -23,7 +23,7 @@ pub struct Error(Box<ErrorInner>);
 
 struct ErrorInner {
     kind: ErrorKind,
-    /// The HTTP status that came with it, when one did.
+    /// The HTTP status of the failed response, if there was one.
     http_status: Option<u16>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -31,36 +31,36 @@ struct ErrorInner {
 #[derive(Debug)]
 #[cfg_attr(
     not(feature = "client"),
-    expect(dead_code, reason = "some things go wrong only in a client")
+    expect(dead_code, reason = "some variants occur only in a client")
 )]
 #[cfg_attr(
     all(feature = "client", not(feature = "input")),
-    expect(dead_code, reason = "nobody asks for input")
+    expect(dead_code, reason = "no handler asks for input")
 )]
 enum ErrorKind {
-    /// A JSON-RPC error, from the peer or meant for it.
+    /// A JSON-RPC error, from the peer or for the peer.
     Rpc(ErrorObject),
-    /// No answer within the deadline.
+    /// No response within the timeout.
     Timeout,
-    /// The connection is gone; the sentence says why, when that is known.
+    /// The connection is closed, with the reason if it is known.
     Closed(Option<Closure>),
     /// A value did not have the expected shape.
     Decode(String),
     /// Reading or writing failed.
     Io(String),
-    /// The other side broke a rule of the protocol.
+    /// The peer violated a rule of the protocol.
     Protocol(String),
-    /// A bound of this side was reached.
+    /// A local limit was reached.
     Limit(String),
-    /// What was asked for cannot be sent.
-    Refused(String),
-    /// The question under this key is not answered yet; the handler runs again when it is.
+    /// The call is invalid and was not sent.
+    InvalidRequest(String),
+    /// The input request with this key has no response yet. The handler runs again with the response.
     InputRequired(String),
-    /// The user did not accept what was asked under this key.
+    /// The user did not accept the elicitation with this key.
     NotAccepted(String, ElicitAction),
 }
 
-/// Why a connection is gone. Everybody who waits on it gets the same reason.
+/// The reason why a connection is closed. All its pending calls receive the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Closure {
     pub(crate) reason: String,
@@ -69,7 +69,7 @@ pub(crate) struct Closure {
 
 #[cfg(feature = "client")]
 impl Closure {
-    /// The client itself ended the connection.
+    /// Returns the reason for a connection that the client closed itself.
     pub(crate) fn by_this_side() -> Self {
         Self {
             reason: "the client was closed".to_owned(),
@@ -82,9 +82,9 @@ impl Closure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerExit {
-    /// The exit code; `None` when a signal ended it.
+    /// The exit code. `None` if a signal ended the process.
     pub code: Option<i32>,
-    /// The last of what it wrote to its error output, at most 4 KiB.
+    /// The end of its standard error output, at most 4 KiB.
     pub stderr: String,
 }
 
@@ -115,10 +115,10 @@ impl Error {
 
     #[cfg(feature = "client")]
     pub(crate) fn refused(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Refused(what.into()))
+        Self::new(ErrorKind::InvalidRequest(what.into()))
     }
 
-    /// An error of the edge below, whose own words say enough.
+    /// Wraps an error of the HTTP client, whose text is sufficient.
     #[cfg(feature = "http-client")]
     pub(crate) fn caused_by(source: impl StdError + Send + Sync + 'static) -> Self {
         Self::new(ErrorKind::Io(source.to_string())).with_source(source)
@@ -149,44 +149,45 @@ impl Error {
         Self::new(ErrorKind::Io(what.into())).with_source(source)
     }
 
-    /// No answer came within the deadline.
+    /// Returns `true` if the peer did not respond within the timeout.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Timeout)
     }
 
-    /// The connection ended before the answer came.
+    /// Returns `true` if the connection closed before the response arrived.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Closed(_))
     }
 
-    /// The other side sent something the protocol does not allow, and the call was given up.
+    /// Returns `true` if the peer violated the protocol and the call was abandoned.
     #[must_use]
     pub fn is_protocol_violation(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Protocol(_) | ErrorKind::Decode(_))
     }
 
-    /// A bound of this side was reached: the size of a message, the number of pages, the rounds of questions.
+    /// Returns `true` if a local limit was reached: the size of a message, the number of pages, or the number of input
+    /// rounds.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Limit(_))
     }
 
-    /// Nothing was sent, because what was asked for cannot be: the mistake is on this side.
+    /// Returns `true` if the call was invalid and nothing was sent.
     #[must_use]
     pub fn is_invalid_request(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Refused(_))
+        matches!(self.0.kind, ErrorKind::InvalidRequest(_))
     }
 
-    /// The handler cannot go on before the client has answered: return this error (`?` does), and the handler runs again
-    /// with the answer. See [`RequestContext::ask`](crate::RequestContext::ask).
+    /// Returns `true` if the handler needs input from the client first. Return this error, for example with `?`. The
+    /// handler then runs again with the response. See [`RequestContext::ask`](crate::RequestContext::ask).
     #[must_use]
     pub fn is_input_required(&self) -> bool {
         matches!(self.0.kind, ErrorKind::InputRequired(_))
     }
 
-    /// What the user did instead of accepting what a handler asked: decline, or cancel.
+    /// Returns the user's action if the user did not accept an elicitation: decline or cancel.
     #[must_use]
     pub fn elicit_action(&self) -> Option<ElicitAction> {
         match self.0.kind {
@@ -195,13 +196,13 @@ impl Error {
         }
     }
 
-    /// The HTTP status of the answer, when the error came from one that was not a success.
+    /// Returns the HTTP status of the response, if the error came from a response without success.
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
         self.0.http_status
     }
 
-    /// How the server process ended, when that is why the connection is gone.
+    /// Returns how the server process ended, if that closed the connection.
     #[must_use]
     pub fn server_exit(&self) -> Option<&ServerExit> {
         match &self.0.kind {
@@ -210,7 +211,7 @@ impl Error {
         }
     }
 
-    /// The JSON-RPC error, when that is what happened.
+    /// Returns the JSON-RPC error, if the call failed with one.
     #[must_use]
     pub fn rpc(&self) -> Option<&ErrorObject> {
         match &self.0.kind {
@@ -219,7 +220,7 @@ impl Error {
         }
     }
 
-    /// The addresses the user has to visit before the request can succeed (−32042, in 2025-11-25 only).
+    /// Returns the URLs that the user has to visit before the request can succeed (−32042, only in 2025-11-25).
     #[must_use]
     pub fn url_elicitations(&self) -> Option<Vec<ElicitRequestURLParams>> {
         let error = self
@@ -229,20 +230,20 @@ impl Error {
         Some(data.elicitations)
     }
 
-    /// What to tell a peer whose request failed with this error.
+    /// Returns the error for a peer whose request failed with this error.
     pub(crate) fn into_error_object(self) -> ErrorObject {
         match self.0.kind {
             ErrorKind::Rpc(error) => error,
-            ErrorKind::Timeout => ErrorObject::internal("the other side did not answer in time"),
+            ErrorKind::Timeout => ErrorObject::internal("the peer did not respond in time"),
             ErrorKind::Closed(_) => {
-                ErrorObject::internal("the connection closed before an answer came")
+                ErrorObject::internal("the connection closed before a response arrived")
             }
             ErrorKind::Decode(what) => ErrorObject::internal(format!("unreadable {what}")),
             ErrorKind::Io(_) => ErrorObject::internal("input or output failed"),
-            ErrorKind::Protocol(what) | ErrorKind::Limit(what) | ErrorKind::Refused(what) => {
-                ErrorObject::internal(what)
-            }
-            ErrorKind::InputRequired(key) => ErrorObject::internal(unanswered(&key)),
+            ErrorKind::Protocol(what)
+            | ErrorKind::Limit(what)
+            | ErrorKind::InvalidRequest(what) => ErrorObject::internal(what),
+            ErrorKind::InputRequired(key) => ErrorObject::internal(missing_response(&key)),
             ErrorKind::NotAccepted(key, action) => {
                 ErrorObject::internal(not_accepted(&key, action))
             }
@@ -273,23 +274,23 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
             ErrorKind::Rpc(error) => write!(f, "{error}"),
-            ErrorKind::Timeout => f.write_str("no answer within the deadline"),
+            ErrorKind::Timeout => f.write_str("no response within the timeout"),
             ErrorKind::Closed(None) => f.write_str("the connection is closed"),
             ErrorKind::Closed(Some(closure)) => f.write_str(&closure.reason),
             ErrorKind::Decode(what) => write!(f, "unreadable {what}"),
             ErrorKind::Io(what)
             | ErrorKind::Protocol(what)
             | ErrorKind::Limit(what)
-            | ErrorKind::Refused(what) => f.write_str(what),
-            ErrorKind::InputRequired(key) => f.write_str(&unanswered(key)),
+            | ErrorKind::InvalidRequest(what) => f.write_str(what),
+            ErrorKind::InputRequired(key) => f.write_str(&missing_response(key)),
             ErrorKind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
         }
     }
 }
 
-fn unanswered(key: &str) -> String {
+fn missing_response(key: &str) -> String {
     format!(
-        "{key:?} is not answered yet; return this error, and the handler runs again with the answer"
+        "{key:?} has no response yet; return this error, and the handler runs again with the response"
     )
 }
 

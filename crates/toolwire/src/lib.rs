@@ -9,17 +9,18 @@
 //!     a + b
 //! }
 //!
-//! # #[expect(unused_must_use, reason = "nobody speaks to it here")]
+//! # #[expect(unused_must_use, reason = "no client connects in this example")]
 //! # async fn serve() {
 //! Server::new("demo", "1.0.0").tool(add).serve_stdio().await;
 //! # }
 //! ```
 //!
-//! * [`Server`] holds what is offered; [`tool`], [`prompt`], [`resource`], [`resource_template`] and [`macro@server`]
-//!   turn functions and methods into handlers, [`ToolHandler`] and its siblings take closures.
-//! * [`RequestContext`] is what a handler sees of its request: progress, logging, cancellation, questions to the client.
-//! * One server value speaks every released protocol revision; which one is decided per request.
-//! * [`types`] are the wire types, [`proto`] the rules; [`transport`] moves the messages.
+//! * [`Server`] holds the registered handlers. [`tool`], [`prompt`], [`resource`], [`resource_template`] and
+//!   [`macro@server`] turn functions and methods into handlers; [`ToolHandler`] and its siblings take closures.
+//! * [`RequestContext`] is a handler's view of its request: progress, logging, cancellation, input requests to the
+//!   client.
+//! * One server serves every released protocol revision. The revision is determined per request.
+//! * [`types`] are the wire types, [`proto`] the protocol rules; [`transport`] carries the messages.
 //! * The [`guide`] explains each subject on one page.
 
 #[cfg(any(feature = "oauth-client", feature = "resource-server"))]
@@ -41,7 +42,7 @@ pub use toolwire_proto as proto;
 /// The wire types of every released revision.
 pub use toolwire_types as types;
 
-/// The crate behind [`JsonSchema`], for types whose crate does not depend on it.
+/// The crate of [`JsonSchema`], for types whose own crate does not depend on it.
 ///
 /// ```
 /// #[derive(serde::Deserialize, toolwire::JsonSchema)]
@@ -65,7 +66,7 @@ pub use toolwire_types::{
     LoggingLevel, PromptMessage, ProtocolVersion, RawJson, ResourceContents, Tool,
 };
 
-/// Where a client keeps answers that may be used again.
+/// The response caches of a client.
 #[cfg(feature = "client")]
 pub use client::cache;
 #[cfg(feature = "client")]
@@ -92,7 +93,7 @@ pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
 pub use transport::child::{ProcessTracker, ServerCommand};
 
-/// What generated code names. Not part of the public API.
+/// The items that generated code names. Not part of the public API.
 #[doc(hidden)]
 pub mod __private {
     pub use schemars;
