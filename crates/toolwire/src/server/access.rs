@@ -1,4 +1,4 @@
-//! What a caller needs before it may use a tool, a prompt or a resource.
+//! The capabilities and scopes that a tool, prompt or resource requires.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,20 +12,20 @@ use toolwire_types::{ClientCapabilities, CompletionReference, ErrorObject};
 use crate::server::registration::RegistrationError;
 use crate::server::snapshot::Snapshot;
 
-/// What a caller needs.
+/// The requirements for callers of a handler.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Access {
-    /// What the client must have declared.
+    /// The check of the capabilities that the client must declare.
     required: Option<Required>,
-    /// What an access token must grant.
+    /// The scopes that an access token must grant.
     pub(crate) scopes: ScopeSet,
-    /// A scope that is none, told when it is registered.
+    /// An invalid scope, reported at registration.
     invalid: Option<InvalidScope>,
 }
 
-/// A demand for capabilities: refuses a client that did not declare them.
+/// A check that rejects clients without the required capabilities.
 ///
-/// As a function, so that a program in which nothing demands anything does not contain the comparison.
+/// It is a function, so that the linker removes the comparison from programs that require no capabilities.
 #[derive(Clone)]
 struct Required(Arc<CapabilityCheck>);
 
@@ -37,7 +37,7 @@ impl fmt::Debug for Required {
     }
 }
 
-/// Refuses with −32021 when the client did not declare everything that is required.
+/// Rejects a client with −32021 if it did not declare all required capabilities.
 pub(crate) fn check_declared(
     required: &ClientCapabilities,
     declared: &ClientCapabilities,
@@ -54,7 +54,7 @@ impl Access {
         self.required = Some(Required(Arc::new(check)));
     }
 
-    /// Refuses a client that did not declare what it must have declared.
+    /// Rejects a client that did not declare the required capabilities.
     pub(crate) fn check_client<'c>(
         &self,
         declared: impl FnOnce() -> &'c ClientCapabilities,
@@ -74,7 +74,7 @@ impl Access {
         }
     }
 
-    /// Refuses scopes that are none; `what` they are for is named in the error.
+    /// Rejects invalid scopes. `what` names their owner in the error.
     pub(crate) fn check(&self, what: &str) -> Result<(), RegistrationError> {
         match &self.invalid {
             Some(invalid) => Err(RegistrationError::new(format!("{what}: {invalid}"))),
@@ -84,7 +84,7 @@ impl Access {
 }
 
 impl Snapshot {
-    /// The scopes that a request needs, all of them; none when it names nothing that needs any, or nothing readable.
+    /// Returns all scopes that a request needs. The set is empty if the request names no known target or is malformed.
     pub(crate) fn scopes_for(&self, request: &Admitted<'_>) -> Cow<'_, ScopeSet> {
         let scopes = match request.method.name() {
             "tools/call" => {
@@ -96,7 +96,7 @@ impl Snapshot {
         scopes.unwrap_or_default()
     }
 
-    /// What a caller needs who wants to fill in a prompt or a template.
+    /// Returns the requirements for completing the arguments of a prompt or template.
     pub(crate) fn completion_access(&self, reference: &CompletionReference) -> Option<&Access> {
         match reference {
             CompletionReference::Prompt(prompt) => {
@@ -112,21 +112,21 @@ impl Snapshot {
     }
 }
 
-/// The methods of everything that has an `Access`, at this place.
+/// The `requires` methods of all handlers, over the given `Access` field.
 macro_rules! access_options {
     ($($access:ident).+) => {
-        /// Capabilities a client must declare before it may use this; without them it is refused with −32021.
+        /// Sets the capabilities that a client must declare to use this. Other clients are rejected with −32021.
         #[must_use]
         pub fn requires(mut self, capabilities: ::toolwire_types::ClientCapabilities) -> Self {
             self.$($access).+.require(capabilities);
             self
         }
 
-        /// Scopes that an access token must grant before its owner may use this, over HTTP.
+        /// Adds scopes that an access token must grant to use this over HTTP.
         ///
-        /// A request without them is refused with 403 and a challenge that names them all. Over HTTP without
-        /// authorization nobody has scopes, so nobody may use it; on stdio and in process there are no tokens, and
-        /// everybody may.
+        /// A request without these scopes is rejected with 403 and a challenge that names them all. Over HTTP without
+        /// authorization, callers have no scopes, so every request is rejected. On stdio and in process there are no
+        /// tokens, and every caller may use it.
         #[must_use]
         pub fn requires_scopes<S: Into<String>>(
             mut self,

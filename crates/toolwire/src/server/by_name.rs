@@ -1,8 +1,8 @@
-//! What a server has, by name and in the order in which it came.
+//! Handlers by name, in the order of registration.
 
 use indexmap::IndexMap;
 
 use crate::engine::BuildNameHasher;
 
-/// Entries by their names.
+/// A map from names to entries, in insertion order.
 pub(crate) type NameMap<T> = IndexMap<String, T, BuildNameHasher>;

@@ -13,24 +13,24 @@ use toolwire_types::{
 use crate::engine::{BoxFuture, Exchange, Outcome};
 use crate::server::RequestContext;
 
-/// The most values one answer may carry (spec, server/utilities/completion).
+/// The maximum number of values in one response (spec, server/utilities/completion).
 const MAX_VALUES: usize = 100;
 
-/// What the user has typed so far.
+/// The text that the user typed so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompletionRequest {
     /// The argument or variable that is being typed.
     pub argument: String,
-    /// Its text up to now.
+    /// The text typed so far.
     pub value: String,
-    /// Other arguments that are already filled in (from 2025-06-18 on).
+    /// The values of other arguments (2025-06-18 and later).
     pub arguments: IndexMap<String, String>,
 }
 
-/// Suggestions, best first.
+/// Suggested values, best first.
 ///
-/// More than a hundred are cut off, and the client is told that there are more.
+/// Only the first 100 values are sent. If there are more, the response has `hasMore`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompletionValues {
@@ -40,7 +40,7 @@ pub struct CompletionValues {
 }
 
 impl CompletionValues {
-    /// These suggestions.
+    /// Creates a list of suggestions.
     #[must_use]
     pub fn new(values: Vec<String>) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl CompletionValues {
         }
     }
 
-    /// Those of the candidates that begin with what was typed, ignoring case.
+    /// Returns the candidates that start with the typed text, ignoring case.
     pub fn prefix_match<T: AsRef<str>>(
         value: &str,
         candidates: impl IntoIterator<Item = T>,
@@ -63,14 +63,14 @@ impl CompletionValues {
         Self::new(matching.collect())
     }
 
-    /// How many there are in all, when it is more than are given.
+    /// Sets the total number of suggestions, if it exceeds the number given.
     #[must_use]
     pub fn with_total(mut self, total: u64) -> Self {
         self.total = Some(total);
         self
     }
 
-    /// Says that there are more than given.
+    /// Sets `hasMore`: more suggestions exist than given.
     #[must_use]
     pub fn with_has_more(mut self) -> Self {
         self.has_more = true;
@@ -130,7 +130,7 @@ impl Completers {
         self.by_argument.keys()
     }
 
-    /// Suggestions for an argument; none when nobody completes it.
+    /// Returns suggestions for an argument. Without a completer, the list is empty.
     pub(crate) fn complete(
         &self,
         ctx: RequestContext,
@@ -149,7 +149,7 @@ impl fmt::Debug for Completers {
     }
 }
 
-/// Answers `completion/complete`.
+/// Handles `completion/complete`.
 pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
     let snapshot = exchange.snapshot();
     let version = exchange.context.version();
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_match_without_regard_to_case() {
+    fn prefixes_match_case_insensitively() {
         let completion = CompletionValues::prefix_match("al", ["Alice", "alan", "Bob"]);
         assert_eq!(
             completion.into_result().completion.values,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_a_hundred_values_are_sent() {
+    fn at_most_100_values_are_sent() {
         let many = |count: usize| {
             CompletionValues::new(vec!["x".to_owned(); count])
                 .into_result()

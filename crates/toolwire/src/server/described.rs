@@ -1,16 +1,16 @@
-//! The options every described thing has: tools, prompts, resources and templates.
+//! The options that tools, prompts, resources and templates share.
 
-/// `with_*` methods over a `descriptor` field.
+/// Defines `with_*` methods over a `descriptor` field.
 macro_rules! descriptor_options {
     () => {
-        /// A name for people.
+        /// Sets the title, a display name.
         #[must_use]
         pub fn with_title(mut self, title: impl Into<String>) -> Self {
             self.descriptor.title = Some(title.into());
             self
         }
 
-        /// What it is for; models read this.
+        /// Sets the description, which models read.
         #[must_use]
         pub fn with_description(mut self, description: impl Into<String>) -> Self {
             self.descriptor.description = Some(description.into());
@@ -24,7 +24,7 @@ macro_rules! descriptor_options {
             self
         }
 
-        /// Metadata of the descriptor.
+        /// Sets the `_meta` of the descriptor.
         #[must_use]
         pub fn with_meta(mut self, meta: ::toolwire_types::Meta) -> Self {
             self.descriptor.meta = Some(meta);

@@ -1,7 +1,7 @@
-//! From an admitted request to its outcome.
+//! Dispatches an admitted request and produces its outcome.
 //!
-//! Whatever needs no handler is answered on the spot; the rest becomes a future that the transport runs wherever it
-//! likes. Dropping that future cancels the request.
+//! A request that needs no handler completes immediately. All others return a future for the transport to run. Dropping
+//! that future cancels the request.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,11 +22,10 @@ use crate::server::input_methods;
 use crate::server::lists;
 use crate::server::snapshot::Snapshot;
 
-/// How many bytes the parameters of `initialize` may have. What of them is stored has a limit of its own, and is most of
-/// them.
+/// The maximum bytes of the parameters of `initialize`. The stored part, which is most of them, has its own limit.
 const MAX_INITIALIZE_BYTES: usize = 2 * MAX_PEER_BYTES;
 
-/// The answer, or the work that leads to it.
+/// The outcome, or a future that produces it.
 pub(crate) enum Dispatch {
     Now(Outcome),
     Later(BoxFuture<'static, Outcome>),
@@ -76,10 +75,10 @@ fn not_offered(method: &str) -> ErrorObject {
     ErrorObject::method_not_found(format!("`{method}` is not offered by this server"))
 }
 
-/// Runs a handler; a panic in it costs this request and nothing else.
+/// Runs a handler. A panic fails only this request.
 #[expect(
     clippy::manual_async_fn,
-    reason = "the future of an `async fn` has room for its parameters twice"
+    reason = "the future of an `async fn` stores its parameters twice"
 )]
 fn serve(exchange: Exchange) -> impl Future<Output = Outcome> + Send {
     async move {
@@ -100,8 +99,8 @@ fn serve(exchange: Exchange) -> impl Future<Output = Outcome> + Send {
 #[cold]
 fn panicked(exchange: &Exchange) -> ErrorObject {
     let (method, id) = (exchange.route().name(), exchange.context.request_id());
-    // A subscriber may panic in turn, as `tracing_subscriber::fmt` does when standard error is gone. The request is
-    // answered all the same.
+    // A subscriber may panic as well, as `tracing_subscriber::fmt` does if standard error is closed. The request still
+    // receives its response.
     let report = || tracing::error!(method, %id, "a handler panicked");
     let _ = catch_unwind(AssertUnwindSafe(report));
     ErrorObject::internal(format!("the handler of `{method}` failed unexpectedly"))
@@ -109,7 +108,7 @@ fn panicked(exchange: &Exchange) -> ErrorObject {
 
 #[expect(
     clippy::manual_async_fn,
-    reason = "the future of an `async fn` has room for its parameters twice"
+    reason = "the future of an `async fn` stores its parameters twice"
 )]
 fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
     async move {
@@ -122,7 +121,7 @@ fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
     }
 }
 
-/// What leads to the answer of whatever is not a tool.
+/// Returns the future of a method other than `tools/call`.
 #[cold]
 fn other_work(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
     let MethodRoute::Known(method) = exchange.route() else {
@@ -131,16 +130,16 @@ fn other_work(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
     let work = exchange.snapshot().optional_handler(method, exchange);
     work.unwrap_or_else(|| {
         Box::pin(std::future::ready(Err(match method.name {
-            // Up to 2024-11-05 no capability stands before it.
-            "completion/complete" => {
-                ErrorObject::invalid_params("there are no prompts and no resources to complete")
-            }
+            // Up to 2024-11-05, no capability announces this method.
+            "completion/complete" => ErrorObject::invalid_params(
+                "this server has no prompts and no resources to complete",
+            ),
             other => not_offered(other),
         })))
     })
 }
 
-/// Runs a method of the author's own.
+/// Runs a method that the author registered.
 async fn call_method(exchange: &Exchange) -> Outcome {
     let name = exchange.route().name();
     let Some(method) = exchange.snapshot().methods.get(name) else {
@@ -160,7 +159,7 @@ async fn call_method(exchange: &Exchange) -> Outcome {
 }
 
 impl Snapshot {
-    /// What a result has to be made fit for.
+    /// Returns the target that a result is stamped for.
     pub(crate) fn target(&self, version: ProtocolVersion) -> Target<'_> {
         let target = Target::new(version);
         match self.server_info() {
@@ -169,7 +168,7 @@ impl Snapshot {
         }
     }
 
-    /// Makes a result fit for its version and writes it.
+    /// Stamps a result for its version and encodes it.
     pub(crate) fn write<R: Stamp + Serialize>(
         &self,
         mut result: R,
@@ -181,7 +180,7 @@ impl Snapshot {
         })
     }
 
-    /// [`write`](Self::write), as the reply of a request.
+    /// Calls [`write`](Self::write) and returns the outcome of the request.
     pub(crate) fn finish<R: Stamp + Serialize>(
         &self,
         result: R,
@@ -192,17 +191,17 @@ impl Snapshot {
 }
 
 fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
-    // Checked before anything is decoded, which takes several times as much memory.
+    // The size is checked before decoding, which needs several times as much memory.
     let bytes = exchange.params().map_or(0, |params| params.get().len());
     if bytes > MAX_INITIALIZE_BYTES {
         return Err(ErrorObject::invalid_params(format!(
-            "the parameters of `initialize` may have {MAX_INITIALIZE_BYTES} bytes, not {bytes}"
+            "the parameters of `initialize` have {bytes} bytes; the limit is {MAX_INITIALIZE_BYTES}"
         )));
     }
     let request: InitializeRequestParams = exchange.decode_params()?;
     let Some(connection) = exchange.context.connection_state() else {
         return Err(ErrorObject::invalid_request(
-            "this transport keeps no connection to initialize",
+            "this transport has no connection to initialize",
         ));
     };
     let version = connection.initialize(

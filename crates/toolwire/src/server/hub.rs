@@ -1,6 +1,7 @@
-//! Who wants to hear about changes.
+//! Registers change listeners and delivers changes to them.
 //!
-//! Every open stream registers a listener; a change is offered to each of them, and each decides by its own filter.
+//! Each open stream registers a listener. Each change is offered to all listeners, and each listener applies its own
+//! filter.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,19 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolwire_proto::subscriptions::Change;
 
-/// The receiving end of one stream.
+/// The receiver of changes for one stream.
 pub(crate) trait ChangeListener: Send + Sync {
-    /// Takes the change if it passes the filter; never waits. Says whether it did.
+    /// Accepts the change if it passes the filter, without waiting. Returns `true` if it did.
     fn deliver(&self, change: &Change) -> bool;
 
-    /// Takes every change the filter lets pass, because nobody knows which of them were missed.
+    /// Accepts every change that the filter permits, because it is unknown which changes were missed.
     #[cfg(feature = "http-server")]
     fn resync(&self);
 }
 
-/// The other nodes of the service.
+/// A connection to the other nodes of the service.
 pub(crate) trait ChangeForwarder: Send + Sync {
-    /// Tells them of a change; never waits.
+    /// Sends a change to the other nodes, without waiting.
     fn publish_changes(&self, change: &Change);
 }
 
@@ -28,7 +29,7 @@ pub(crate) trait ChangeForwarder: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Hub {
     listeners: Mutex<Listeners>,
-    neighbours: OnceLock<Arc<dyn ChangeForwarder>>,
+    forwarder: OnceLock<Arc<dyn ChangeForwarder>>,
 }
 
 #[derive(Default)]
@@ -50,15 +51,16 @@ impl Hub {
         }
     }
 
-    /// Offers a change to everybody, here and on other nodes; returns how many took it here.
+    /// Offers a change to all listeners, on this and other nodes. Returns the number of listeners on this node that
+    /// accepted it.
     pub(crate) fn publish(&self, change: &Change) -> usize {
-        if let Some(neighbours) = self.neighbours.get() {
-            neighbours.publish_changes(change);
+        if let Some(forwarder) = self.forwarder.get() {
+            forwarder.publish_changes(change);
         }
         self.publish_local(change)
     }
 
-    /// Offers a change to everybody on this node; returns how many took it.
+    /// Offers a change to all listeners on this node. Returns the number of listeners that accepted it.
     pub(crate) fn publish_local(&self, change: &Change) -> usize {
         self.snapshot()
             .iter()
@@ -66,7 +68,7 @@ impl Hub {
             .count()
     }
 
-    /// Tells everybody on this node that they may have missed something.
+    /// Notifies all listeners on this node that they may have missed changes.
     #[cfg(feature = "http-server")]
     pub(crate) fn resync(&self) {
         for listener in self.snapshot() {
@@ -74,15 +76,16 @@ impl Hub {
         }
     }
 
-    /// Whom to tell of changes from now on; the first to be named stay.
+    /// Sets the forwarder of changes. Only the first call has an effect.
     #[cfg(feature = "http-server")]
-    pub(crate) fn set_forwarder(&self, neighbours: Arc<dyn ChangeForwarder>) {
-        if self.neighbours.set(neighbours).is_err() {
-            tracing::warn!("the server already tells its changes to another bus");
+    pub(crate) fn set_forwarder(&self, forwarder: Arc<dyn ChangeForwarder>) {
+        if self.forwarder.set(forwarder).is_err() {
+            tracing::warn!("the server already sends its changes to another bus");
         }
     }
 
-    /// Changes are delivered outside the lock, so that a listener may come or go meanwhile.
+    /// Returns the listeners. Changes are delivered outside the lock, so that listeners can be added and removed
+    /// meanwhile.
     fn snapshot(&self) -> Vec<Arc<dyn ChangeListener>> {
         self.listeners().by_key.values().cloned().collect()
     }
@@ -102,7 +105,7 @@ impl fmt::Debug for Hub {
     }
 }
 
-/// Keeps a listener registered.
+/// A registration that ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct ListenerGuard {
     hub: Arc<Hub>,
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_listener_gets_its_own_copy_until_it_leaves() {
+    fn each_listener_receives_changes_until_it_is_dropped() {
         let hub = Arc::new(Hub::default());
         let counter = Arc::new(Counter(AtomicUsize::new(0)));
         let first = hub.listen(counter.clone());
@@ -145,7 +148,7 @@ mod tests {
         assert_eq!(
             hub.publish(&Change::PromptsListChanged),
             0,
-            "offered, but not taken"
+            "offered, but not accepted"
         );
         drop(first);
         assert_eq!(hub.publish(&Change::ToolsListChanged), 1);

@@ -1,4 +1,4 @@
-//! The three requests that may ask for input: `tools/call`, `prompts/get`, `resources/read`.
+//! The three methods that may ask for input: `tools/call`, `prompts/get`, `resources/read`.
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
@@ -15,10 +15,10 @@ use crate::server::rounds::{RequestRounds, RoundOutcome};
 use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
 
-/// Calls a tool, as often as it asks for input. Its future is small: that of every call is moved to where it has room.
+/// Calls a tool, once per round. The returned future is small, because the futures of calls are moved.
 #[expect(
     clippy::manual_async_fn,
-    reason = "the future of an `async fn` has room for its parameters twice"
+    reason = "the future of an `async fn` stores its parameters twice"
 )]
 pub(crate) fn call_tool(
     method: &'static Method,
@@ -27,27 +27,28 @@ pub(crate) fn call_tool(
     async move {
         let mut rounds = RequestRounds::new(method, exchange);
         if let Some(spending) = rounds.spending() {
-            // What cannot be called spends nothing.
+            // A call that fails here must not mark the state as used.
             called_tool(exchange)?;
             spending.await?;
         }
         loop {
-            let turn = {
+            let running = {
                 let (tool, arguments) = called_tool(exchange)?;
                 tool.call(rounds.context().clone(), arguments)
             };
-            let unsettled = match turn.await {
+            let unsettled = match running.await {
                 Ok(ToolResponse::Text(text)) => {
                     if exchange.snapshot().options.validate_output {
                         box_cold(|| check_output(exchange, None)).await?;
                     }
-                    return text_reply(exchange, &text);
+                    return encode_text(exchange, &text);
                 }
-                // A tool may tell the model of its failure in its own words; the failure to find something out is none.
+                // A tool may return an error result to the model. An error because of missing input is not such a
+                // result.
                 Ok(ToolResponse::Complete(result))
                     if result.is_error == Some(true) && rounds.is_unfinished() =>
                 {
-                    Err(ToolError::failed("a question is not answered yet"))
+                    Err(ToolError::failed("an input request has no response yet"))
                 }
                 Ok(ToolResponse::Complete(result)) => {
                     if exchange.snapshot().options.validate_output {
@@ -56,21 +57,21 @@ pub(crate) fn call_tool(
                     return encode_tool_result(exchange, result);
                 }
                 #[cfg(feature = "input")]
-                Ok(ToolResponse::InputRequired(wish)) => Ok(*wish),
+                Ok(ToolResponse::InputRequired(input_required)) => Ok(*input_required),
                 Err(error) => Err(error),
             };
             match box_cold(|| rounds.settle(unsettled)).await? {
                 RoundOutcome::Failed(error) => {
-                    return failed_reply(exchange, error);
+                    return encode_failure(exchange, error);
                 }
-                RoundOutcome::Asks(answer) => return Ok(answer),
+                RoundOutcome::Asks(response) => return Ok(response),
                 RoundOutcome::Again => {}
             }
         }
     }
 }
 
-/// The tool that is named.
+/// Returns the tool that the request names.
 fn find_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
     let name = exchange.name().unwrap_or_default();
     match exchange.snapshot().tools.get(name) {
@@ -79,7 +80,7 @@ fn find_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
     }
 }
 
-/// The tool that may be called, and its arguments.
+/// Returns the tool if the caller may call it, and its arguments.
 fn called_tool(exchange: &Exchange) -> Result<(&ToolEntry, &RawValue), ErrorObject> {
     let tool = find_tool(exchange)?;
     exchange.context.check_access(tool.access())?;
@@ -101,7 +102,7 @@ fn unknown_tool(name: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!("unknown tool `{name}`"))
 }
 
-/// Rejects a result that does not match the output schema of its tool. `None` is a result that is only text.
+/// Rejects a result that does not match the output schema of its tool. `None` is a text-only result.
 async fn check_output(
     exchange: &Exchange,
     result: Option<&CallToolResult>,
@@ -111,14 +112,14 @@ async fn check_output(
     find_tool(exchange)?.check_output(result).await
 }
 
-/// Never inlined: it needs more room than everything around it.
+/// Encodes a result. Not inlined: it needs more stack than its caller.
 #[inline(never)]
 fn encode_tool_result(exchange: &Exchange, result: Box<CallToolResult>) -> Outcome {
     write_tool_result(exchange, *result)
 }
 
 #[cold]
-fn failed_reply(exchange: &Exchange, error: ToolError) -> Outcome {
+fn encode_failure(exchange: &Exchange, error: ToolError) -> Outcome {
     let result = CallToolResult::error(error.into_text()?);
     write_tool_result(exchange, result)
 }
@@ -131,7 +132,7 @@ fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
     })
 }
 
-fn text_reply(exchange: &Exchange, text: &str) -> Outcome {
+fn encode_text(exchange: &Exchange, text: &str) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::text_result_size(text, &target);
     EncodedResult::written(exchange.context.request_id(), size_hint, |message| {
@@ -161,12 +162,12 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
                 return snapshot.finish(result, exchange.context.version());
             }
             #[cfg(feature = "input")]
-            Ok(PromptResponse::InputRequired(wish)) => Ok(wish),
+            Ok(PromptResponse::InputRequired(input_required)) => Ok(input_required),
             Err(error) => Err(error),
         };
         match rounds.settle(unsettled).await? {
             RoundOutcome::Failed(error) => return Err(error.into_error_object()),
-            RoundOutcome::Asks(answer) => return Ok(answer),
+            RoundOutcome::Asks(response) => return Ok(response),
             RoundOutcome::Again => {}
         }
     }
@@ -190,12 +191,12 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         let unsettled = match resource.clone().read(rounds.context().clone()).await {
             Ok(ReadOutcome::Complete(result)) => return snapshot.finish(result, version),
             #[cfg(feature = "input")]
-            Ok(ReadOutcome::InputRequired(wish)) => Ok(wish),
+            Ok(ReadOutcome::InputRequired(input_required)) => Ok(input_required),
             Err(error) => Err(error),
         };
         match rounds.settle(unsettled).await? {
             RoundOutcome::Failed(error) => return Err(error.into_error_object()),
-            RoundOutcome::Asks(answer) => return Ok(answer),
+            RoundOutcome::Asks(response) => return Ok(response),
             RoundOutcome::Again => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The four lists, page by page.
+//! The four list methods, with pagination.
 
 use toolwire_types::{
     CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -13,7 +13,7 @@ use crate::server::snapshot::{ListKind, Snapshot};
 
 macro_rules! list_method {
     ($name:ident, $entries:ident, $list:ident, $result:ident) => {
-        /// Answers the list method.
+        /// Handles the list method.
         pub(crate) fn $name(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
             let entries = &snapshot.$entries;
             let cut = |cursor: Option<&str>| cut(snapshot, entries, cursor);
@@ -54,7 +54,7 @@ fn list(
     let request: PaginatedRequestParams = exchange.decode_params()?;
     let page = cut(request.cursor.as_deref())?;
     if snapshot.options.hide_unusable {
-        // What one caller sees is nobody else's business, so it is neither shared here nor by anybody on the way.
+        // The filtered list is specific to the caller, so neither this server nor an intermediary may share it.
         let usable = |access: &Access| exchange.context.may_use(access);
         return write(&page, CacheScope::Private, &usable).map(EncodedResult::Json);
     }

@@ -1,4 +1,4 @@
-//! Methods of the author's own, and of extensions.
+//! Methods that the protocol does not define: those of the author and of extensions.
 
 use std::fmt;
 use std::future::Future;
@@ -15,7 +15,7 @@ use crate::server::tool_error::{IntoToolError, ToolError};
 type Outcome = Result<RawJson, ToolError>;
 type Handler = dyn Fn(RequestContext, RawJson) -> BoxFuture<'static, Outcome> + Send + Sync;
 
-/// A method the protocol does not define.
+/// A registered method that the protocol does not define.
 pub(crate) struct MethodEntry {
     handler: Arc<Handler>,
 }

@@ -1,4 +1,4 @@
-//! Servers: what they offer, and how requests reach it.
+//! The server: its registered handlers, and the dispatch of requests to them.
 
 mod access;
 #[cfg(feature = "input")]
@@ -66,9 +66,9 @@ use crate::engine::Cancellation;
 use hub::Hub;
 use snapshot::{DerivedData, Snapshot};
 
-/// An MCP server: a name, and what is registered on it.
+/// An MCP server: an identity and its registered handlers.
 ///
-/// It is a handle: clones share everything, and a clone kept aside changes the server while it serves.
+/// It is a handle: clones share all state, and a clone can change the server while it runs.
 ///
 /// ```
 /// use toolwire::{Server, tool};
@@ -79,7 +79,7 @@ use snapshot::{DerivedData, Snapshot};
 ///     a + b
 /// }
 ///
-/// # #[expect(unused_must_use, reason = "nobody speaks to it here")]
+/// # #[expect(unused_must_use, reason = "no client connects in this example")]
 /// # async fn serve() {
 /// Server::new("demo", "1.0.0").tool(add).serve_stdio().await;
 /// # }
@@ -106,13 +106,13 @@ impl ServerInner {
 }
 
 impl Server {
-    /// A server that offers nothing yet.
+    /// Creates a server without handlers.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_info(Implementation::new(name, version))
     }
 
-    /// A server with a full identity: title, icons, website.
+    /// Creates a server with a full identity: title, icons, website.
     #[must_use]
     pub fn with_info(info: Implementation) -> Self {
         let shared = Arc::new_cyclic(|shared: &Weak<ServerInner>| {
@@ -121,40 +121,43 @@ impl Server {
         Self { shared }
     }
 
-    /// What the server advertises, derived from what is registered.
+    /// Returns the capabilities that the server advertises, derived from its registered handlers.
     #[must_use]
     pub fn capabilities(&self) -> ServerCapabilities {
         self.snapshot().capabilities().clone()
     }
 
-    // ---- telling clients ----
+    // ---- change notifications ----
 
-    /// Tells subscribers that a resource changed. Returns how many streams were reached.
+    /// Notifies subscribers that a resource changed. Returns the number of streams reached.
     pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
         self.publish(&Change::ResourceUpdated(uri.into()))
     }
 
-    /// Tells clients that the list of tools changed; adding and removing tools does so by itself.
+    /// Notifies clients that the list of tools changed. Adding and removing tools does this automatically. Returns the
+    /// number of streams reached.
     pub fn tools_changed(&self) -> usize {
         self.publish(&Change::ToolsListChanged)
     }
 
-    /// Tells clients that the list of prompts changed; adding and removing prompts does so by itself.
+    /// Notifies clients that the list of prompts changed. Adding and removing prompts does this automatically. Returns
+    /// the number of streams reached.
     pub fn prompts_changed(&self) -> usize {
         self.publish(&Change::PromptsListChanged)
     }
 
-    /// Tells clients that the list of resources changed; adding and removing resources does so by itself.
+    /// Notifies clients that the list of resources changed. Adding and removing resources does this automatically.
+    /// Returns the number of streams reached.
     pub fn resources_changed(&self) -> usize {
         self.publish(&Change::ResourcesListChanged)
     }
 
-    /// Ends serving: streams get their last word, running requests a moment to finish.
+    /// Shuts the server down: streams receive their final message, and running requests get a short time to finish.
     pub fn shutdown(&self) {
         self.shared.shutdown.cancel();
     }
 
-    // ---- for the floors around ----
+    // ---- for other modules ----
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(
@@ -166,7 +169,8 @@ impl Server {
         )
     }
 
-    /// The server that a snapshot was taken of. When that is gone, another one that offers the same, to nobody.
+    /// Returns the server that a snapshot belongs to. If that server was dropped, returns a new server with the same
+    /// content and no clients.
     pub(crate) fn of_snapshot(snapshot: &Arc<Snapshot>) -> Self {
         let shared = snapshot.server.upgrade();
         Self {
@@ -186,7 +190,7 @@ impl Server {
         self.shared.hub.publish(change)
     }
 
-    /// Makes the next snapshot. Requests that run keep the one they began with.
+    /// Creates the next snapshot. Running requests continue with their own.
     fn change<R>(&self, change: impl FnOnce(&mut Snapshot) -> R) -> R {
         let mut current = self
             .shared
@@ -219,13 +223,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_knows_its_server_and_outlives_it() {
+    fn snapshot_refers_to_its_server_and_outlives_it() {
         let server = Server::new("short", "1").with_instructions("Be quick.");
         let snapshot = server.snapshot();
-        let found = Server::of_snapshot(&snapshot);
-        assert!(Arc::ptr_eq(&found.shared, &server.shared));
-        drop((server, found));
-        let left = Server::of_snapshot(&snapshot);
-        assert_eq!(left.snapshot().instructions.as_deref(), Some("Be quick."));
+        let same = Server::of_snapshot(&snapshot);
+        assert!(Arc::ptr_eq(&same.shared, &server.shared));
+        drop((server, same));
+        let replacement = Server::of_snapshot(&snapshot);
+        assert_eq!(
+            replacement.snapshot().instructions.as_deref(),
+            Some("Be quick.")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! From an admitted request to its scope: everything a handler will see of it.
+//! Creates the scope of an admitted request: all that its handler sees of it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,11 +15,11 @@ use crate::server::context::RequestContext;
 use crate::server::rounds;
 use crate::server::snapshot::Snapshot;
 
-/// What legacy clients see that never set a level.
+/// The minimum log level for legacy clients that never set one.
 const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
 
 impl Server {
-    /// Gives an admitted request its scope.
+    /// Creates the scope of an admitted request.
     pub(crate) fn open(
         &self,
         admitted: &Admitted<'_>,
@@ -29,7 +29,7 @@ impl Server {
         Self::open_in(self.snapshot(), admitted, transport, cancellation)
     }
 
-    /// The same, by the server as it was at a moment.
+    /// Creates the scope of an admitted request with the given snapshot.
     pub(crate) fn open_in(
         snapshot: Arc<Snapshot>,
         admitted: &Admitted<'_>,
@@ -40,7 +40,7 @@ impl Server {
             MethodRef::Known(method) => MethodRoute::Known(method),
             MethodRef::Custom(name) => MethodRoute::Custom(name.into()),
         };
-        // Of a tool call only the name and the arguments matter, so the rest is not copied.
+        // A tool call needs only its name and arguments, so the other parameters are not copied.
         let params = admitted.params().filter(|_| route.name() != "tools/call");
         let scope = RequestScope {
             version: admitted.version,
@@ -68,7 +68,7 @@ impl Server {
     }
 }
 
-/// What the request itself declares, if it does.
+/// Returns the capabilities that the request declares, if any.
 #[inline]
 fn declared_capabilities(
     admitted: &Admitted<'_>,
@@ -80,7 +80,7 @@ fn declared_capabilities(
     }
 }
 
-/// Never inlined: they are large, and many clients declare none.
+/// Parses capabilities. Not inlined: the type is large, and many clients declare none.
 #[inline(never)]
 fn read_capabilities(raw: &RawValue) -> Result<Arc<ClientCapabilities>, ErrorObject> {
     serde_json::from_str(raw.get())
@@ -108,12 +108,12 @@ fn effective_log_level(
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
 ) -> Option<LoggingLevel> {
-    let choice = LogLevelSetting {
+    let setting = LogLevelSetting {
         requested: admitted.log_level,
         session: transport
             .connection_state()
             .and_then(|state| state.minimum_log_level()),
         server_default: Some(DEFAULT_LOG_LEVEL),
     };
-    logging::effective_minimum(admitted.era, choice)
+    logging::effective_minimum(admitted.era, setting)
 }

@@ -1,7 +1,7 @@
-//! Prompts, resources and completion: the methods that a server has which offers such things.
+//! The methods for prompts, resources and completion, which not every server has.
 //!
-//! Registering the first thing of a kind brings its methods along. Nothing else refers to them, so that a program that
-//! registers none does not contain them.
+//! The first registration of a prompt or resource installs its methods. No other code refers to them, so the linker
+//! removes them from programs without such handlers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,24 +20,24 @@ use crate::server::lists;
 use crate::server::resource::subscribe;
 use crate::server::snapshot::Snapshot;
 
-/// The methods of one kind. Each function gives nothing for a method of another.
+/// The methods for one kind of handler. Each function returns `None` for other methods.
 pub(crate) struct OptionalMethods {
     name: &'static str,
-    /// Answers what needs no handler.
-    answer: fn(&Snapshot, &Exchange) -> Option<Outcome>,
-    /// Starts what does.
-    work: for<'a> fn(&'static Method, &'a Exchange) -> Option<BoxFuture<'a, Outcome>>,
-    /// What an access token must grant.
+    /// Handles the methods that run no handler.
+    respond: fn(&Snapshot, &Exchange) -> Option<Outcome>,
+    /// Starts the methods that run a handler.
+    start: for<'a> fn(&'static Method, &'a Exchange) -> Option<BoxFuture<'a, Outcome>>,
+    /// Returns the scopes that an access token must grant.
     scopes: fn(&Snapshot, &Admitted<'_>) -> Option<ScopeSet>,
 }
 
 pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {
     name: "prompts",
-    answer: |snapshot, exchange| match exchange.route().name() {
+    respond: |snapshot, exchange| match exchange.route().name() {
         "prompts/list" => Some(lists::prompts(snapshot, exchange)),
         _ => None,
     },
-    work: |method, exchange| match method.name {
+    start: |method, exchange| match method.name {
         "prompts/get" => Some(Box::pin(input_methods::get_prompt(method, exchange))),
         _ => None,
     },
@@ -52,21 +52,21 @@ pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {
 
 pub(crate) static RESOURCES: OptionalMethods = OptionalMethods {
     name: "resources",
-    answer: |snapshot, exchange| match exchange.route().name() {
+    respond: |snapshot, exchange| match exchange.route().name() {
         "resources/list" => Some(lists::resources(snapshot, exchange)),
         "resources/templates/list" => Some(lists::templates(snapshot, exchange)),
         "resources/subscribe" => Some(subscribe(snapshot, exchange, true)),
         "resources/unsubscribe" => Some(subscribe(snapshot, exchange, false)),
         _ => None,
     },
-    work: |method, exchange| match method.name {
+    start: |method, exchange| match method.name {
         "resources/read" => Some(Box::pin(input_methods::read_resource(method, exchange))),
         _ => None,
     },
     scopes: |snapshot, request| {
         let scopes_at = |uri: &str| {
-            let found = snapshot.find_resource(uri)?;
-            Some(found.access().scopes.clone())
+            let resource = snapshot.find_resource(uri)?;
+            Some(resource.access().scopes.clone())
         };
         match request.method.name() {
             "resources/read" | "resources/subscribe" => scopes_at(request.name.as_deref()?),
@@ -74,7 +74,7 @@ pub(crate) static RESOURCES: OptionalMethods = OptionalMethods {
                 let request: SubscriptionsListenRequestParams = read(request)?;
                 let uris = request.notifications.resource_subscriptions?;
                 let uris: BTreeSet<String> = uris.into_iter().collect();
-                // More are refused by whoever opens the stream, so that nothing is gained by looking at them.
+                // Longer filters are rejected when the stream opens, so the remaining URIs are not checked.
                 let uris = uris.iter().take(LONGEST_FILTER);
                 let needed = uris.filter_map(|uri| scopes_at(uri));
                 Some(needed.fold(ScopeSet::new(), |all, scopes| all.union(&scopes)))
@@ -84,11 +84,11 @@ pub(crate) static RESOURCES: OptionalMethods = OptionalMethods {
     },
 };
 
-/// Of prompts and of resources.
+/// The completion of prompt arguments and template variables.
 pub(crate) static COMPLETION: OptionalMethods = OptionalMethods {
     name: "completion",
-    answer: |_, _| None,
-    work: |method, exchange| match method.name {
+    respond: |_, _| None,
+    start: |method, exchange| match method.name {
         "completion/complete" => Some(Box::pin(completion::complete(exchange))),
         _ => None,
     },
@@ -102,13 +102,13 @@ pub(crate) static COMPLETION: OptionalMethods = OptionalMethods {
     },
 };
 
-/// The parameters of a request; what cannot be read is refused by whoever serves it.
+/// Parses the parameters of a request. Returns `None` if they are malformed, which the method itself rejects.
 fn read<T: DeserializeOwned>(request: &Admitted<'_>) -> Option<T> {
     serde_json::from_str(request.params()?.get()).ok()
 }
 
 impl Snapshot {
-    /// Brings the methods of a kind along, unless they are there.
+    /// Installs the methods of a kind, unless they are installed.
     pub(crate) fn install(&mut self, kind: &'static OptionalMethods) {
         if !self.kinds.iter().any(|known| known.name == kind.name) {
             self.kinds.push(kind);
@@ -118,7 +118,7 @@ impl Snapshot {
     pub(crate) fn dispatch_optional(&self, exchange: &Exchange) -> Option<Outcome> {
         self.kinds
             .iter()
-            .find_map(|kind| (kind.answer)(self, exchange))
+            .find_map(|kind| (kind.respond)(self, exchange))
     }
 
     pub(crate) fn optional_handler<'a>(
@@ -128,7 +128,7 @@ impl Snapshot {
     ) -> Option<BoxFuture<'a, Outcome>> {
         self.kinds
             .iter()
-            .find_map(|kind| (kind.work)(method, exchange))
+            .find_map(|kind| (kind.start)(method, exchange))
     }
 
     pub(crate) fn scopes_of_kind(&self, request: &Admitted<'_>) -> Option<ScopeSet> {

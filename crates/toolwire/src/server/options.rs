@@ -1,4 +1,4 @@
-//! The switches of a server.
+//! The options of a server.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use toolwire_types::{Icon, ProtocolVersion, RawJson};
 use crate::server::Server;
 
 impl Server {
-    /// A name for people.
+    /// Sets the title, a display name.
     #[must_use]
     pub fn with_title(self, title: impl Into<String>) -> Self {
         self.change(|snapshot| snapshot.info.title = Some(title.into()));
@@ -24,21 +24,21 @@ impl Server {
         self
     }
 
-    /// How a model should use the server.
+    /// Sets instructions for models that use the server.
     #[must_use]
     pub fn with_instructions(self, instructions: impl Into<String>) -> Self {
         self.change(|snapshot| snapshot.instructions = Some(instructions.into()));
         self
     }
 
-    /// Serves only these protocol versions. The default is every released one.
+    /// Sets the supported protocol versions. Default: every released version.
     #[must_use]
     pub fn with_versions(self, versions: impl IntoIterator<Item = ProtocolVersion>) -> Self {
         self.change(|snapshot| snapshot.supported = SupportedVersions::from_iter(versions));
         self
     }
 
-    /// Sends log messages to clients that want them ([`RequestContext::log`](crate::RequestContext::log)).
+    /// Enables log messages to clients that request them ([`RequestContext::log`](crate::RequestContext::log)).
     ///
     /// The protocol deprecates this as of 2026-07-28.
     #[must_use]
@@ -47,22 +47,22 @@ impl Server {
         self
     }
 
-    /// Lets clients subscribe to resources; [`resource_updated`](Self::resource_updated) then reaches them.
+    /// Permits clients to subscribe to resources. [`resource_updated`](Self::resource_updated) then notifies them.
     #[must_use]
     pub fn with_resource_subscriptions(self) -> Self {
         self.change(|snapshot| snapshot.options.resource_subscriptions = true);
         self
     }
 
-    /// Sends lists in pages of this size. The default, 0, sends everything at once.
+    /// Sets the number of entries per list page. Default: 0, which sends all entries at once.
     #[must_use]
     pub fn with_page_size(self, entries: usize) -> Self {
         self.change(|snapshot| snapshot.options.page_size = entries);
         self
     }
 
-    /// Leaves out of lists what the caller's access token does not grant ([`ToolHandler::requires_scopes`] and its
-    /// siblings). By default everybody sees everything, so that clients can ask for the scopes they lack.
+    /// Omits entries from lists if the caller's access token lacks their scopes ([`ToolHandler::requires_scopes`] and
+    /// its siblings). By default lists are complete, so that clients can request the missing scopes.
     ///
     /// [`ToolHandler::requires_scopes`]: crate::ToolHandler::requires_scopes
     #[must_use]
@@ -71,14 +71,15 @@ impl Server {
         self
     }
 
-    /// How long, and by whom, lists and the discovery result may be kept (2026-07-28). The default is not at all.
+    /// Sets how long, and in which scope, lists and the discovery result may be cached (2026-07-28). Default: no
+    /// caching.
     #[must_use]
     pub fn with_list_cache(self, hint: CacheHint) -> Self {
         self.change(|snapshot| snapshot.options.list_hint = hint);
         self
     }
 
-    /// Checks structured content against the tool's output schema before it is sent.
+    /// Enables checks of structured content against the tool's output schema before it is sent.
     #[cfg(feature = "schema-validation")]
     #[must_use]
     pub fn with_output_validation(self) -> Self {
@@ -86,21 +87,21 @@ impl Server {
         self
     }
 
-    /// Refuses legacy requests other than `ping` until the client has sent `notifications/initialized`.
+    /// Rejects legacy requests other than `ping` until the client has sent `notifications/initialized`.
     #[must_use]
     pub fn with_strict_initialization(self) -> Self {
         self.change(|snapshot| snapshot.options.require_initialized = true);
         self
     }
 
-    /// Leaves the server's identity out of the `_meta` of results (2026-07-28).
+    /// Omits the server's identity from the `_meta` of results (2026-07-28).
     #[must_use]
     pub fn without_server_info(self) -> Self {
         self.change(|snapshot| snapshot.options.send_server_info = false);
         self
     }
 
-    /// How long to wait for a client's answer when a handler asks it something. The default is ten minutes.
+    /// Sets the timeout of a client's response to an input request. Default: 10 min.
     #[must_use]
     pub fn with_client_response_timeout(self, timeout: Duration) -> Self {
         self.change(|snapshot| snapshot.options.client_answer_timeout = timeout);
@@ -110,7 +111,7 @@ impl Server {
     /// Advertises an extension with its settings (2026-07-28).
     ///
     /// # Panics
-    /// When the id is not a prefix and a name (`com.example/feature`), or the settings are no object.
+    /// Panics if the id is not a prefix and a name (`com.example/feature`), or if the settings are not a JSON object.
     #[must_use]
     #[track_caller]
     pub fn with_extension(self, id: impl Into<String>, settings: impl Into<RawJson>) -> Self {
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_has_a_prefix_a_name_and_an_object_of_settings() {
+    fn extension_requires_a_prefix_a_name_and_an_object() {
         let check = |id: &str, settings: Value, accepted: bool| {
             assert_eq!(advertise(id, settings).is_ok(), accepted, "{id}");
         };

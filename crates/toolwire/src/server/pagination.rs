@@ -1,13 +1,14 @@
-//! Pages of a list, and the opaque cursors between them.
+//! List pages, and the opaque cursors between them.
 //!
-//! A cursor remembers the last key that was sent and where it stood. If the list changed meanwhile the key is looked up
-//! again, so that a client that follows cursors sees every entry that stayed, in order, even while others come and go.
+//! A cursor contains the last key that was sent and its index. If the list changed, the key is looked up again. A
+//! client that follows cursors receives every entry that remained, in order, even if other entries are added or
+//! removed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use toolwire_types::ErrorObject;
 
-/// One page: which entries to send, and the cursor for what follows.
+/// One page: the entries to send, and the cursor of the next page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) start: usize,
@@ -15,9 +16,9 @@ pub(crate) struct Page {
     pub(crate) next_cursor: Option<String>,
 }
 
-/// Cuts a page out of a list of `len` entries, whose keys `key_at` gives.
+/// Selects a page of a list with `len` entries, whose keys `key_at` returns.
 ///
-/// `page_size` 0 means everything at once.
+/// If `page_size` is 0, the page contains all entries.
 pub(crate) fn page<'a>(
     len: usize,
     page_size: usize,
@@ -32,7 +33,7 @@ pub(crate) fn page<'a>(
             let still_there = index < len && key_at(index) == key;
             match still_there.then_some(index).or_else(|| position_of(&key)) {
                 Some(position) => position + 1,
-                // The entry the page ended with is gone: what stood behind it has moved up into its place.
+                // The last entry of the previous page was removed, so the next entry now has its index.
                 None => index.min(len),
             }
         }
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_follow_each_other_and_end() {
+    fn pages_are_consecutive_and_end() {
         let keys = ["a", "b", "c", "d", "e"];
         let (first, next) = cut(&keys, 2, None).unwrap();
         let (second, last) = cut(&keys, 2, next.as_deref()).unwrap();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_between_pages_lose_nothing_that_stayed() {
+    fn changes_between_pages_skip_no_remaining_entry() {
         let (_, next) = cut(&["a", "b", "c", "d"], 2, None).unwrap();
         let rest = |keys: &[&str]| cut(keys, 2, next.as_deref()).unwrap().0;
         assert_eq!(
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_cursors_are_refused() {
+    fn unknown_cursors_are_rejected() {
         for cursor in [
             "",
             "nonsense!",

@@ -27,13 +27,13 @@ use crate::server::tool_error::{IntoToolError, ToolError};
 type Outcome = Result<PromptResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, PromptArguments) -> BoxFuture<'static, Outcome> + Send + Sync;
 
-/// Something that can be registered as a prompt; `#[prompt]` implements it.
+/// A value that can be registered as a prompt. `#[prompt]` implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a prompt",
     note = "put `#[prompt]` on the function, or build a `PromptHandler` from a closure"
 )]
 pub trait IntoPrompt {
-    /// The prompt.
+    /// Converts the value into a prompt handler.
     fn into_prompt(self) -> PromptHandler;
 }
 
@@ -49,13 +49,13 @@ impl<F: FnOnce() -> PromptHandler> IntoPrompt for F {
     }
 }
 
-/// The outcome of a prompt: its messages, or a wish for input.
+/// The outcome of a prompt: its messages or an input request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PromptResponse {
     /// The messages.
     Complete(GetPromptResult),
-    /// The client must gather input and ask again.
+    /// The client must gather input and retry.
     #[cfg(feature = "input")]
     InputRequired(InputRequiredResult),
 }
@@ -68,10 +68,10 @@ impl PromptResponse {
         Self::InputRequired(input_required(requests, state))
     }
 
-    /// As [`input_required`](Self::input_required), with a typed state.
+    /// Like [`input_required`](Self::input_required), with a typed state.
     ///
     /// # Errors
-    /// When the state cannot be written as JSON.
+    /// Returns an error if the state cannot be written as JSON.
     pub fn input_required_with<S: Serialize>(
         requests: InputRequests,
         state: &S,
@@ -80,17 +80,17 @@ impl PromptResponse {
     }
 }
 
-/// Whatever a prompt handler returns: text (one user message), messages, a result, or a `Result` of these.
+/// A return value of a prompt handler: text (one user message), messages, a result, or a `Result` of these.
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot return `{Self}`",
     note = "return text, a `PromptMessage` or a `Vec` of them, a `GetPromptResult`, a `PromptResponse`, or a `Result` \
             of one of these"
 )]
 pub trait IntoPromptResponse<M> {
-    /// Converts.
+    /// Converts the value into a response.
     ///
     /// # Errors
-    /// When the handler failed.
+    /// Returns an error if the handler failed.
     fn into_prompt_response(self) -> Result<PromptResponse, ToolError>;
 }
 
@@ -155,31 +155,31 @@ impl PromptArguments {
         Self { values }
     }
 
-    /// The text of an argument.
+    /// Returns the text of an argument.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
-    /// All arguments.
+    /// Returns all arguments.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Takes an argument that must be there.
+    /// Removes and parses a required argument.
     ///
     /// # Errors
-    /// −32602, naming the argument, when it is missing or does not parse.
+    /// Returns error −32602, which names the argument, if it is missing or cannot be parsed.
     pub fn required<T: FromStr>(&mut self, name: &str) -> Result<T, ToolError> {
         self.optional(name)?.ok_or_else(|| missing(name))
     }
 
-    /// Takes an argument that may be left out.
+    /// Removes and parses an optional argument.
     ///
     /// # Errors
-    /// −32602, naming the argument, when it does not parse.
+    /// Returns error −32602, which names the argument, if it cannot be parsed.
     pub fn optional<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, ToolError> {
         self.values
             .shift_remove(name)
@@ -194,7 +194,7 @@ fn missing(name: &str) -> ToolError {
     )))
 }
 
-/// Parses a textual argument of a prompt or a resource template.
+/// Parses an argument of a prompt or a resource template.
 pub(crate) fn parse_argument<T: FromStr>(name: &str, text: &str) -> Result<T, ToolError> {
     text.parse().map_err(|_| {
         let kind = std::any::type_name::<T>()
@@ -217,7 +217,7 @@ pub struct PromptHandler {
 }
 
 impl PromptHandler {
-    /// A prompt whose handler gets the arguments as text.
+    /// Creates a prompt whose handler receives the arguments as text.
     pub fn new<M, F, Fut>(name: impl Into<String>, handler: F) -> Self
     where
         F: Fn(RequestContext, PromptArguments) -> Fut + Send + Sync + 'static,
@@ -239,7 +239,7 @@ impl PromptHandler {
 
     descriptor_options!();
 
-    /// Declares an argument. A required one that is missing is refused before the handler runs.
+    /// Declares an argument. A request without a required argument is rejected before the handler runs.
     #[must_use]
     pub fn with_argument(mut self, argument: PromptArgument) -> Self {
         self.descriptor
@@ -249,7 +249,7 @@ impl PromptHandler {
         self
     }
 
-    /// Completes an argument while the user types.
+    /// Sets the completer of an argument, which runs while the user types.
     #[must_use]
     pub fn with_completion<F, Fut>(mut self, argument: impl Into<String>, completer: F) -> Self
     where
@@ -263,7 +263,7 @@ impl PromptHandler {
 
     access_options!(access);
 
-    /// The descriptor clients see.
+    /// Returns the descriptor that clients see.
     #[must_use]
     pub fn descriptor(&self) -> &Prompt {
         &self.descriptor
@@ -315,7 +315,7 @@ impl PromptEntry {
         &self.access
     }
 
-    /// Starts the handler, unless a required argument is missing.
+    /// Starts the handler, or rejects the request if a required argument is missing.
     pub(crate) fn get(
         &self,
         ctx: RequestContext,

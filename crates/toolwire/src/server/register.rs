@@ -1,6 +1,6 @@
-//! Registering: what the server offers, before and while it serves.
+//! Registration of handlers, before and while the server runs.
 //!
-//! What takes anything that converts is but a shell: the work is compiled here, and not anew for each tool of a program.
+//! The generic methods only convert their argument. The remaining work is compiled once, not once per handler.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::server::tool::{IntoTool, ToolHandler};
 use crate::server::tool_error::IntoToolError;
 use crate::server::{RequestContext, Server};
 
-/// A value whose methods are handlers; `#[server]` on an impl block implements it.
+/// A value whose methods are handlers. `#[server]` on an impl block implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no handlers",
     note = "put `#[toolwire::server]` on its impl block, and `#[tool]`, `#[prompt]` or `#[resource]` on methods"
 )]
 pub trait HandlerSet {
-    /// Registers everything on a server.
+    /// Registers all handlers on a server.
     fn register(self, server: Server) -> Server;
 }
 
-/// A mistake in the program: it stops at start-up, where somebody sees it.
+/// Panics on an error, because it is a bug in the program that should stop it at startup.
 #[track_caller]
-fn must(outcome: Result<(), RegistrationError>) {
+fn unwrap_or_panic(outcome: Result<(), RegistrationError>) {
     if let Err(error) = outcome {
         panic!("{error}");
     }
@@ -43,61 +43,61 @@ impl Server {
     /// Registers a tool.
     ///
     /// # Panics
-    /// When its name is taken or not allowed, or its schema does not compile.
+    /// Panics if its name is already registered or invalid, or if its schema does not compile.
     #[must_use]
     #[track_caller]
     pub fn tool(self, tool: impl IntoTool) -> Self {
-        must(self.add_tool(tool));
+        unwrap_or_panic(self.add_tool(tool));
         self
     }
 
     /// Registers a prompt.
     ///
     /// # Panics
-    /// When its name is taken.
+    /// Panics if its name is already registered.
     #[must_use]
     #[track_caller]
     pub fn prompt(self, prompt: impl IntoPrompt) -> Self {
-        must(self.add_prompt(prompt));
+        unwrap_or_panic(self.add_prompt(prompt));
         self
     }
 
     /// Registers a resource.
     ///
     /// # Panics
-    /// When its URI is taken or has no scheme.
+    /// Panics if its URI is already registered or has no scheme.
     #[must_use]
     #[track_caller]
     pub fn resource(self, resource: impl IntoResource) -> Self {
-        must(self.add_resource(resource));
+        unwrap_or_panic(self.add_resource(resource));
         self
     }
 
     /// Registers a resource template.
     ///
     /// # Panics
-    /// When it is taken, is no RFC 6570 template, or cannot be matched unambiguously.
+    /// Panics if it is already registered, is not a valid RFC 6570 template, or cannot be matched unambiguously.
     #[must_use]
     #[track_caller]
     pub fn resource_template(self, template: impl IntoResourceTemplate) -> Self {
-        must(self.add_resource_template(template));
+        unwrap_or_panic(self.add_resource_template(template));
         self
     }
 
-    /// Registers everything a value offers through `#[server]`.
+    /// Registers all handlers of a value with `#[server]`.
     ///
     /// # Panics
-    /// As the methods above.
+    /// Panics under the conditions of the methods above.
     #[must_use]
     #[track_caller]
     pub fn handlers(self, handlers: impl HandlerSet) -> Self {
         handlers.register(self)
     }
 
-    /// Serves a method the protocol does not define, for an extension of your own. It is served in every version.
+    /// Registers a method that the protocol does not define, for your own extension. It is served in every version.
     ///
     /// # Panics
-    /// When the protocol defines the method, or it is registered twice.
+    /// Panics if the protocol defines the method, or if it is registered twice.
     #[must_use]
     #[track_caller]
     pub fn method<P, R, E, F, Fut>(self, name: impl Into<String>, handler: F) -> Self
@@ -109,9 +109,9 @@ impl Server {
         Fut: Future<Output = Result<R, E>> + Send + 'static,
     {
         let name = name.into();
-        must(if methods::find(&name).is_some() {
+        unwrap_or_panic(if methods::find(&name).is_some() {
             Err(RegistrationError::new(format!(
-                "`{name}` is a method of the protocol itself"
+                "method `{name}` is defined by the protocol; choose another name"
             )))
         } else {
             let entry = Arc::new(MethodEntry::new(handler));
@@ -120,10 +120,10 @@ impl Server {
         self
     }
 
-    /// Adds a tool while serving, and tells clients.
+    /// Adds a tool to a running server and notifies clients.
     ///
     /// # Errors
-    /// When its name is taken or not allowed, or its schema does not compile.
+    /// Returns an error if its name is already registered or invalid, or if its schema does not compile.
     pub fn add_tool(&self, tool: impl IntoTool) -> Result<(), RegistrationError> {
         self.register_tool(tool.into_tool())
     }
@@ -136,7 +136,8 @@ impl Server {
         Ok(())
     }
 
-    /// Removes a tool while serving, and tells clients. Calls that run go on. Says whether there was one.
+    /// Removes a tool from a running server and notifies clients. Running calls continue. Returns `true` if the tool
+    /// existed.
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.change(|snapshot| {
             let removed = snapshot.tools.shift_remove(name).is_some();
@@ -149,10 +150,10 @@ impl Server {
         removed
     }
 
-    /// Adds a prompt while serving, and tells clients.
+    /// Adds a prompt to a running server and notifies clients.
     ///
     /// # Errors
-    /// When its name is taken.
+    /// Returns an error if its name is already registered.
     pub fn add_prompt(&self, prompt: impl IntoPrompt) -> Result<(), RegistrationError> {
         self.register_prompt(prompt.into_prompt())
     }
@@ -169,7 +170,7 @@ impl Server {
         Ok(())
     }
 
-    /// Removes a prompt while serving, and tells clients. Says whether there was one.
+    /// Removes a prompt from a running server and notifies clients. Returns `true` if the prompt existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.change(|snapshot| {
             let removed = snapshot.prompts.shift_remove(name).is_some();
@@ -182,10 +183,10 @@ impl Server {
         removed
     }
 
-    /// Adds a resource while serving, and tells clients.
+    /// Adds a resource to a running server and notifies clients.
     ///
     /// # Errors
-    /// When its URI is taken or has no scheme.
+    /// Returns an error if its URI is already registered or has no scheme.
     pub fn add_resource(&self, resource: impl IntoResource) -> Result<(), RegistrationError> {
         self.register_resource(resource.into_resource())
     }
@@ -202,7 +203,7 @@ impl Server {
         Ok(())
     }
 
-    /// Removes a resource while serving, and tells clients. Says whether there was one.
+    /// Removes a resource from a running server and notifies clients. Returns `true` if the resource existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.change(|snapshot| {
             let removed = snapshot.resources.shift_remove(uri).is_some();
@@ -215,10 +216,10 @@ impl Server {
         removed
     }
 
-    /// Adds a resource template while serving, and tells clients.
+    /// Adds a resource template to a running server and notifies clients.
     ///
     /// # Errors
-    /// When it is taken, is no RFC 6570 template, or cannot be matched unambiguously.
+    /// Returns an error if it is already registered, is not a valid RFC 6570 template, or cannot be matched unambiguously.
     pub fn add_resource_template(
         &self,
         template: impl IntoResourceTemplate,
@@ -246,7 +247,7 @@ impl Server {
         Ok(())
     }
 
-    /// Removes a resource template while serving, and tells clients. Says whether there was one.
+    /// Removes a resource template from a running server and notifies clients. Returns `true` if the template existed.
     pub fn remove_resource_template(&self, template: &str) -> bool {
         let removed = self.change(|snapshot| {
             let removed = snapshot.templates.shift_remove(template).is_some();

@@ -1,11 +1,11 @@
-//! A mistake in what an author registers.
+//! The error of a registration.
 
 use std::fmt;
 
-/// Why a tool, prompt or resource cannot be served: a duplicate name, a schema that does not compile, …
+/// The reason why a tool, prompt or resource cannot be registered: a duplicate name, an invalid schema, …
 ///
-/// The builder methods of [`Server`](crate::Server) panic with this message, because it is a mistake in the program; the
-/// `add_*` methods, which work while serving, return it.
+/// The builder methods of [`Server`](crate::Server) panic with this message, because it is a bug in the program. The
+/// `add_*` methods, which also work on a running server, return it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegistrationError {

@@ -1,7 +1,8 @@
-//! What a tool may return, and how it becomes a result.
+//! Return values of tools, and their conversion into results.
 //!
-//! Text stays text. A value with a schema that is an object or an array becomes structured content with a text mirror,
-//! and its schema becomes the tool's output schema. Scalars are text. Content blocks and whole results pass through.
+//! Text becomes text content. A value whose schema is an object or array becomes structured content with a text copy,
+//! and its schema becomes the tool's output schema. Scalars become text. Content blocks and complete results are used
+//! unchanged.
 
 use std::any::Any;
 
@@ -15,15 +16,15 @@ use toolwire_types::{InputRequests, InputRequiredResult};
 use crate::server::schema;
 use crate::server::tool_error::{IntoToolError, ToolError};
 
-/// The outcome of a tool: a result, or a wish for input.
+/// The outcome of a tool: a result or an input request.
 ///
-/// Whatever is more than a text has a box: outcomes go through several hands, and most are texts.
+/// Variants larger than a text are boxed, because outcomes are moved often and most are texts.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ToolResponse {
-    /// The tool is done.
+    /// The tool finished with this result.
     Complete(Box<CallToolResult>),
-    /// The tool is done, and this text is all there is to its result.
+    /// The tool finished with a text as its only content.
     Text(String),
     /// The client must gather input and call again.
     #[cfg(feature = "input")]
@@ -31,17 +32,16 @@ pub enum ToolResponse {
 }
 
 impl ToolResponse {
-    /// A finished tool.
+    /// Creates the response of a finished tool.
     #[must_use]
     pub fn complete(result: CallToolResult) -> Self {
         Self::Complete(Box::new(result))
     }
 
-    /// Asks the client for input. It calls the tool again with the answers, which
-    /// [`RequestContext::input_responses`](crate::RequestContext::input_responses) then returns, and with `state`
-    /// unchanged.
+    /// Asks the client for input. The client calls the tool again with the responses, which
+    /// [`RequestContext::input_responses`](crate::RequestContext::input_responses) returns, and with `state` unchanged.
     ///
-    /// On a revision that has no such results toolwire sends the requests itself, waits for the answers and runs the
+    /// On revisions without such results, toolwire sends the requests itself, waits for the responses and runs the
     /// handler again.
     #[must_use]
     #[cfg(feature = "input")]
@@ -49,11 +49,11 @@ impl ToolResponse {
         Self::InputRequired(Box::new(input_required(requests, state)))
     }
 
-    /// As [`input_required`](Self::input_required), with a typed state that
+    /// Like [`input_required`](Self::input_required), with a typed state that
     /// [`RequestContext::request_state_as`](crate::RequestContext::request_state_as) reads back.
     ///
     /// # Errors
-    /// When the state cannot be written as JSON.
+    /// Returns an error if the state cannot be written as JSON.
     #[cfg(feature = "input")]
     pub fn input_required_with<S: Serialize>(
         requests: InputRequests,
@@ -89,9 +89,9 @@ pub(crate) fn state_text<S: Serialize>(state: &S) -> Result<String, ToolError> {
     })
 }
 
-/// Whatever a tool handler returns.
+/// A return value of a tool handler.
 ///
-/// `M` is a marker that tells the implementations apart; it is inferred and never written.
+/// `M` is a marker that distinguishes the implementations. It is always inferred.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "this return type has no conversion into a tool result",
@@ -99,30 +99,30 @@ pub(crate) fn state_text<S: Serialize>(state: &S) -> Result<String, ToolError> {
             `CallToolResult`, a `ToolResponse`, or a `Result` of one of these"
 )]
 pub trait IntoToolResponse<M> {
-    /// The schema of the structured content, when the type has one.
+    /// Returns the schema of the structured content, if the type has one.
     #[must_use]
     fn output_schema() -> Option<Value> {
         None
     }
 
-    /// Converts.
+    /// Converts the value into a response.
     ///
     /// # Errors
-    /// When the handler failed, or the value cannot be written as JSON.
+    /// Returns an error if the handler failed, or if the value cannot be written as JSON.
     fn into_tool_response(self) -> Result<ToolResponse, ToolError>;
 }
 
-/// Markers of the ways a value becomes a result.
+/// Markers for the conversions of return values into results.
 pub mod conversion {
-    /// A value with a schema.
+    /// The conversion of a value with a schema.
     #[derive(Debug)]
     #[non_exhaustive]
     pub struct FromValue;
-    /// A protocol type that is already (part of) a result.
+    /// The conversion of a protocol type that is already a result or part of one.
     #[derive(Debug)]
     #[non_exhaustive]
     pub struct FromProtocol;
-    /// A `Result` whose success converts via `M`.
+    /// The conversion of a `Result` whose success value converts with `M`.
     #[derive(Debug)]
     pub struct FromResult<M>(std::marker::PhantomData<M>);
 }
@@ -160,16 +160,16 @@ fn from_json(raw: RawJson) -> Result<ToolResponse, ToolError> {
             result.content.push(ContentBlock::text(raw.get()));
             result.structured_content = Some(raw);
         }
-        // `()` and `None` say nothing.
+        // `()` and `None` have no content.
         _ if raw.is_null() => {}
         _ => result.content.push(ContentBlock::text(raw.get())),
     }
     Ok(ToolResponse::complete(result))
 }
 
-/// The text, when the value is nothing but that; the value again, when it is something else.
+/// Returns the text if the value is a string, or else the value itself.
 fn into_text<T: 'static>(value: T) -> Result<String, T> {
-    // What the type is, is known when this is compiled, so nothing of it is left at run time.
+    // The type is known at compile time, so these comparisons cost nothing at run time.
     let mut value = Some(value);
     let any: &mut dyn Any = &mut value;
     if let Some(text) = any.downcast_mut::<Option<String>>() {
@@ -178,18 +178,18 @@ fn into_text<T: 'static>(value: T) -> Result<String, T> {
     if let Some(text) = any.downcast_mut::<Option<&'static str>>() {
         return Ok(text.take().unwrap_or_default().to_owned());
     }
-    Err(value.expect("it is taken out above only"))
+    Err(value.expect("only the returns above take it"))
 }
 
-/// Objects and arrays are published as structured content; a bare scalar is just text.
+/// Returns `true` if values of this schema become structured content: objects and arrays, but not scalars.
 ///
-/// A tool that declares an output schema must always return structured content, so a type that may also be written as a
-/// scalar or `null` declares none.
+/// A tool that declares an output schema must always return structured content. A type that may also be a scalar or
+/// `null` therefore declares none.
 fn is_structured(schema: &Value) -> bool {
     let kinds = match schema.get("type") {
         Some(Value::String(kind)) => vec![kind.as_str()],
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        // A union of shapes (an enum with data) carries its own keywords.
+        // A union (an enum with data) has no `type` of its own.
         _ => {
             let shapes = schema.get("oneOf").or_else(|| schema.get("anyOf"));
             return shapes
@@ -247,10 +247,10 @@ where
     }
 }
 
-/// A `Result` that is meant as one; `#[tool]` wraps what fallible functions return.
+/// A `Result` whose `Err` is an error and not data. `#[tool]` wraps the results of fallible functions in it.
 ///
-/// A plain `Result<T, E>` converts as well, unless `E` itself is a value with a schema (a `String`, for example): then it
-/// could be meant as data.
+/// A plain `Result<T, E>` converts as well, unless `E` is a value with a schema (such as a `String`), because it could
+/// then be data.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Fallible<T, E> {
@@ -258,7 +258,7 @@ pub struct Fallible<T, E> {
 }
 
 impl<T, E> Fallible<T, E> {
-    /// Wraps.
+    /// Wraps a `Result`.
     pub fn new(outcome: Result<T, E>) -> Self {
         Self { outcome }
     }
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_may_be_a_scalar_has_no_output_schema() {
+    fn type_that_may_be_a_scalar_has_no_output_schema() {
         #[derive(Serialize, JsonSchema)]
         enum Shape {
             Circle { radius: i64 },
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_keep_their_kind() {
+    fn errors_stay_errors() {
         let failed = Fallible::new(Err::<i64, _>("no"));
         assert_eq!(
             failed

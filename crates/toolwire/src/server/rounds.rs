@@ -1,7 +1,7 @@
 //! The rounds of a request whose handler asks for input.
 //!
-//! On 2026-07-28 a wish for input is the answer, and the client calls again. On earlier revisions the client cannot be
-//! told that, so the requests are sent to it from here and the handler runs again with the answers.
+//! On 2026-07-28 the response contains the input requests, and the client retries. Earlier revisions have no such
+//! result, so the server sends the requests itself and runs the handler again with the responses.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +22,10 @@ use crate::server::snapshot::Snapshot;
 use crate::server::state_seal::StatePurpose;
 use crate::server::tool_error::ToolError;
 
-/// The answers and the state the client sent back. State that does not open is refused.
+/// Reads the client's input responses and request state.
+///
+/// # Errors
+/// Returns an error if the input responses are malformed or the state cannot be opened.
 pub(crate) fn of_request(
     snapshot: &Snapshot,
     admitted: &Admitted<'_>,
@@ -31,13 +34,13 @@ pub(crate) fn of_request(
     let (responses, token) = (admitted.input_responses(), admitted.request_state());
     match (responses, token) {
         (None, None) => Ok(RoundState::default()),
-        (responses, token) => repeated(snapshot, admitted, transport, responses, token),
+        (responses, token) => read_retry(snapshot, admitted, transport, responses, token),
     }
 }
 
-/// Never inlined: most requests come for the first time.
+/// Reads the input of a retry. Not inlined: most requests are not retries.
 #[inline(never)]
-fn repeated(
+fn read_retry(
     snapshot: &Snapshot,
     admitted: &Admitted<'_>,
     transport: &dyn TransportContext,
@@ -64,10 +67,10 @@ fn repeated(
         .with_spending(opened.to_be_spent))
 }
 
-/// What is to be done about a run of a handler that did not come to a result.
+/// The outcome of a handler run without a result.
 pub(crate) enum RoundOutcome {
     Failed(ToolError),
-    /// The request is answered with questions.
+    /// The response contains input requests.
     Asks(EncodedResult),
     /// The handler runs again.
     Again,
@@ -77,11 +80,11 @@ pub(crate) enum RoundOutcome {
 pub(crate) struct RequestRounds<'a> {
     exchange: &'a Exchange,
     method: &'static Method,
-    /// Whatever is not needed for the first round, which is the last of most requests.
+    /// Data for rounds after the first. Most requests have one round.
     later: Option<Box<LaterRounds>>,
 }
 
-/// The rounds after the first.
+/// The data of the rounds after the first.
 #[derive(Default)]
 struct LaterRounds {
     context: Option<RequestContext>,
@@ -89,7 +92,7 @@ struct LaterRounds {
 }
 
 impl<'a> RequestRounds<'a> {
-    /// The first round of a request, or the next one of a client that comes back.
+    /// Creates the rounds of a request, which may be the retry of a client.
     pub(crate) fn new(method: &'static Method, exchange: &'a Exchange) -> Self {
         Self {
             exchange,
@@ -98,14 +101,14 @@ impl<'a> RequestRounds<'a> {
         }
     }
 
-    /// What has to be done before the first round, if anything: a state that may be used once is spent.
+    /// Returns the work before the first round, if any: marking a single-use state as used.
     pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         let exchange = self.exchange;
         let spending = exchange.context.scope().round.single_use_state()?;
         Some(Box::pin(exchange.snapshot().options.seal.spend(spending)))
     }
 
-    /// The context of the round that is on.
+    /// Returns the context of the current round.
     pub(crate) fn context(&self) -> &RequestContext {
         let later = self.later.as_ref();
         let later = later.and_then(|later| later.context.as_ref());
@@ -116,64 +119,63 @@ impl<'a> RequestRounds<'a> {
         self.context().scope().round.is_unfinished()
     }
 
-    /// Decides how to go on after a run of the handler that did not come to a result.
+    /// Decides how the request continues after a handler run without a result.
     pub(crate) async fn settle(
         &mut self,
         unsettled: Result<InputRequiredResult, ToolError>,
     ) -> Result<RoundOutcome, ErrorObject> {
         let round = &self.context().scope().round;
-        let wish = match unsettled {
-            Ok(wish) => {
+        let input_required = match unsettled {
+            Ok(input_required) => {
                 round.set_aside();
-                wish
+                input_required
             }
-            // How it failed does not matter: a handler that could not find something out cannot go on, whatever it made
-            // of the error.
+            // The error itself is irrelevant: a handler without its input cannot continue, whatever error it returned.
             Err(error) => match round.suspend()? {
-                Some(questions) => {
+                Some(requests) => {
                     let state = round.request_state().map(str::to_owned);
-                    response::input_required(questions, state)
+                    response::input_required(requests, state)
                 }
                 None => return Ok(RoundOutcome::Failed(error)),
             },
         };
-        Ok(match self.next(wish).await? {
-            Some(answer) => RoundOutcome::Asks(answer),
+        Ok(match self.next(input_required).await? {
+            Some(response) => RoundOutcome::Asks(response),
             None => RoundOutcome::Again,
         })
     }
 
-    /// Answers the request with the wish, or gathers the input and prepares the next run of the handler.
+    /// Returns an `input_required` result, or gathers the input and prepares the next run of the handler.
     async fn next(
         &mut self,
-        wish: InputRequiredResult,
+        input_required: InputRequiredResult,
     ) -> Result<Option<EncodedResult>, ErrorObject> {
         if self.context().is_stateless() {
-            return self.to_input_required(wish).map(Some);
+            return self.to_input_required(input_required).map(Some);
         }
         let later = self.later.get_or_insert_default();
         let pause = later
             .counter
-            .next_round(&wish)
+            .next_round(&input_required)
             .map_err(|error| ErrorObject::internal(error.to_string()))?;
-        // A state without questions means "not yet": the handler is not run again in the same moment.
+        // A state without input requests means "retry later", so the handler does not run again immediately.
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
         let mut input_responses = InputResponses::default();
-        for (key, request) in wish
+        for (key, request) in input_required
             .input_requests
             .iter()
             .flat_map(|requests| requests.iter())
         {
-            let answer = self
+            let response = self
                 .context()
                 .send_to_client(key, request)
                 .await
                 .map_err(|error| error.into_error_object())?;
-            input_responses.insert(key, answer);
+            input_responses.insert(key, response);
         }
-        let mut round = RoundState::new(input_responses, wish.request_state);
+        let mut round = RoundState::new(input_responses, input_required.request_state);
         if let Some(journal) = self.context().scope().round.take_journal() {
             round = round.with_journal(journal);
         }
@@ -182,15 +184,15 @@ impl<'a> RequestRounds<'a> {
         Ok(None)
     }
 
-    /// The wish as the answer, its state sealed.
-    fn to_input_required(&self, mut wish: InputRequiredResult) -> Outcome {
+    /// Encodes the input requests as the result and seals the state.
+    fn to_input_required(&self, mut input_required: InputRequiredResult) -> Outcome {
         let purpose = StatePurpose {
             principal: &Principal::of(self.context().auth()),
             method: self.method.name,
             name: self.exchange.name().unwrap_or_default(),
             arguments: self.exchange.arguments(),
         };
-        for request in wish
+        for request in input_required
             .input_requests
             .iter_mut()
             .flat_map(|all| all.values_mut())
@@ -202,15 +204,19 @@ impl<'a> RequestRounds<'a> {
         }
         let journal = self.context().scope().round.take_journal();
         let seal = &self.exchange.snapshot().options.seal;
-        wish.request_state = seal.write(&purpose, journal.as_ref(), wish.request_state.take())?;
+        input_required.request_state = seal.write(
+            &purpose,
+            journal.as_ref(),
+            input_required.request_state.take(),
+        )?;
         rounds::check_input_required(
             self.method,
             self.context().version(),
-            &wish,
+            &input_required,
             self.context().client_capabilities(),
         )?;
         self.exchange
             .snapshot()
-            .finish(wish, self.context().version())
+            .finish(input_required, self.context().version())
     }
 }

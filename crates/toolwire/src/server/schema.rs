@@ -1,13 +1,13 @@
 //! JSON Schemas from Rust types.
 //!
-//! They are written plainly, so that every host understands them: without references where the type allows it, without
-//! formats that belong to no vocabulary, and with `Option<T>` as a `T` that may be left out.
+//! The schemas are simple, so that every host understands them: without references where the type allows it, and
+//! without formats outside the JSON Schema vocabularies. `Option<T>` is an optional `T`.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// The schema of a tool's arguments: always an object, without references where the type allows it.
+/// Returns the schema of a tool's arguments: always an object, without references where the type allows it.
 pub(crate) fn arguments_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     of_arguments(generator(settings).into_root_schema_for::<T>())
@@ -19,7 +19,7 @@ fn of_arguments(schema: Schema) -> Value {
         object.entry("type").or_insert_with(|| json!("object"));
         relax_optional_members(object);
         if !object.contains_key("properties") {
-            // Hosts trip over a missing `properties`, so it is written even when there are none.
+            // Some hosts fail on a missing `properties`, so it is present even if empty.
             object.insert("properties".to_owned(), json!({}));
             object.entry("additionalProperties").or_insert(json!(false));
         }
@@ -27,7 +27,7 @@ fn of_arguments(schema: Schema) -> Value {
     schema
 }
 
-/// The schema of a tool's result.
+/// Returns the schema of a tool's result.
 pub(crate) fn output_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     plain(generator(settings).into_root_schema_for::<T>())
@@ -50,7 +50,8 @@ fn plain(schema: Schema) -> Value {
     schema
 }
 
-/// Formats such as `int64` belong to no JSON Schema vocabulary; validators of other languages warn about them.
+/// Removes formats such as `int64`. They belong to no JSON Schema vocabulary, and validators in other languages warn
+/// about them.
 fn strip_machine_formats(root: &mut Value) {
     const MACHINE: [&str; 12] = [
         "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64",
@@ -60,13 +61,14 @@ fn strip_machine_formats(root: &mut Value) {
     while let Some(value) = pending.pop() {
         match value {
             Value::Object(object) => {
-                let strange = object
-                    .get("format")
-                    .and_then(Value::as_str)
-                    .is_some_and(|format| {
-                        MACHINE.contains(&format) || matches!(format, "float" | "double")
-                    });
-                if strange {
+                let is_machine_format =
+                    object
+                        .get("format")
+                        .and_then(Value::as_str)
+                        .is_some_and(|format| {
+                            MACHINE.contains(&format) || matches!(format, "float" | "double")
+                        });
+                if is_machine_format {
                     object.remove("format");
                 }
                 pending.extend(object.values_mut());
@@ -77,7 +79,7 @@ fn strip_machine_formats(root: &mut Value) {
     }
 }
 
-/// `Option<T>` is written as plain `T` that may be left out, which more hosts understand than `[T, null]`.
+/// Writes `Option<T>` as an optional `T`, which more hosts understand than `[T, null]`.
 fn relax_optional_members(schema: &mut Map<String, Value>) {
     let required = required_members(schema);
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
@@ -107,8 +109,8 @@ fn relax_optional_members(schema: &mut Map<String, Value>) {
     }
 }
 
-/// `{"anyOf": [T, {"type": "null"}]}`, the form of types that have no `type` to add `null` to, becomes `T`. What the
-/// argument says about itself (its description) comes before what its type says.
+/// Replaces `{"anyOf": [T, {"type": "null"}]}`, the form of types without a `type` to extend, by `T`. The argument's
+/// own description takes precedence over the description of its type.
 fn lift_nullable(property: &mut Map<String, Value>) {
     let Some(Value::Array(branches)) = property.get("anyOf") else {
         return;
@@ -142,7 +144,7 @@ pub(crate) fn required_members(schema: &Map<String, Value>) -> Vec<String> {
         .collect()
 }
 
-/// Keywords serde enforces by itself when a value is decoded into the type the schema came from.
+/// Keywords that serde enforces itself when it decodes a value into the type of the schema.
 const KNOWN_TO_SERDE: [&str; 14] = [
     "type",
     "properties",
@@ -160,7 +162,7 @@ const KNOWN_TO_SERDE: [&str; 14] = [
     "format",
 ];
 
-/// Whether a generated schema says more than serde already checks.
+/// Returns `true` if a generated schema has constraints that serde does not check.
 pub(crate) fn says_more_than_serde(schema: &Value) -> bool {
     let mut pending = vec![schema];
     while let Some(schema) = pending.pop() {
@@ -175,7 +177,7 @@ pub(crate) fn says_more_than_serde(schema: &Value) -> bool {
                 "properties" => pending.extend(value.as_object().into_iter().flat_map(Map::values)),
                 "items" => pending.push(value),
                 "anyOf" | "oneOf" => pending.extend(value.as_array().into_iter().flatten()),
-                // The lower end of unsigned types, and the closed shape of a tool without arguments.
+                // The minimum of unsigned types, and the closed object of a tool without arguments.
                 "minimum" if value.as_f64() == Some(0.0) => {}
                 "additionalProperties"
                     if object.get("properties").is_some_and(|p| p == &json!({})) => {}
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only the schema is looked at")]
+    #[expect(dead_code, reason = "only the schema is used")]
     struct Plain {
         /// How many.
         count: u32,
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only the schema is looked at")]
+    #[expect(dead_code, reason = "only the schema is used")]
     struct Constrained {
         #[schemars(extend("maximum" = 10))]
         count: u32,
@@ -214,7 +216,7 @@ mod tests {
     struct Nothing {}
 
     #[test]
-    fn generated_schemas_are_plain() {
+    fn generated_schemas_are_simple() {
         assert_eq!(
             arguments_schema::<Plain>(),
             json!({
@@ -242,13 +244,13 @@ mod tests {
 
     /// A place.
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only the schema is looked at")]
+    #[expect(dead_code, reason = "only the schema is used")]
     struct Place {
         city: String,
     }
 
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only the schema is looked at")]
+    #[expect(dead_code, reason = "only the schema is used")]
     struct Optional {
         size: Option<Size>,
         sizes: Option<Vec<Size>>,
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_left_out_is_not_null_as_well() {
+    fn optional_members_do_not_accept_null() {
         let sizes = json!({"type": "string", "enum": ["small", "large"]});
         let place = |description: &str| {
             json!({
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_constraints_need_the_validator() {
+    fn only_constraints_require_the_validator() {
         assert!(!says_more_than_serde(&arguments_schema::<Plain>()));
         assert!(says_more_than_serde(&arguments_schema::<Constrained>()));
     }

@@ -1,11 +1,11 @@
 //! The check of arguments and results against JSON Schemas.
 //!
-//! Serde already refuses what a typed handler cannot take; the schema adds the constraints serde does not see
-//! (`maximum`, `pattern`, …). A typed tool without such constraints is therefore decoded straight into its type, and a
-//! validator is built only where it can say something new. Nothing is ever fetched from the network.
+//! Serde already rejects values that a typed handler cannot decode. The schema adds constraints that serde does not
+//! check (`maximum`, `pattern`, …). A typed tool without such constraints is decoded directly, without a validator.
+//! Nothing is fetched from the network.
 //!
-//! Schemas and values may be untrusted, so `toolwire_proto::schema_budget` bounds the work of compiling and of each check.
-//! Patterns are matched by an engine without backtracking.
+//! Schemas and values may be untrusted, so `toolwire_proto::schema_budget` limits the work of compiling and of each
+//! check. Patterns are matched by an engine without backtracking.
 
 use std::fmt;
 
@@ -17,16 +17,17 @@ use toolwire_proto::schema_budget::{SchemaBudget, SchemaLimits};
 use crate::server::schema::required_members;
 use crate::server::schema_pool::{QUICK_BYTES, QuickCheck};
 
-/// Steps of a check that runs where it is needed: a few milliseconds. Longer checks run on the blocking pool.
+/// The maximum steps of a check that runs inline: a few milliseconds. Longer checks run on the blocking pool.
 const QUICK_STEPS: u64 = 20_000;
 
-/// Steps of a check that lists violations. Each takes memory, so beyond that there is only a verdict.
+/// The maximum steps of a check that lists violations. Each violation takes memory, so a longer check returns only the
+/// verdict.
 const LISTED_STEPS: u64 = 100_000;
 
-/// Characters of one violation that are shown.
+/// The maximum characters of one violation in an error.
 const SHOWN_CHARS: usize = 500;
 
-/// Bytes of one compiled pattern, and of its cache.
+/// The maximum bytes of one compiled pattern, and of its cache.
 const PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A compiled schema.
@@ -38,10 +39,10 @@ pub(crate) struct SchemaCheck {
 }
 
 impl SchemaCheck {
-    /// Compiles a schema; nothing is ever fetched from the network.
+    /// Compiles a schema. Nothing is fetched from the network.
     ///
     /// # Errors
-    /// Returns a sentence that says what is wrong with the schema, or which limit it exceeds.
+    /// Returns an error if the schema is invalid or exceeds a limit. The text names the problem.
     pub(crate) fn new(schema: &Value, limits: &SchemaLimits) -> Result<Self, String> {
         let budget = SchemaBudget::new(schema, limits).map_err(|error| error.to_string())?;
         let patterns = PatternOptions::regex()
@@ -60,21 +61,21 @@ impl SchemaCheck {
         })
     }
 
-    /// Checks arguments, unless that takes long. An optional member that is `null` counts as left out.
+    /// Checks arguments, unless that takes long. An optional member that is `null` counts as absent.
     pub(crate) fn check_arguments_quickly(&self, arguments: &RawValue) -> QuickCheck {
         if arguments.get().len() > QUICK_BYTES {
             return QuickCheck::Large;
         }
         match self.read_arguments(arguments) {
             Ok(value) => self.check_quickly(&value, "arguments"),
-            Err(complaint) => QuickCheck::Done(Err(complaint)),
+            Err(error) => QuickCheck::Done(Err(error)),
         }
     }
 
     /// Checks arguments, however long it takes.
     ///
     /// # Errors
-    /// One line per violation (at most five), each naming the path.
+    /// Returns an error if the arguments violate the schema: one line per violation (at most five), each with the path.
     pub(crate) fn check_arguments(&self, arguments: &RawValue) -> Result<(), String> {
         let value = self.read_arguments(arguments)?;
         self.check(&value, "arguments")
@@ -89,7 +90,7 @@ impl SchemaCheck {
         Ok(value)
     }
 
-    /// Checks any value, unless that takes long; `root` names it in the complaint.
+    /// Checks any value, unless that takes long. `root` names the value in the error.
     pub(crate) fn check_quickly(&self, value: &Value, root: &str) -> QuickCheck {
         let limit = self.max_steps.min(QUICK_STEPS);
         match self.budget.steps(value, limit) {
@@ -98,10 +99,11 @@ impl SchemaCheck {
         }
     }
 
-    /// Checks any value, however long it takes; `root` names it in the complaint.
+    /// Checks any value, however long it takes. `root` names the value in the error.
     ///
     /// # Errors
-    /// One line per violation (at most five), each naming the path; or the limit that the check exceeds.
+    /// Returns an error if the value violates the schema, with one line per violation (at most five), each with the
+    /// path. Also returns an error if the check exceeds a limit.
     pub(crate) fn check(&self, value: &Value, root: &str) -> Result<(), String> {
         let steps = self.steps(value).map_err(|problem| {
             format!("{root}: cannot be checked against the schema: {problem}")
@@ -112,16 +114,16 @@ impl SchemaCheck {
     /// Counts the steps of a check.
     ///
     /// # Errors
-    /// Returns the limit that the check exceeds.
+    /// Returns an error if the check exceeds a limit.
     pub(crate) fn steps(&self, value: &Value) -> Result<u64, String> {
         let steps = self.budget.steps(value, self.max_steps);
         steps.map_err(|error| error.to_string())
     }
 
-    /// Checks a value whose steps were counted; `root` names it in the complaint.
+    /// Checks a value whose steps were counted. `root` names the value in the error.
     ///
     /// # Errors
-    /// One line per violation (at most five), each naming the path.
+    /// Returns an error if the value violates the schema: one line per violation (at most five), each with the path.
     pub(crate) fn validate(&self, value: &Value, root: &str, steps: u64) -> Result<(), String> {
         if self.validator.is_valid(value) {
             return Ok(());
@@ -131,7 +133,7 @@ impl SchemaCheck {
                 "{root}: does not match the schema; it is too large to list the violations"
             ));
         }
-        let complaints: Vec<String> = self
+        let violations: Vec<String> = self
             .validator
             .iter_errors(value)
             .take(5)
@@ -140,11 +142,11 @@ impl SchemaCheck {
                 shortened(format!("{root}{path}: {error}"))
             })
             .collect();
-        Err(complaints.join("\n"))
+        Err(violations.join("\n"))
     }
 }
 
-/// A violation as it is shown. It repeats the value, which may be large.
+/// Shortens the text of a violation, which contains the value and may be large.
 fn shortened(violation: String) -> String {
     match violation.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &violation[..end]),
@@ -152,7 +154,7 @@ fn shortened(violation: String) -> String {
     }
 }
 
-/// `/items/2/price` as `.items[2].price`.
+/// Converts a JSON pointer to a path: `/items/2/price` to `.items[2].price`.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
     for segment in pointer.split('/').skip(1) {
@@ -200,22 +202,22 @@ mod tests {
     }
 
     #[test]
-    fn complaints_name_the_path() {
-        let complaint = |value: Value| check(value).unwrap_err();
-        assert!(complaint(json!({"count": 11})).starts_with("arguments.count: "));
-        assert!(complaint(json!({})).contains("count"));
+    fn errors_contain_the_path() {
+        let error = |value: Value| check(value).unwrap_err();
+        assert!(error(json!({"count": 11})).starts_with("arguments.count: "));
+        assert!(error(json!({})).contains("count"));
         assert_eq!(dotted("/items/2/price"), ".items[2].price");
     }
 
     #[test]
-    fn an_optional_argument_that_is_null_was_left_out() {
+    fn optional_argument_that_is_null_counts_as_absent() {
         assert!(check(json!({"count": 10, "note": null})).is_ok());
         assert!(check(json!({"count": null})).is_err());
     }
 
     /// Spec 2025-11-25 and later, basic/index, "JSON Schema Usage".
     #[test]
-    fn a_schema_is_read_in_its_own_dialect_and_an_unknown_one_is_refused() {
+    fn schema_uses_its_own_dialect_and_unknown_dialects_are_rejected() {
         let check = |dialect: &str, known: bool| {
             let schema = json!({"$schema": dialect, "type": "object"});
             assert_eq!(compile(&schema).is_ok(), known, "{dialect}");
@@ -226,12 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn remote_references_are_refused_when_compiling() {
+    fn remote_references_are_rejected_when_compiling() {
         let schema = json!({"$ref": "https://example.test/schema.json"});
         assert!(compile(&schema).is_err());
     }
 
-    /// Schemas within each other, each a member or an item of the one before.
+    /// Nests schemas, each as a member or item of the previous one.
     fn nested(keyword: &str, depth: usize) -> Value {
         (0..depth).fold(json!({"type": "string"}), |inner, _| match keyword {
             "allOf" | "anyOf" => json!({keyword: [inner]}),
@@ -272,8 +274,8 @@ mod tests {
             schema["$defs"][format!("a{index}")] =
                 json!({"$ref": format!("#/$defs/a{}", index + 1)});
         }
-        let complaint = compile(&schema).unwrap().check(&json!(1), "value");
-        assert!(complaint.unwrap_err().contains("string"));
+        let error = compile(&schema).unwrap().check(&json!(1), "value");
+        assert!(error.unwrap_err().contains("string"));
 
         let tree =
             json!({"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "string"}]});
@@ -281,7 +283,7 @@ mod tests {
         assert!(compile(&tree).unwrap().check(&deep, "value").is_err());
     }
 
-    /// A validator may compile a resource once for each way that leads to it.
+    /// A validator may compile a resource once per path to it.
     #[test]
     fn resources_that_all_refer_to_each_other_compile() {
         let names: Vec<_> = (0..8).map(|index| format!("r{index}")).collect();
@@ -301,17 +303,17 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_does_not_repeat_a_large_value() {
+    fn violation_does_not_contain_a_large_value() {
         let check = compile(&json!({"maxLength": 3})).unwrap();
-        let complaint = check
+        let error = check
             .check(&json!("x".repeat(10_000)), "value")
             .unwrap_err();
-        assert!(complaint.starts_with("value: \"xxx"), "{complaint}");
-        assert_eq!(complaint.chars().count(), SHOWN_CHARS + 1);
+        assert!(error.starts_with("value: \"xxx"), "{error}");
+        assert_eq!(error.chars().count(), SHOWN_CHARS + 1);
     }
 
     #[test]
-    fn a_check_beyond_its_limit_is_an_error_and_a_long_one_is_not_quick() {
+    fn check_beyond_its_limit_fails_and_long_check_is_not_quick() {
         let mut limits = SchemaLimits::default();
         limits.steps = 50_000;
         let schema = json!({"type": "array", "items": {"type": "integer"}});
@@ -322,8 +324,8 @@ mod tests {
         let long = items(15_000);
         assert_eq!(check.check_quickly(&long, "value"), QuickCheck::Large);
         assert_eq!(check.check(&long, "value"), Ok(()));
-        let complaint = check.check(&items(50_000), "value").unwrap_err();
-        assert!(complaint.contains("more than 50000 steps"), "{complaint}");
+        let error = check.check(&items(50_000), "value").unwrap_err();
+        assert!(error.contains("more than 50000 steps"), "{error}");
     }
 
     #[test]
@@ -332,8 +334,8 @@ mod tests {
         let text = "a".repeat(1_000);
         assert_eq!(check.check(&json!(text), "value"), Ok(()));
         assert!(check.check(&json!(text + "!"), "value").is_err());
-        let complaint = compile(&json!({"pattern": "(?=a)b"})).unwrap_err();
-        assert!(complaint.contains("lookaround"), "{complaint}");
+        let error = compile(&json!({"pattern": "(?=a)b"})).unwrap_err();
+        assert!(error.contains("lookaround"), "{error}");
         assert!(compile(&json!({"pattern": "("})).is_err());
     }
 
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_whose_schema_exceeds_a_limit_is_rejected_when_it_is_registered() {
+    fn tool_whose_schema_exceeds_a_limit_is_rejected_at_registration() {
         use crate::{RequestContext, Server, ToolHandler};
         use toolwire_types::{RawJson, Tool};
 
@@ -380,8 +382,8 @@ mod tests {
             ToolHandler::raw(descriptor, |_: RequestContext, _: RawJson| async { "" })
         };
         let server = Server::new("s", "1");
-        let rejected = |served: ToolHandler, parts: &[&str]| {
-            let error = server.add_tool(served).unwrap_err().to_string();
+        let rejected = |handler: ToolHandler, parts: &[&str]| {
+            let error = server.add_tool(handler).unwrap_err().to_string();
             for part in parts {
                 assert!(error.contains(part), "{error}");
             }

@@ -1,8 +1,8 @@
 //! Large checks against JSON Schemas, on the blocking pool.
 //!
-//! A check cannot be interrupted. Its work is bounded beforehand (`toolwire_proto::schema_budget`), small checks run where
-//! they are needed, and large ones here: a few at once, each with a timeout for its caller. A check whose caller has given up
-//! keeps its permit until it ends, so that abandoned checks cannot accumulate.
+//! A check cannot be interrupted, so its work is limited beforehand (`toolwire_proto::schema_budget`). Small checks run
+//! inline. Large checks run here: a few at once, each with a timeout for its caller. A check whose caller stopped
+//! waiting keeps its permit until it ends, so that abandoned checks cannot accumulate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Checks of one client, or of one tool of a server, that run at once on the blocking pool.
+/// The number of checks on the blocking pool at once, per client or per tool of a server.
 const CHECKS_AT_ONCE: usize = 2;
 
-/// How long a caller waits for a check. Default of `ClientLimits::schema_timeout`.
+/// The timeout of a check. Default of `ClientLimits::schema_timeout`.
 pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of a value that is checked where it is needed. Larger values are checked on the blocking pool.
+/// The maximum size in bytes of a value that is checked inline. Larger values are checked on the blocking pool.
 pub(crate) const QUICK_BYTES: usize = 64 * 1024;
 
-/// The outcome of a check that may turn out to be too large to run at once.
+/// The outcome of a check that may be too large to run inline.
 #[derive(Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(feature = "schema-validation"),
     expect(dead_code, reason = "without the feature nothing is checked")
 )]
 pub(crate) enum QuickCheck {
-    /// The check ran. A complaint has one line per violation.
+    /// The check ran. The error has one line per violation.
     Done(Result<(), String>),
-    /// The check is left to the blocking pool.
+    /// The check must run on the blocking pool.
     Large,
 }
 
@@ -45,7 +45,7 @@ impl Default for SchemaPool {
 }
 
 impl SchemaPool {
-    /// Runs a check on the blocking pool. Outside a runtime it runs at once.
+    /// Runs a check on the blocking pool. Outside a runtime, the check runs inline.
     ///
     /// # Errors
     /// Returns an error if the check does not end in time, waiting for a permit included, or if it panics.
@@ -75,12 +75,12 @@ impl SchemaPool {
     }
 }
 
-/// Why a check has no outcome.
+/// The reason why a check has no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnfinishedCheck {
-    /// It took longer than this.
+    /// The check exceeded this timeout.
     Timeout(Duration),
-    /// It panicked, or the runtime is shutting down.
+    /// The check panicked, or the runtime is shutting down.
     Failed,
 }
 
@@ -108,17 +108,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_running_check_leaves_the_thread_to_others() {
+    async fn running_check_does_not_block_the_thread() {
         let pool = SchemaPool::default();
         let (release, check) = endless();
-        // The check ends only because something else runs on the only thread of the runtime meanwhile.
+        // The check ends only because another task runs meanwhile on the only thread of the runtime.
         let others = async { drop(release) };
         let (checked, ()) = tokio::join!(pool.run(CHECK_TIMEOUT, check), others);
         assert_eq!(checked, Ok(()));
     }
 
     #[tokio::test]
-    async fn an_abandoned_check_keeps_its_permit_until_it_ends() {
+    async fn abandoned_check_keeps_its_permit_until_it_ends() {
         let pool = SchemaPool::default();
         let mut releases = Vec::new();
         for _ in 0..CHECKS_AT_ONCE {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_fails_only_its_own_check() {
+    async fn panic_fails_only_its_own_check() {
         let pool = SchemaPool::default();
         for _ in 0..=CHECKS_AT_ONCE {
             let outcome = pool.run(CHECK_TIMEOUT, || panic!("expected")).await;

@@ -1,4 +1,4 @@
-//! Everything a server knows about itself, immutable: requests read one snapshot, changes make the next one.
+//! Snapshots: the immutable content of a server. A request uses one snapshot, and each change creates the next one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -24,12 +24,12 @@ use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
 use crate::server::state_seal::StateSeal;
 use crate::server::tool::ToolEntry;
 
-/// How long a server waits for a client's answer to a question; people answer some of them.
-const CLIENT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+/// The default timeout of a client's response to an input request, which may need a person.
+const CLIENT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
-    /// Of what.
+    /// The server that the snapshot belongs to.
     pub(super) server: Weak<ServerInner>,
     pub(crate) info: Implementation,
     pub(crate) instructions: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Snapshot {
     pub(crate) resources: NameMap<Arc<ResourceEntry>>,
     pub(crate) templates: NameMap<Arc<TemplateEntry>>,
     pub(crate) methods: NameMap<Arc<MethodEntry>>,
-    /// What beside tools was ever registered.
+    /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, RawJson>,
     pub(crate) options: ServerOptions,
@@ -47,8 +47,8 @@ pub(crate) struct Snapshot {
     pub(crate) derived: DerivedData,
 }
 
-/// Which lists lost an entry. Clients were told of these capabilities and go on asking, so that an emptied list stays an
-/// empty list and does not become an unknown method.
+/// The lists that lost an entry. Their capabilities were advertised and clients continue to request them, so an emptied
+/// list must stay available and not become an unknown method.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EmptiedLists {
     pub(crate) tools: bool,
@@ -56,7 +56,7 @@ pub(crate) struct EmptiedLists {
     pub(crate) resources: bool,
 }
 
-/// The switches of a server.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerOptions {
     pub(crate) logging: bool,
@@ -97,7 +97,7 @@ impl Snapshot {
                 page_size: 0,
                 hide_unusable: false,
                 list_hint: CacheHint::default(),
-                client_answer_timeout: CLIENT_ANSWER_TIMEOUT,
+                client_answer_timeout: CLIENT_RESPONSE_TIMEOUT,
                 #[cfg(feature = "input")]
                 seal,
             },
@@ -106,7 +106,7 @@ impl Snapshot {
         }
     }
 
-    /// What the server can do, derived from what is registered.
+    /// Returns the server's capabilities, derived from its registered handlers.
     pub(crate) fn capabilities(&self) -> &ServerCapabilities {
         self.derived
             .capabilities
@@ -149,7 +149,7 @@ impl Snapshot {
                 .any(|template| !template.completers.is_empty())
     }
 
-    /// The resource at a URI: a fixed one, else the most specific template that matches.
+    /// Returns the resource at a URI: a fixed one, or the most specific template that matches.
     pub(crate) fn find_resource(&self, uri: &str) -> Option<ResolvedResource> {
         if let Some(entry) = self.resources.get(uri) {
             return Some(entry.found());
@@ -159,12 +159,12 @@ impl Snapshot {
             .values()
             .filter_map(|entry| Some((entry, entry.found(uri)?)))
             .collect();
-        // Stable: of two equally specific templates the one registered first is read.
+        // The sort is stable: of two equally specific templates, the first registered is used.
         matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));
         matching.into_iter().next().map(|(_, found)| found)
     }
 
-    /// What goes into the `_meta` of every 2026-07-28 result.
+    /// Returns the server info for the `_meta` of every 2026-07-28 result.
     pub(crate) fn server_info(&self) -> Option<&RawJson> {
         let write = || RawJson::from_serialize(&self.info).ok();
         let info = self.derived.server_info.get_or_init(write).as_ref();
@@ -172,7 +172,7 @@ impl Snapshot {
     }
 }
 
-/// Which list.
+/// The kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ListKind {
     Tools,
@@ -181,7 +181,7 @@ pub(crate) enum ListKind {
     Templates,
 }
 
-/// What follows from the rest of a snapshot and is worked out once; a changed snapshot starts with none of it.
+/// Data derived from a snapshot, computed once. A changed snapshot starts without it.
 #[derive(Debug, Default)]
 pub(crate) struct DerivedData {
     capabilities: OnceLock<ServerCapabilities>,
@@ -189,7 +189,7 @@ pub(crate) struct DerivedData {
     pages: Mutex<HashMap<PageKey, Bytes>>,
 }
 
-/// A page of a list, as one revision has it, by the index it begins at.
+/// The key of a list page: the list, the revision and the index of the first entry.
 type PageKey = (ListKind, ProtocolVersion, usize);
 
 impl Clone for DerivedData {
@@ -199,9 +199,9 @@ impl Clone for DerivedData {
 }
 
 impl DerivedData {
-    /// The page that begins at `start`, written now if it was not before.
+    /// Returns the page that starts at `start`, encoding it at first use.
     ///
-    /// Only pages that begin on a page boundary are kept, so that forged cursors cannot fill the cache.
+    /// Only pages that start at a page boundary are cached, so that forged cursors cannot fill the cache.
     pub(crate) fn page<E>(
         &self,
         list: ListKind,

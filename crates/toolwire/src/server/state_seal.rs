@@ -1,8 +1,8 @@
-//! Request state on its way through the client and back.
+//! Sealing of request state, which travels through the client.
 //!
-//! What a request remembers between its rounds, its journal and the author's own text, is sealed: the client can neither
-//! read nor change it, and it opens only for the same principal, method and parameters, and in time. Keys are random per
-//! process unless they are given; servers that share keys open each other's state.
+//! The journal of a request and the author's own state are sealed: the client can neither read nor change them. A state
+//! opens only for the same principal, method and parameters, and before it expires. Keys are random per process unless
+//! they are configured. Servers with the same keys open each other's states.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use toolwire_types::ErrorObject;
 use crate::engine::{Principal, SingleUseState, since_epoch};
 use crate::store::{NonceStore, StoreError};
 
-/// How long a client may take to come back, unless told otherwise.
+/// The default validity of a state.
 const DEFAULT_TTL: Duration = Duration::from_secs(600);
 
-/// What is said when the system gives no random bytes.
-pub(crate) const NO_RANDOMNESS: &str = "the system gives no random bytes";
+/// The error text if the system provides no random bytes.
+pub(crate) const NO_RANDOMNESS: &str = "the system provides no random bytes";
 
-/// What a state belongs to.
+/// The request that a state belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StatePurpose<'a> {
     pub(crate) principal: &'a Principal,
@@ -30,12 +30,12 @@ pub(crate) struct StatePurpose<'a> {
     pub(crate) arguments: Option<&'a RawValue>,
 }
 
-/// What a state says.
+/// The content of an opened state.
 #[derive(Debug)]
 pub(crate) struct OpenedState {
     pub(crate) journal: Journal,
     pub(crate) author_state: Option<String>,
-    /// For a state that may be used once.
+    /// Set if the state may be used only once.
     pub(crate) to_be_spent: Option<SingleUseState>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct StateSeal {
 }
 
 impl StateSeal {
-    /// Random keys, made when the first state is sealed.
+    /// Creates a seal with random keys, generated when the first state is sealed.
     pub(crate) fn new(audience: String) -> Self {
         Self {
             audience,
@@ -79,7 +79,7 @@ impl StateSeal {
         }
     }
 
-    /// The author's state passes through as it is. A journal is sealed all the same.
+    /// Sends the author's state unsealed. A journal is always sealed.
     pub(crate) fn with_open_author_state(self) -> Self {
         Self {
             seals_author_state: false,
@@ -87,19 +87,18 @@ impl StateSeal {
         }
     }
 
-    /// Says at start-up what the keys mean for a service of several nodes.
+    /// Logs at startup what the keys mean for a service with several nodes.
     #[cfg(feature = "http-server")]
     pub(crate) fn log_key_source(&self) {
         if self.keys.get().is_none() {
             tracing::info!(
-                "request state is sealed with a random key of this process: a call that asks for input must come back \
-                 to this very process; a service of several nodes gives them all the same keys with \
-                 `with_request_state_keys`"
+                "request state is sealed with a random key of this process: a client must send its retry to the same \
+                 process; configure the same keys on all nodes of a service with `with_request_state_keys`"
             );
         }
     }
 
-    /// Writes the state of the next round; `None` when there is nothing to remember.
+    /// Encodes the state for the next round. Returns `None` if there is nothing to store.
     pub(crate) fn write(
         &self,
         purpose: &StatePurpose<'_>,
@@ -120,14 +119,14 @@ impl StateSeal {
             .map(Some)
             .map_err(|error| match error {
                 SealError::TooLarge { limit } => ErrorObject::internal(format!(
-                    "what this request has to remember between its rounds is larger than {limit} bytes; ask for less, \
-                     or raise the limit of the key ring (`KeyRing::with_max_payload`)"
+                    "the request state is larger than {limit} bytes; ask for less, or raise the limit of the key ring \
+                     (`KeyRing::with_max_payload`)"
                 )),
                 SealError::TimeOutOfRange => ErrorObject::internal(error.to_string()),
             })
     }
 
-    /// Reads the state that came back.
+    /// Opens the state that the client sent.
     pub(crate) fn open(
         &self,
         purpose: &StatePurpose<'_>,
@@ -146,7 +145,7 @@ impl StateSeal {
         let (journal, author_state) =
             Journal::from_state(text).map_err(|_| StateError::unreadable())?;
         let to_be_spent = self.nonces.is_some().then(|| {
-            // Its own expiry counts: another node may give states another time.
+            // The expiry in the state applies, because another node may use another ttl.
             let expiry = request_state::expiry(token).unwrap_or(Duration::MAX);
             SingleUseState {
                 owner: purpose.principal.clone(),
@@ -161,17 +160,18 @@ impl StateSeal {
         })
     }
 
-    /// Uses up a state that may be used once.
-    pub(crate) async fn spend(&self, spending: &SingleUseState) -> Result<(), ErrorObject> {
+    /// Marks a single-use state as used.
+    ///
+    /// # Errors
+    /// Returns an error if the state was used before, or if the nonce store fails.
+    pub(crate) async fn spend(&self, state: &SingleUseState) -> Result<(), ErrorObject> {
         let Some(nonces) = &self.nonces else {
             return Ok(());
         };
-        // The clock of the node that remembers may be ahead of those that open.
-        let lifetime = spending
-            .lifetime
-            .saturating_add(request_state::MAX_CLOCK_SKEW);
+        // The clock of the node that stores the nonce may be ahead of the clocks of nodes that open states.
+        let lifetime = state.lifetime.saturating_add(request_state::MAX_CLOCK_SKEW);
         match nonces
-            .mark_used(&spending.owner, &spending.fingerprint, lifetime)
+            .mark_used(&state.owner, &state.fingerprint, lifetime)
             .await
         {
             Ok(true) => Ok(()),
@@ -180,7 +180,7 @@ impl StateSeal {
                 "too many request states of this user were used in a short time; try again later",
             )),
             Err(error) => {
-                tracing::error!(%error, "request state cannot be used while the nonce store does not work");
+                tracing::error!(%error, "the nonce store failed, so request state is rejected");
                 Err(ErrorObject::internal(
                     "request state cannot be checked now; try again",
                 ))

@@ -1,4 +1,4 @@
-//! A tool: its descriptor, its handler, and the check of its arguments.
+//! A tool: its descriptor, its handler, and the checks of its arguments and results.
 
 use std::fmt;
 use std::future::Future;
@@ -26,13 +26,13 @@ use crate::server::tool_error::ToolError;
 type Outcome = Result<ToolResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync;
 
-/// Something that can be registered as a tool; `#[tool]` implements it.
+/// A value that can be registered as a tool. `#[tool]` implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     note = "put `#[tool]` on the function, or build a `ToolHandler` from a closure"
 )]
 pub trait IntoTool {
-    /// The tool.
+    /// Converts the value into a tool handler.
     fn into_tool(self) -> ToolHandler;
 }
 
@@ -70,7 +70,7 @@ pub struct ToolHandler {
 }
 
 impl ToolHandler {
-    /// A tool whose arguments decode into a type, whose schema is published.
+    /// Creates a tool whose arguments decode into a type. The type's schema is published.
     pub fn typed<A, M, F, Fut>(name: impl Into<String>, handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -87,7 +87,7 @@ impl ToolHandler {
                         let running = handler(ctx, arguments);
                         Box::pin(async move { running.await.into_tool_response() })
                     }
-                    Err(error) => refused(error),
+                    Err(error) => rejected(error),
                 }
             };
         Self::from_schema(
@@ -98,9 +98,9 @@ impl ToolHandler {
         )
     }
 
-    /// A tool that runs on the blocking pool: for handlers that compute for long or do blocking input and output.
+    /// Creates a tool that runs on the blocking pool, for handlers with long computations or blocking input and output.
     ///
-    /// Cancelling cannot interrupt it; poll [`RequestContext::is_cancelled`].
+    /// Cancellation cannot interrupt the handler. It should poll [`RequestContext::is_cancelled`].
     pub fn blocking<A, M, F, R>(name: impl Into<String>, handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -128,7 +128,7 @@ impl ToolHandler {
                             }
                         })
                     }
-                    Err(error) => refused(error),
+                    Err(error) => rejected(error),
                 }
             };
         Self::from_schema(
@@ -139,7 +139,7 @@ impl ToolHandler {
         )
     }
 
-    /// A tool over raw JSON: any descriptor, and a handler that gets the arguments unread (`{}` when there are none).
+    /// Creates a tool from any descriptor. Its handler receives the arguments as raw JSON (`{}` if absent).
     ///
     /// The arguments are checked against the descriptor's schema first; see
     /// [`without_argument_check`](Self::without_argument_check).
@@ -181,21 +181,21 @@ impl ToolHandler {
 
     descriptor_options!();
 
-    /// Hints about what the tool does to the world.
+    /// Sets hints about the tool's behavior.
     #[must_use]
     pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.descriptor.annotations = Some(annotations);
         self
     }
 
-    /// The schema of the structured content.
+    /// Sets the schema of the structured content.
     #[must_use]
     pub fn with_output_schema(mut self, schema: impl Into<RawJson>) -> Self {
         self.descriptor.output_schema = Some(schema.into());
         self
     }
 
-    /// Publishes no output schema.
+    /// Removes the output schema.
     #[must_use]
     pub fn without_output_schema(mut self) -> Self {
         self.descriptor.output_schema = None;
@@ -204,20 +204,20 @@ impl ToolHandler {
 
     access_options!(access);
 
-    /// Hands arguments to the handler without checking them against the schema; for gateways that pass them on.
+    /// Passes arguments to the handler without a check against the schema, for gateways that forward them.
     #[must_use]
     pub fn without_argument_check(mut self) -> Self {
         self.check_arguments = false;
         self
     }
 
-    /// The descriptor clients see.
+    /// Returns the descriptor that clients see.
     #[must_use]
     pub fn descriptor(&self) -> &Tool {
         &self.descriptor
     }
 
-    /// Compiles what can be compiled ahead, and refuses what could never be served.
+    /// Compiles the schemas and rejects tools that cannot be served.
     pub(crate) fn prepare(self) -> Result<ToolEntry, RegistrationError> {
         let name = self.descriptor.name.as_str();
         check_name(name)?;
@@ -271,6 +271,8 @@ impl fmt::Debug for ToolHandler {
     }
 }
 
+/// Rejects an invalid tool name.
+///
 /// Spec 2025-11-25 and later, server/tools, "Tool Names".
 fn check_name(name: &str) -> Result<(), RegistrationError> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
@@ -284,12 +286,12 @@ fn check_name(name: &str) -> Result<(), RegistrationError> {
 
 fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawValue) -> Result<A, ToolError> {
     serde_json::from_str(arguments.get()).or_else(|_| {
-        // Some clients write `null` for what they leave out, which a default does not cover.
+        // Some clients send `null` for absent arguments, which a serde default does not cover.
         let without_nulls = without_nulls(arguments);
         if let Some(decoded) = without_nulls.and_then(|text| text.parse().ok()) {
             return Ok(decoded);
         }
-        // Only a failed decode pays for tracking the path.
+        // The path is tracked only after a failure, because tracking is slow.
         let mut deserializer = serde_json::Deserializer::from_str(arguments.get());
         serde_path_to_error::deserialize(&mut deserializer)
             .map_err(|error| undecodable(tool, error.path(), error.inner()))
@@ -308,7 +310,7 @@ fn undecodable(
     invalid_arguments(tool, &format!("{path}: {}", without_position(error)))
 }
 
-/// The arguments that are not `null`, when there are others.
+/// Returns the arguments that are not `null`, or `None` if no argument is `null`.
 fn without_nulls(arguments: &RawValue) -> Option<RawJson> {
     let Ok(Value::Object(mut members)) = RawJson::from(arguments).to_value() else {
         return None;
@@ -318,20 +320,20 @@ fn without_nulls(arguments: &RawValue) -> Option<RawJson> {
     (members.len() < all).then(|| Value::Object(members).into())
 }
 
-/// A call that does not reach its handler.
-fn refused(error: ToolError) -> BoxFuture<'static, Outcome> {
+/// Returns the future of a call that fails before its handler.
+fn rejected(error: ToolError) -> BoxFuture<'static, Outcome> {
     Box::pin(std::future::ready(Err(error)))
 }
 
-/// What serde_json says, without the line and column of a text that the caller never saw.
+/// Returns the text of a serde_json error without line and column, because the caller never saw that text.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-fn invalid_arguments(tool: &str, complaint: &str) -> ToolError {
-    ToolError::failed(format!("invalid arguments for tool `{tool}`: {complaint}"))
+fn invalid_arguments(tool: &str, violations: &str) -> ToolError {
+    ToolError::failed(format!("invalid arguments for tool `{tool}`: {violations}"))
 }
 
 /// A registered tool, ready to be called.
@@ -340,9 +342,9 @@ pub(crate) struct ToolEntry {
     access: Access,
     input: Option<Arc<SchemaCheck>>,
     output: Option<Arc<SchemaCheck>>,
-    /// Where large arguments and results are checked.
+    /// The pool for checks of large arguments and results.
     pool: SchemaPool,
-    /// The arguments that HTTP clients repeat as headers.
+    /// The arguments that HTTP clients repeat as header fields.
     #[cfg_attr(
         not(feature = "http-server"),
         expect(dead_code, reason = "only HTTP has headers")
@@ -356,7 +358,7 @@ impl ToolEntry {
         &self.access
     }
 
-    /// Starts the handler; arguments that break the schema never reach it.
+    /// Starts the handler. Arguments that violate the schema never reach it.
     pub(crate) fn call(
         &self,
         ctx: RequestContext,
@@ -365,8 +367,8 @@ impl ToolEntry {
         if let Some(check) = &self.input {
             match check.check_arguments_quickly(arguments) {
                 QuickCheck::Done(Ok(())) => {}
-                QuickCheck::Done(Err(complaint)) => {
-                    return refused(invalid_arguments(&self.descriptor.name, &complaint));
+                QuickCheck::Done(Err(violations)) => {
+                    return rejected(invalid_arguments(&self.descriptor.name, &violations));
                 }
                 QuickCheck::Large => return self.call_after_check(check, ctx, arguments),
             }
@@ -374,7 +376,7 @@ impl ToolEntry {
         (self.handler)(ctx, arguments)
     }
 
-    /// Starts the handler after a check that takes long.
+    /// Starts the handler after a check on the blocking pool.
     #[cold]
     fn call_after_check(
         &self,
@@ -392,14 +394,14 @@ impl ToolEntry {
             let check = move || check.check_arguments(checked.as_raw_value());
             match pool.run(CHECK_TIMEOUT, check).await {
                 Ok(Ok(())) => {}
-                Ok(Err(complaint)) => return Err(invalid_arguments(&name, &complaint)),
+                Ok(Err(violations)) => return Err(invalid_arguments(&name, &violations)),
                 Err(problem) => return Err(invalid_arguments(&name, &problem.to_string())),
             }
             handler(ctx, arguments.as_raw_value()).await
         })
     }
 
-    /// Checks a result against the output schema; an error result is never checked.
+    /// Checks a result against the output schema. An error result is never checked.
     pub(crate) async fn check_output(&self, result: &CallToolResult) -> Result<(), ErrorObject> {
         const ROOT: &str = "structuredContent";
         let Some(check) = &self.output else {
@@ -434,9 +436,9 @@ impl ToolEntry {
                     .unwrap_or_else(|problem| Err(format!("{ROOT}: {problem}")))
             }
         };
-        outcome.map_err(|complaint| {
+        outcome.map_err(|violations| {
             ErrorObject::internal(format!(
-                "tool `{name}` returned a result that breaks its schema: {complaint}"
+                "tool `{name}` returned a result that violates its schema: {violations}"
             ))
         })
     }
@@ -457,9 +459,9 @@ mod tests {
     use super::*;
 
     fn check<A: DeserializeOwned + fmt::Debug>(arguments: Value, expected: &str) {
-        let complaint = decode::<A>("buy", RawJson::from(arguments).as_raw_value()).unwrap_err();
+        let error = decode::<A>("buy", RawJson::from(arguments).as_raw_value()).unwrap_err();
         assert_eq!(
-            complaint.to_string(),
+            error.to_string(),
             format!("invalid arguments for tool `buy`: {expected}")
         );
     }
@@ -473,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_is_null_was_left_out() {
+    fn argument_that_is_null_counts_as_absent() {
         let arguments = json!({"query": "q", "limit": null, "tag": null});
         let decoded: Search = decode("buy", RawJson::from(arguments).as_raw_value()).unwrap();
         let expected = Search {
@@ -489,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_name_the_path_and_not_the_column() {
+    fn errors_contain_the_path_and_not_the_column() {
         type Counts = std::collections::BTreeMap<String, Vec<u32>>;
         check::<Counts>(
             json!({"tea": [1, null]}),

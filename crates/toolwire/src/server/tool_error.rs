@@ -1,7 +1,7 @@
-//! How a handler fails.
+//! The errors of handlers.
 //!
-//! A tool that fails tells the model why: the result carries `isError`. A protocol error (an [`ErrorObject`], or a
-//! [`crate::Error`] that holds one) becomes the JSON-RPC error of the request instead.
+//! The model reads the error of a tool: the result has `isError`. A protocol error (an [`ErrorObject`], or a
+//! [`crate::Error`] that contains one) becomes the JSON-RPC error of the request instead.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,9 +10,9 @@ use toolwire_types::ErrorObject;
 
 use crate::error::Error;
 
-/// The failure of a tool, prompt or resource handler.
+/// The error of a tool, prompt or resource handler.
 ///
-/// Every error type converts with `?`. Strings do through [`ToolError::failed`].
+/// Every error type converts with `?`. Strings convert with [`ToolError::failed`].
 ///
 /// ```
 /// use toolwire::ToolError;
@@ -30,27 +30,27 @@ pub struct ToolError(ToolErrorKind);
 
 #[derive(Debug)]
 enum ToolErrorKind {
-    /// Told to the model as a result with `isError`.
+    /// Sent to the model as a result with `isError`.
     Text(String),
-    /// Told to the client as a JSON-RPC error.
+    /// Sent to the client as a JSON-RPC error.
     Rpc(ErrorObject),
 }
 
 impl ToolError {
-    /// A failure the model should read.
+    /// Creates an error for the model to read.
     #[must_use]
     #[cold]
     pub fn failed(message: impl Into<String>) -> Self {
         Self(ToolErrorKind::Text(message.into()))
     }
 
-    /// A JSON-RPC error for the client.
+    /// Creates a JSON-RPC error for the client.
     #[must_use]
     pub fn rpc(error: ErrorObject) -> Self {
         Self(ToolErrorKind::Rpc(error))
     }
 
-    /// There is no resource at this URI. Each revision is told in its own way.
+    /// Creates the error of an unknown resource. Its code depends on the client's revision.
     #[must_use]
     pub fn resource_not_found(uri: impl Into<String>) -> Self {
         let uri = uri.into();
@@ -58,7 +58,7 @@ impl ToolError {
         Self::rpc(error.with_data(serde_json::json!({ "uri": uri })))
     }
 
-    /// The text for the model, or the JSON-RPC error.
+    /// Returns the text for the model, or the JSON-RPC error.
     pub(crate) fn into_text(self) -> Result<String, ErrorObject> {
         match self.0 {
             ToolErrorKind::Text(text) => Ok(text),
@@ -66,7 +66,7 @@ impl ToolError {
         }
     }
 
-    /// The JSON-RPC error of a request that has no other way to fail (prompts, resources).
+    /// Returns the JSON-RPC error of a request that has no other error form (prompts, resources).
     pub(crate) fn into_error_object(self) -> ErrorObject {
         match self.0 {
             ToolErrorKind::Text(text) => ErrorObject::internal(text),
@@ -80,7 +80,7 @@ impl ToolError {
             Err(other) => other,
         };
         match error.downcast::<Error>() {
-            // A user who says no is news for the model, not a fault.
+            // Declining is information for the model, not a fault.
             Ok(error) if error.elicit_action().is_some() => Self::failed(error.to_string()),
             Ok(error) => Self(ToolErrorKind::Rpc(error.into_error_object())),
             Err(other) => Self(ToolErrorKind::Text(error_chain(&*other))),
@@ -88,7 +88,7 @@ impl ToolError {
     }
 }
 
-/// This level and everything below it, as one line.
+/// Formats an error and its sources as one line.
 fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -109,21 +109,21 @@ impl fmt::Display for ToolError {
     }
 }
 
-// `ToolError` is not itself an `Error`, which leaves room for this conversion from all that are (as `anyhow` does).
+// `ToolError` does not implement `Error`, which permits this conversion from all types that do (as in `anyhow`).
 impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
         Self::from_boxed(Box::new(error))
     }
 }
 
-/// The error half of a handler's `Result`: any error, a string, or a [`ToolError`].
+/// The error type of a handler's `Result`: any error, a string, or a [`ToolError`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a handler",
     label = "not an error toolwire can report",
     note = "use `ToolError`, a `String`, or any type that implements `std::error::Error + Send + Sync`"
 )]
 pub trait IntoToolError {
-    /// Converts.
+    /// Converts the value into a [`ToolError`].
     fn into_tool_error(self) -> ToolError;
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn protocol_errors_stay_protocol_errors_through_the_question_mark() {
+    fn protocol_errors_stay_protocol_errors_with_the_try_operator() {
         fn inner() -> Result<(), ToolError> {
             Err(ErrorObject::invalid_params("no"))?;
             Ok(())

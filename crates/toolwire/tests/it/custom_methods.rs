@@ -89,7 +89,7 @@ async fn custom_methods_report_progress() {
 }
 
 #[test]
-#[should_panic(expected = "`tools/call` is a method of the protocol itself")]
+#[should_panic(expected = "method `tools/call` is defined by the protocol")]
 fn the_protocol_s_own_methods_cannot_be_replaced() {
     let _ = server().method("tools/call", |_, _: Value| async {
         Ok::<_, ToolError>(json!({}))
