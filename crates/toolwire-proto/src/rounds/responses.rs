@@ -95,7 +95,7 @@ impl InvalidInputResponse {
     /// What is wrong with the answer to the question that was asked under `key`.
     #[must_use]
     pub fn message(&self, key: &str) -> String {
-        format!("the answer to {key:?} cannot be used: {}", self.0)
+        format!("the response to {key:?} cannot be used: {}", self.0)
     }
 
     /// [`message`](Self::message), for a client that sent the answer along with its request.
@@ -207,6 +207,9 @@ mod tests {
     fn the_error_names_the_key() {
         let error = InvalidInputResponse::new("why").into_error("name");
         assert_eq!(error.code, -32602);
-        assert_eq!(error.message, "the answer to \"name\" cannot be used: why");
+        assert_eq!(
+            error.message,
+            "the response to \"name\" cannot be used: why"
+        );
     }
 }

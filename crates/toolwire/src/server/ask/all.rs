@@ -1,46 +1,46 @@
-//! Several questions at once.
+//! Several input requests in one round.
 
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::error::Error;
 use crate::server::ask::{Ask, PendingAsk};
 
-/// Several questions: a tuple of up to eight, or a `Vec` of alike ones.
+/// Several input requests: a tuple of up to eight, or a `Vec` of one type.
 ///
 /// Only toolwire implements this.
 pub trait AskAll: sealed::AskMany {
-    /// The answers, in the same order.
+    /// The outputs, in the same order.
     type Outputs;
 
-    /// Reads the answers.
+    /// Decodes the responses.
     ///
     /// # Errors
-    /// When one of them is not what is wanted.
+    /// Returns an error if a response cannot be converted.
     #[doc(hidden)]
-    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error>;
+    fn read(self, responses: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error>;
 }
 
 pub(crate) mod sealed {
     use super::super::PendingAsk;
     use crate::error::Error;
 
-    #[expect(private_interfaces, reason = "nobody outside can name this trait")]
+    #[expect(private_interfaces, reason = "other crates cannot name this trait")]
     pub trait AskMany {
-        /// What the client is asked.
+        /// Returns the input requests for the client.
         fn asked(&self) -> Result<Vec<PendingAsk>, Error>;
     }
 }
 
-/// The answer that must be next.
-fn next(answers: &mut dyn Iterator<Item = RawJson>) -> Result<RawJson, Error> {
-    answers
+/// Returns the next response.
+fn next(responses: &mut dyn Iterator<Item = RawJson>) -> Result<RawJson, Error> {
+    responses
         .next()
-        .ok_or_else(|| ErrorObject::internal("a question was left without an answer").into())
+        .ok_or_else(|| ErrorObject::internal("an input request has no response").into())
 }
 
 macro_rules! tuples {
     ($(($($ask:ident $index:tt),+))+) => {$(
-        #[expect(private_interfaces, reason = "nobody outside can name this trait")]
+        #[expect(private_interfaces, reason = "other crates cannot name this trait")]
         impl<$($ask: Ask),+> sealed::AskMany for ($($ask,)+) {
             fn asked(&self) -> Result<Vec<PendingAsk>, Error> {
                 Ok(vec![$(PendingAsk::new(&self.$index)?),+])
@@ -50,8 +50,8 @@ macro_rules! tuples {
         impl<$($ask: Ask),+> AskAll for ($($ask,)+) {
             type Outputs = ($($ask::Output,)+);
 
-            fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error> {
-                Ok(($(self.$index.read(next(answers)?)?,)+))
+            fn read(self, responses: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error> {
+                Ok(($(self.$index.read(next(responses)?)?,)+))
             }
         }
     )+};
@@ -68,7 +68,7 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }
 
-#[expect(private_interfaces, reason = "nobody outside can name this trait")]
+#[expect(private_interfaces, reason = "other crates cannot name this trait")]
 impl<Q: Ask> sealed::AskMany for Vec<Q> {
     fn asked(&self) -> Result<Vec<PendingAsk>, Error> {
         self.iter().map(PendingAsk::new).collect()
@@ -78,8 +78,8 @@ impl<Q: Ask> sealed::AskMany for Vec<Q> {
 impl<Q: Ask> AskAll for Vec<Q> {
     type Outputs = Vec<Q::Output>;
 
-    fn read(self, answers: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error> {
-        let read = |question: &Q| question.read(next(answers)?);
+    fn read(self, responses: &mut dyn Iterator<Item = RawJson>) -> Result<Self::Outputs, Error> {
+        let read = |ask: &Q| ask.read(next(responses)?);
         self.iter().map(read).collect()
     }
 }

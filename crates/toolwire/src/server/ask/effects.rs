@@ -1,4 +1,4 @@
-//! What must happen once though the handler runs several times.
+//! Effects that happen once, even if the handler runs several times.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::server::RequestContext;
 
 impl RequestContext {
-    /// Does something one time in all runs of the handler for one call, and gives its result in each of them, as JSON
-    /// carries it.
+    /// Runs `work` once in all runs of the handler for one call, and returns its result, decoded from JSON, in each
+    /// run.
     ///
-    /// For side effects (place an order, send a message) and for values that would differ from run to run (a clock, a
-    /// random number). The result travels in the sealed request state, so keep it small.
+    /// Use it for side effects (an order, a message) and for values that differ between runs (a clock, a random
+    /// number). The result is part of the sealed request state, so it should be small.
     ///
     /// ```
     /// use serde::Deserialize;
@@ -38,16 +38,17 @@ impl RequestContext {
     /// }
     /// ```
     ///
-    /// The work may ask, too. It has no result until all its questions are answered, and begins anew with the answers:
-    /// ask first, then act.
+    /// `work` may ask for input as well. It has no result until all its input requests have responses, and it restarts
+    /// with them. Ask first, then act.
     ///
-    /// It is remembered when the handler next ends with a question. A client that goes back to an earlier round makes it
-    /// happen again, unless every state works once:
+    /// The result is stored when the handler next ends with an input request. A client that returns to an earlier round
+    /// repeats the effect, unless each state works only once:
     /// [`Server::with_single_use_request_state`](crate::Server::with_single_use_request_state).
     ///
     /// # Errors
-    /// When the result is not JSON or cannot be read back from it, when the key is used for something else or at this very
-    /// moment, and when what an earlier round remembered has another shape: it is not done a second time then.
+    /// Returns an error if the result cannot be written as JSON or read back, or if the key is used for something else
+    /// or by running work. Also returns an error if the stored result of an earlier round has another shape; `work`
+    /// does not run again then.
     pub async fn once<T>(
         &self,
         key: impl Into<String>,
@@ -60,10 +61,10 @@ impl RequestContext {
             .await
     }
 
-    /// [`once`](Self::once) for work that may fail: a failure is not remembered, so the next run tries again.
+    /// Like [`once`](Self::once), for work that may fail. An error is not stored, so the next run tries again.
     ///
     /// # Errors
-    /// The failure, and as [`once`](Self::once).
+    /// Returns the error of `work`, and errors as [`once`](Self::once) does.
     pub async fn try_once<T, E>(
         &self,
         key: impl Into<String>,
@@ -77,12 +78,7 @@ impl RequestContext {
         let round = &self.scope().round;
         let read = |value: RawJson| {
             let read = value.parse();
-            read.map_err(|error| {
-                E::from(Error::decode(
-                    format!("result remembered as {key:?}"),
-                    error,
-                ))
-            })
+            read.map_err(|error| E::from(Error::decode(format!("result stored as {key:?}"), error)))
         };
         let running = match RunningEffect::begin(round, &key)
             .map_err(|invalid| Error::from(ErrorObject::from(invalid)))?
@@ -90,34 +86,34 @@ impl RequestContext {
             EffectStart::Running(running) => running,
             EffectStart::Done(value) => return read(value),
         };
-        let (result, asks) = watched(work).await;
+        let (result, asks) = run_effect(work).await;
         if asks {
             return Err(Error::input_required(&key).into());
         }
         let value = RawJson::from_serialize(&result?)
-            .map_err(|error| Error::decode(format!("result to remember as {key:?}"), error))?;
+            .map_err(|error| Error::decode(format!("result to store as {key:?}"), error))?;
         round.in_journal(|journal| journal.remember(&key, EntryDigest::EFFECT, value.clone()));
         drop(running);
-        // The first run goes on with what all later ones get, so that all go the same way.
+        // The first run uses the decoded value as well, so that all runs behave the same.
         read(value)
     }
 }
 
-/// What became of the wish to do something.
+/// The result of starting an effect.
 enum EffectStart<'a> {
     Running(RunningEffect<'a>),
-    /// It is done, with this result.
+    /// The effect ran before, with this result.
     Done(RawJson),
 }
 
-/// An effect that takes place; dropped, it does not any more.
+/// A running effect, which ends when this value is dropped.
 struct RunningEffect<'a> {
     round: &'a RoundState,
     key: &'a str,
 }
 
 impl<'a> RunningEffect<'a> {
-    /// Looks and begins in one step: two tasks of a handler may want the same at the same time.
+    /// Looks the key up and begins in one step, because two tasks of a handler may start the same effect.
     fn begin(round: &'a RoundState, key: &'a str) -> Result<EffectStart<'a>, InvalidKey> {
         round.in_journal(|journal| {
             match journal.look_up(key, EntryDigest::EFFECT, round.input_responses())? {
@@ -138,26 +134,26 @@ impl Drop for RunningEffect<'_> {
 }
 
 tokio::task_local! {
-    /// Set when the work around it had to ask.
+    /// Set if the work inside asked for input.
     static ASKS: Cell<bool>;
 }
 
-/// Runs work, and says whether it could not find something out: then it has no result, whatever it made of the error.
-async fn watched<T>(work: impl Future<Output = T>) -> (T, bool) {
-    let watching = async {
+/// Runs work, and returns whether it lacked input. If so, it has no result, whatever it returned.
+async fn run_effect<T>(work: impl Future<Output = T>) -> (T, bool) {
+    let running_work = async {
         let result = work.await;
         (result, ASKS.with(Cell::get))
     };
-    let (result, asks) = ASKS.scope(Cell::new(false), watching).await;
+    let (result, asks) = ASKS.scope(Cell::new(false), running_work).await;
     if asks {
-        // The work around this work has no result either.
+        // The enclosing work has no result either.
         record_ask();
     }
     (result, asks)
 }
 
-/// Notes that the work under way had to ask.
+/// Records that the running work asked for input.
 pub(super) fn record_ask() {
-    // Outside of any work nobody has to know.
+    // Outside of `once` there is nothing to record.
     let _ = ASKS.try_with(|asks| asks.set(true));
 }

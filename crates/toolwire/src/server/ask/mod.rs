@@ -1,9 +1,9 @@
-//! Asking for input in the same words whatever the client's revision.
+//! Input requests of handlers, in the same form for every client revision.
 //!
-//! Up to 2025-11-25 a question is a request to the client, and the handler waits. On 2026-07-28 the first question
-//! without an answer ends the handler with an error that `?` passes on; the client is asked, calls again, and the handler
-//! runs from the top with the answers in place. What a handler found out and did is kept by key: see
-//! [`RequestContext::ask`] and [`RequestContext::once`].
+//! Up to 2025-11-25, asking sends a request to the client, and the handler waits. On 2026-07-28, the first input
+//! request without a response ends the handler with an error that `?` propagates. The client gathers the input and
+//! retries, and the handler runs from the start with the responses available. Responses and results are stored by key:
+//! see [`RequestContext::ask`] and [`RequestContext::once`].
 
 mod all;
 mod effects;
@@ -30,20 +30,20 @@ use crate::server::RequestContext;
 use crate::server::access::check_declared;
 pub use crate::server::elicit::{ElicitChoice, FieldKind};
 
-/// A question on its way to the client.
+/// An input request with its key.
 #[derive(Debug)]
 struct PendingAsk {
     key: String,
-    mark: EntryDigest,
+    digest: EntryDigest,
     request: InputRequest,
 }
 
 impl PendingAsk {
-    fn new(question: &impl Ask) -> Result<Self, Error> {
-        let request = question.request()?;
+    fn new(ask: &impl Ask) -> Result<Self, Error> {
+        let request = ask.request()?;
         Ok(Self {
-            key: question.key().to_owned(),
-            mark: EntryDigest::of(&request),
+            key: ask.key().to_owned(),
+            digest: EntryDigest::of(&request),
             request,
         })
     }
@@ -52,12 +52,12 @@ impl PendingAsk {
 impl RequestContext {
     /// Asks the user to fill in a form, in every revision.
     ///
-    /// `A` is a type that derives [`Elicit`](crate::Elicit): then anything but an accepted form is an error, which tells
-    /// the model what the user did. Or it is an [`Answer`] of such a type, to tell the cases apart.
+    /// `A` is a type that derives [`Elicit`](crate::Elicit): an outcome other than an accepted form is then an error,
+    /// which informs the model. Or `A` is an [`ElicitOutcome`] of such a type, to distinguish the outcomes.
     ///
     /// ```
     /// use serde::Deserialize;
-    /// use toolwire::ask::Answer;
+    /// use toolwire::ask::ElicitOutcome;
     /// use toolwire::{Elicit, Error, RequestContext, tool};
     ///
     /// #[derive(Deserialize, Elicit)]
@@ -76,22 +76,26 @@ impl RequestContext {
     ///     let target: Target = ctx.ask("target", "Where to?").await?;
     ///     let text = format!("Deploy to {}?", target.environment);
     ///     match ctx.ask("confirm", text).await? {
-    ///         Answer::Accepted(Confirm { sure: true }) => Ok("deployed".to_owned()),
+    ///         ElicitOutcome::Accepted(Confirm { sure: true }) => Ok("deployed".to_owned()),
     ///         _ => Ok("nothing was done".to_owned()),
     ///     }
     /// }
     /// ```
     ///
     /// # The rule for handlers that ask
-    /// Such a handler may run several times for one call, so everything between two questions has to come out the same
-    /// each time. What does not (a clock, a random number, a file that changes) and what must not happen twice (an
-    /// order, a message) goes into [`once`](Self::once). An answer belongs to the key and to the very question: a
-    /// question that reads differently in the next run is asked again.
+    /// Such a handler may run several times for one call, so the code between two calls of `ask` must have the same
+    /// result each time. Use [`once`](Self::once) for values that change (a clock, a random number, a file) and for
+    /// effects that must not happen twice (an order, a message). A response belongs to its key and to the exact
+    /// request: if the request differs in the next run, the user is asked again.
     ///
     /// # Errors
-    /// [`is_input_required`](Error::is_input_required) when the client has to be asked first: return it. When the client
-    /// cannot be asked (−32021), sends an answer that breaks the rules of the form (−32602, or −32603 for a legacy client,
-    /// whose request was fine), or the user did not accept; when the key is used for two questions; and where a legacy client cannot be reached or does not answer.
+    /// Returns an error with [`is_input_required`](Error::is_input_required) if the client has to be asked first:
+    /// return it. Also returns an error
+    /// - if the client does not support the request (−32021),
+    /// - if the response violates the form (−32602, or −32603 for a legacy client, whose own request was valid),
+    /// - if the user does not accept,
+    /// - if the key is used for two different requests,
+    /// - if a legacy client cannot be reached or does not respond.
     pub async fn ask<A: FormOutput>(
         &self,
         key: impl Into<String>,
@@ -100,14 +104,14 @@ impl RequestContext {
         self.ask_with(form(key, message)).await
     }
 
-    /// Sends the user to a URL, in every revision that has this (2025-11-25 and later).
+    /// Asks the user to open a URL, in every revision that supports it (2025-11-25 and later).
     ///
-    /// An accepted answer means that the user agreed to go there, not that what happens there is done: find that out
-    /// yourself, and return [`retry_later`](Self::retry_later) while it is not.
+    /// An accepted outcome means that the user agreed to open the URL, not that the interaction there is complete.
+    /// Check that separately, and return [`retry_later`](Self::retry_later) until it is.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask), except that the user's choice is a value; and for a URL that is not absolute `http` or
-    /// `https`.
+    /// Returns an error as [`ask`](Self::ask) does, except that declining is an outcome. Also returns an error if the
+    /// URL is not absolute `http` or `https`.
     pub async fn ask_url(
         &self,
         key: impl Into<String>,
@@ -122,7 +126,8 @@ impl RequestContext {
     /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask), and for a conversation in which tool uses and tool results do not follow each other.
+    /// Returns an error as [`ask`](Self::ask) does, and if the tool uses and tool results of the conversation do not
+    /// match.
     pub async fn ask_model(
         &self,
         key: impl Into<String>,
@@ -136,22 +141,22 @@ impl RequestContext {
     /// The protocol deprecates roots as of 2026-07-28: take paths as tool arguments or configuration instead.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Returns an error as [`ask`](Self::ask) does.
     pub async fn ask_roots(&self, key: impl Into<String>) -> Result<Vec<Root>, Error> {
         self.ask_with(roots(key)).await
     }
 
-    /// Asks one question, given as a value of [`toolwire::ask`](crate::ask).
+    /// Sends one input request, given as a value of [`toolwire::ask`](crate::ask).
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
-    pub async fn ask_with<Q: Ask>(&self, question: Q) -> Result<Q::Output, Error> {
-        let (answer,) = self.ask_all((question,)).await?;
-        Ok(answer)
+    /// Returns an error as [`ask`](Self::ask) does.
+    pub async fn ask_with<Q: Ask>(&self, request: Q) -> Result<Q::Output, Error> {
+        let (response,) = self.ask_all((request,)).await?;
+        Ok(response)
     }
 
-    /// Asks several questions in one round: a tuple of up to eight of them, or a `Vec` of alike ones. A legacy client is
-    /// asked one after the other.
+    /// Sends several input requests in one round: a tuple of up to eight, or a `Vec` of one type. A legacy client
+    /// receives them one after the other.
     ///
     /// ```
     /// use serde::Deserialize;
@@ -165,99 +170,96 @@ impl RequestContext {
     /// /// Greets the user in a project.
     /// #[tool]
     /// async fn greet(ctx: &RequestContext) -> Result<String, Error> {
-    ///     let questions = (ask::form::<Name>("name", "Who are you?"), ask::roots("roots"));
-    ///     let (name, roots) = ctx.ask_all(questions).await?;
+    ///     let requests = (ask::form::<Name>("name", "Who are you?"), ask::roots("roots"));
+    ///     let (name, roots) = ctx.ask_all(requests).await?;
     ///     Ok(format!("{} works in {} places", name.name, roots.len()))
     /// }
     /// ```
     ///
     /// # Errors
-    /// As [`ask`](Self::ask), of the first question that has one.
-    pub async fn ask_all<Q: AskAll>(&self, questions: Q) -> Result<Q::Outputs, Error> {
-        let asked = questions.asked()?;
-        let mut answers = Vec::with_capacity(asked.len());
-        for question in &asked {
-            answers.push(self.known_response(question)?);
+    /// Returns the first error of the requests, as [`ask`](Self::ask) does.
+    pub async fn ask_all<Q: AskAll>(&self, requests: Q) -> Result<Q::Outputs, Error> {
+        let asked = requests.asked()?;
+        let mut responses = Vec::with_capacity(asked.len());
+        for ask in &asked {
+            responses.push(self.known_response(ask)?);
         }
-        let unanswered = || {
-            let pairs = asked.iter().zip(&answers);
-            pairs.filter_map(|(question, answer)| answer.is_none().then_some(question))
+        let missing = || {
+            let pairs = asked.iter().zip(&responses);
+            pairs.filter_map(|(ask, response)| response.is_none().then_some(ask))
         };
         if self.is_stateless() {
-            if let Some(first) = unanswered().next() {
+            if let Some(first) = missing().next() {
                 let first = Error::input_required(&first.key);
-                self.request_input(unanswered())?;
+                self.request_input(missing())?;
                 return Err(first);
             }
         } else {
-            // All or nothing: no user fills in a form in vain because the next question cannot be put.
-            let missing = unanswered().map(|question| &question.request);
+            // All capabilities are checked first, so that no user fills in a form before a later request fails.
+            let missing = missing().map(|ask| &ask.request);
             let required = rounds::required_capabilities(missing);
             check_declared(&required, self.client_capabilities())?;
-            for (question, answer) in asked.iter().zip(&mut answers) {
-                if answer.is_none() {
-                    // The same question may stand here twice.
-                    *answer = self.known_response(question)?;
+            for (ask, response) in asked.iter().zip(&mut responses) {
+                if response.is_none() {
+                    // The same request may occur twice.
+                    *response = self.known_response(ask)?;
                 }
-                if answer.is_none() {
-                    let arrived = self
-                        .send_to_client(&question.key, &question.request)
-                        .await?;
-                    self.keep(question, arrived.clone());
-                    *answer = Some(arrived);
+                if response.is_none() {
+                    let arrived = self.send_to_client(&ask.key, &ask.request).await?;
+                    self.remember(ask, arrived.clone());
+                    *response = Some(arrived);
                 }
             }
         }
-        questions.read(&mut answers.into_iter().flatten())
+        requests.read(&mut responses.into_iter().flatten())
     }
 
-    /// Ends the handler so that it runs again in a while, though there is nothing to ask: something it needs is not there
-    /// yet. Return the error.
+    /// Returns an error that ends the handler and makes it run again later, without an input request. Use it while
+    /// something that the handler needs is not yet available.
     ///
-    /// A 2026-07-28 client comes back by itself, others are kept waiting; both give up after some rounds.
-    #[must_use = "the handler goes on unless it returns this"]
+    /// A 2026-07-28 client retries by itself. Other clients wait. Both stop after a limited number of rounds.
+    #[must_use = "the handler continues unless it returns this error"]
     pub fn retry_later(&self) -> Error {
         if !self.scope().may_ask_input {
-            return cannot_ask_here();
+            return input_not_supported();
         }
         self.scope().round.in_journal(|journal| journal.wait());
         effects::record_ask();
-        Error::input_required("not_yet")
+        Error::input_required("retry_later")
     }
 
-    /// The answer to a question, when it is known: from this run, from an earlier round, or just arrived.
-    fn known_response(&self, question: &PendingAsk) -> Result<Option<RawJson>, Error> {
+    /// Returns the response to an input request if it is known: from this run, from an earlier round, or just received.
+    fn known_response(&self, ask: &PendingAsk) -> Result<Option<RawJson>, Error> {
         let round = &self.scope().round;
-        let found = round.in_journal(|journal| {
-            journal.look_up(&question.key, question.mark, round.input_responses())
-        });
-        match found.map_err(ErrorObject::from)? {
-            JournalLookup::Remembered(answer) => Ok(Some(answer)),
+        let lookup = round
+            .in_journal(|journal| journal.look_up(&ask.key, ask.digest, round.input_responses()));
+        match lookup.map_err(ErrorObject::from)? {
+            JournalLookup::Remembered(response) => Ok(Some(response)),
             JournalLookup::Nothing => Ok(None),
-            JournalLookup::Arrived(answer) => {
-                let answer = rounds::accept_answer(&question.request, answer)
-                    .map_err(|unusable| unusable.into_error(&question.key))?;
-                self.keep(question, answer.clone());
-                Ok(Some(answer))
+            JournalLookup::Arrived(response) => {
+                let response = rounds::accept_answer(&ask.request, response)
+                    .map_err(|unusable| unusable.into_error(&ask.key))?;
+                self.remember(ask, response.clone());
+                Ok(Some(response))
             }
         }
     }
 
-    fn keep(&self, question: &PendingAsk, answer: RawJson) {
+    fn remember(&self, ask: &PendingAsk, response: RawJson) {
         let round = &self.scope().round;
-        round.in_journal(|journal| journal.remember(&question.key, question.mark, answer));
+        round.in_journal(|journal| journal.remember(&ask.key, ask.digest, response));
     }
 
-    /// Notes what the client is to be asked when the handler ends.
+    /// Records the input requests to send when the handler ends.
     fn request_input<'a>(
         &self,
-        questions: impl Iterator<Item = &'a PendingAsk> + Clone,
+        pending: impl Iterator<Item = &'a PendingAsk> + Clone,
     ) -> Result<(), Error> {
         if !self.scope().may_ask_input {
-            return Err(cannot_ask_here());
+            return Err(input_not_supported());
         }
-        let requests: InputRequests = questions
-            .map(|question| (question.key.clone(), question.request.clone()))
+        let requests: InputRequests = pending
+            .map(|ask| (ask.key.clone(), ask.request.clone()))
             .collect();
         rounds::check_requests(&requests, self.client_capabilities()).map_err(ErrorObject::from)?;
         self.scope().round.in_journal(|journal| {
@@ -270,10 +272,12 @@ impl RequestContext {
     }
 }
 
-/// Spec 2026-07-28, basic/patterns/mrtr: three methods may be answered with questions.
-fn cannot_ask_here() -> Error {
+/// Returns the error of a method without `input_required`.
+///
+/// Spec 2026-07-28, basic/patterns/mrtr: three methods may return input requests.
+fn input_not_supported() -> Error {
     ErrorObject::internal(
-        "only tools, prompts and resources run again for input: this request cannot be answered with `input_required`",
+        "this method cannot return `input_required`; ask for input in tools, prompts and resources",
     )
     .into()
 }

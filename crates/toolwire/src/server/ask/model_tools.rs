@@ -1,4 +1,4 @@
-//! The client's model with tools of this server at hand.
+//! Sampling with tools: the client's model uses tools of this server.
 
 use std::future::Future;
 
@@ -12,16 +12,16 @@ use crate::server::RequestContext;
 use crate::server::response::{IntoToolResponse, ToolResponse};
 
 impl RequestContext {
-    /// Asks the client's model, lets it use the tools that `request` offers, and asks again with their results until it
-    /// has an answer: the tool loop, in every revision that has tools in sampling (2025-11-25 and later).
+    /// Asks the client's model with the tools that `request` offers, and asks again with their results until the model
+    /// finishes. This tool loop works in every revision with tools in sampling (2025-11-25 and later).
     ///
-    /// `use_tool` gets each use and returns whatever a tool may return; a failure is told to the model. Each use happens
-    /// once in all runs of the handler. The model is asked at most `turns` times, the last time without tools.
+    /// `use_tool` receives each tool use and returns the same types as a tool. An error is sent to the model. Each use
+    /// runs once in all runs of the handler. The model is asked at most `turns` times, the last time without tools.
     ///
     /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
     ///
     /// # Errors
-    /// As [`ask_model`](Self::ask_model), and when the model uses tools to the end.
+    /// Returns an error as [`ask_model`](Self::ask_model) does, and if the model still uses tools in the last turn.
     pub async fn ask_model_with_tools<M, F, Fut>(
         &self,
         key: impl Into<String>,
@@ -47,13 +47,13 @@ impl RequestContext {
                 return Ok(message);
             }
             if turn == turns {
-                // Nobody would be told the results.
+                // The results would not be sent to the model any more.
                 break;
             }
             let mut results = Vec::with_capacity(uses.len());
             for (number, used) in uses.into_iter().enumerate() {
                 let effect = format!("{key}/{turn}/{number}");
-                let result = self.try_once(effect, answer(used, &use_tool)).await?;
+                let result = self.try_once(effect, run_tool(used, &use_tool)).await?;
                 results.push(SamplingMessageContentBlock::ToolResult(result));
             }
             let assistant = SamplingMessage::new(message.role, message.content);
@@ -61,13 +61,13 @@ impl RequestContext {
             request.messages.push(SamplingMessage::user(results));
         }
         Err(ErrorObject::internal(format!(
-            "the model has no answer after {turns} turns with tools"
+            "the model did not finish after {turns} turns with tools"
         ))
         .into())
     }
 }
 
-/// The tools a message uses.
+/// Returns the tool uses of a message.
 fn uses(message: &CreateMessageResult) -> Vec<ToolUseContent> {
     let blocks = message.content.blocks().iter();
     blocks
@@ -78,8 +78,8 @@ fn uses(message: &CreateMessageResult) -> Vec<ToolUseContent> {
         .collect()
 }
 
-/// Uses a tool. What the model should hear is a result; the rest, a question of the tool included, ends the handler.
-async fn answer<M, F, Fut>(used: ToolUseContent, use_tool: &F) -> Result<ToolResultContent, Error>
+/// Runs a tool use. An error for the model is part of the result. Other errors, such as missing input, end the handler.
+async fn run_tool<M, F, Fut>(used: ToolUseContent, use_tool: &F) -> Result<ToolResultContent, Error>
 where
     F: Fn(ToolUseContent) -> Fut,
     Fut: Future,
@@ -97,8 +97,8 @@ where
         }
         Err(error) => CallToolResult::error(error.into_text()?),
     };
-    let mut answer = ToolResultContent::new(id, result.content);
-    answer.structured_content = result.structured_content;
-    answer.is_error = result.is_error;
-    Ok(answer)
+    let mut content = ToolResultContent::new(id, result.content);
+    content.structured_content = result.structured_content;
+    content.is_error = result.is_error;
+    Ok(content)
 }

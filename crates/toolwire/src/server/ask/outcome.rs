@@ -1,24 +1,27 @@
-//! What a user did with a form, and what the form held.
+//! The user's decision on a form, and the form's content.
 
 use toolwire_types::{ElicitAction, ElicitResult, ElicitSchema, ErrorObject};
 
 use crate::error::Error;
 use crate::server::elicit::Elicit;
 
-/// What the user did.
+/// The outcome of an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "these are all the user can do")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the specification defines these three actions"
+)]
 pub enum ElicitOutcome<T> {
-    /// Agreed, with this.
+    /// The user accepted, with this value.
     Accepted(T),
-    /// Said no.
+    /// The user declined.
     Declined,
-    /// Turned away without an answer.
+    /// The user closed the form without a decision.
     Cancelled,
 }
 
 impl<T> ElicitOutcome<T> {
-    /// What the user agreed to, if so.
+    /// Returns the accepted value.
     pub fn accepted(self) -> Option<T> {
         match self {
             Self::Accepted(value) => Some(value),
@@ -26,13 +29,13 @@ impl<T> ElicitOutcome<T> {
         }
     }
 
-    /// Whether the user agreed.
+    /// Returns `true` if the user accepted.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         matches!(self, Self::Accepted(_))
     }
 
-    /// Changes what was agreed to.
+    /// Converts the accepted value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> ElicitOutcome<U> {
         match self {
             Self::Accepted(value) => ElicitOutcome::Accepted(change(value)),
@@ -41,7 +44,7 @@ impl<T> ElicitOutcome<T> {
         }
     }
 
-    /// What the user agreed to, or the error that says what else was done under `key`.
+    /// Returns the accepted value, or an error with the user's action. The error names `key`.
     pub(super) fn or_error(self, key: &str) -> Result<T, Error> {
         match self {
             Self::Accepted(value) => Ok(value),
@@ -51,7 +54,7 @@ impl<T> ElicitOutcome<T> {
     }
 }
 
-/// Sorts a result by what the user did.
+/// Converts a result into an outcome.
 pub(super) fn sort(result: ElicitResult) -> ElicitOutcome<ElicitResult> {
     match result.action {
         ElicitAction::Accept => ElicitOutcome::Accepted(result),
@@ -60,20 +63,21 @@ pub(super) fn sort(result: ElicitResult) -> ElicitOutcome<ElicitResult> {
     }
 }
 
-/// What [`RequestContext::ask`](crate::RequestContext::ask) can return: a type that derives [`Elicit`], or an
-/// [`Answer`] of one.
+/// The output types of [`RequestContext::ask`](crate::RequestContext::ask): a type that derives [`Elicit`], or an
+/// [`ElicitOutcome`] of such a type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be asked for",
-    note = "ask for a type that derives `Elicit` (and `serde::Deserialize`), or for `Answer<T>` of such a type"
+    note = "ask for a type that derives `Elicit` (and `serde::Deserialize`), or for `ElicitOutcome<T>` of such a type"
 )]
 pub trait FormOutput: Sized + Send {
-    /// The form.
+    /// Returns the schema of the form.
     fn form() -> ElicitSchema;
 
-    /// Reads what the user did; `result` fits the form, and errors name `key`.
+    /// Converts the user's result. `result` matches the form. Errors name `key`.
     ///
     /// # Errors
-    /// When it is not what is asked for.
+    /// Returns an error if the result cannot be decoded, or if `Self` requires an accepted form and the user did not
+    /// accept.
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error>;
 }
 
@@ -95,13 +99,13 @@ impl<T: Elicit + Send> FormOutput for ElicitOutcome<T> {
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error> {
         match sort(result) {
             ElicitOutcome::Accepted(mut result) => {
-                // A form all of whose fields were left empty may come without content.
+                // A form with only empty fields may have no content.
                 result.content.get_or_insert_default();
                 match result.content_as() {
                     Ok(Some(value)) => Ok(Self::Accepted(value)),
                     Ok(None) => Ok(Self::Cancelled),
                     Err(error) => Err(ErrorObject::invalid_params(format!(
-                        "the answer to {key:?} cannot be used: {error}"
+                        "the response to {key:?} cannot be used: {error}"
                     ))
                     .into()),
                 }
@@ -117,15 +121,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_accepted_has_a_value() {
-        let check = |answer: ElicitOutcome<u8>, value: Option<u8>, error: Option<ElicitAction>| {
-            assert_eq!(answer.is_accepted(), value.is_some());
-            assert_eq!(answer.map(u16::from).accepted(), value.map(u16::from));
-            assert_eq!(answer.accepted(), value);
-            let outcome = answer.or_error("key");
-            let because = outcome.err().and_then(|error| error.elicit_action());
-            assert_eq!(because, error);
-        };
+    fn only_accepted_outcome_has_a_value() {
+        let check =
+            |outcome: ElicitOutcome<u8>, value: Option<u8>, expected: Option<ElicitAction>| {
+                assert_eq!(outcome.is_accepted(), value.is_some());
+                assert_eq!(outcome.map(u16::from).accepted(), value.map(u16::from));
+                assert_eq!(outcome.accepted(), value);
+                let action = outcome
+                    .or_error("key")
+                    .err()
+                    .and_then(|error| error.elicit_action());
+                assert_eq!(action, expected);
+            };
         check(ElicitOutcome::Accepted(7), Some(7), None);
         check(ElicitOutcome::Declined, None, Some(ElicitAction::Decline));
         check(ElicitOutcome::Cancelled, None, Some(ElicitAction::Cancel));

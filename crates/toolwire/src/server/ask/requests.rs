@@ -1,4 +1,4 @@
-//! The kinds of questions, as values.
+//! The kinds of input requests, as values.
 
 use std::marker::PhantomData;
 
@@ -16,38 +16,38 @@ use toolwire_types::{
 use crate::error::Error;
 use crate::server::ask::outcome::{self, ElicitOutcome, FormOutput};
 
-/// A question to the client: [`form`], [`form_of`], [`url`], [`model`] or [`roots`].
+/// An input request to the client: [`form`], [`dynamic_form`], [`url`], [`model`] or [`roots`].
 pub trait Ask {
-    /// What the answer is read as.
+    /// The type that the response is converted into.
     type Output;
 
-    /// The name under which the answer is known within one request.
+    /// Returns the key, which identifies the response within one request.
     fn key(&self) -> &str;
 
-    /// What the client is asked.
+    /// Returns the input request for the client.
     ///
     /// # Errors
-    /// When it cannot be put.
+    /// Returns an error if the request is invalid.
     fn request(&self) -> Result<InputRequest, Error>;
 
-    /// Reads an answer that fits the request.
+    /// Converts a response that matches the request.
     ///
     /// # Errors
-    /// When it is not what is wanted.
-    fn read(&self, answer: RawJson) -> Result<Self::Output, Error>;
+    /// Returns an error if the response cannot be converted.
+    fn read(&self, response: RawJson) -> Result<Self::Output, Error>;
 }
 
-/// Asks the user to fill in a form; see [`RequestContext::ask`](crate::RequestContext::ask).
+/// Creates a request for a form; see [`RequestContext::ask`](crate::RequestContext::ask).
 #[must_use]
 pub fn form<A: FormOutput>(key: impl Into<String>, message: impl Into<String>) -> AskForm<A> {
     AskForm {
         key: key.into(),
         message: message.into(),
-        answer: PhantomData,
+        output: PhantomData,
     }
 }
 
-/// Asks the user to fill in a form that is known only when the program runs.
+/// Creates a request for a form whose schema is known only at run time.
 #[must_use]
 pub fn dynamic_form(
     key: impl Into<String>,
@@ -61,7 +61,7 @@ pub fn dynamic_form(
     }
 }
 
-/// Sends the user to a URL; see [`RequestContext::ask_url`](crate::RequestContext::ask_url).
+/// Creates a request to open a URL; see [`RequestContext::ask_url`](crate::RequestContext::ask_url).
 #[must_use]
 pub fn url(
     key: impl Into<String>,
@@ -74,7 +74,7 @@ pub fn url(
     }
 }
 
-/// Asks the client's model; see [`RequestContext::ask_model`](crate::RequestContext::ask_model).
+/// Creates a request to the client's model; see [`RequestContext::ask_model`](crate::RequestContext::ask_model).
 #[must_use]
 pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> AskModel {
     AskModel {
@@ -83,18 +83,18 @@ pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> Ask
     }
 }
 
-/// Asks for the client's roots; see [`RequestContext::ask_roots`](crate::RequestContext::ask_roots).
+/// Creates a request for the client's roots; see [`RequestContext::ask_roots`](crate::RequestContext::ask_roots).
 #[must_use]
 pub fn roots(key: impl Into<String>) -> AskRoots {
     AskRoots { key: key.into() }
 }
 
-/// A form; see [`form`].
+/// A request for a form; see [`form`].
 #[derive(Debug)]
 pub struct AskForm<A> {
     key: String,
     message: String,
-    answer: PhantomData<fn() -> A>,
+    output: PhantomData<fn() -> A>,
 }
 
 impl<A: FormOutput> Ask for AskForm<A> {
@@ -108,12 +108,12 @@ impl<A: FormOutput> Ask for AskForm<A> {
         Ok(ElicitRequestFormParams::new(&*self.message, A::form()).into())
     }
 
-    fn read(&self, answer: RawJson) -> Result<A, Error> {
-        A::from_result(&self.key, decode(&self.key, &answer)?)
+    fn read(&self, response: RawJson) -> Result<A, Error> {
+        A::from_result(&self.key, decode(&self.key, &response)?)
     }
 }
 
-/// A form that is known only when the program runs; see [`form_of`].
+/// A request for a form whose schema is known only at run time; see [`dynamic_form`].
 #[derive(Debug)]
 pub struct AskDynamicForm {
     key: String,
@@ -132,13 +132,13 @@ impl Ask for AskDynamicForm {
         Ok(ElicitRequestFormParams::new(&*self.message, &self.schema).into())
     }
 
-    fn read(&self, answer: RawJson) -> Result<Self::Output, Error> {
-        let result = outcome::sort(decode(&self.key, &answer)?);
+    fn read(&self, response: RawJson) -> Result<Self::Output, Error> {
+        let result = outcome::sort(decode(&self.key, &response)?);
         Ok(result.map(|result| result.content.unwrap_or_default()))
     }
 }
 
-/// A URL; see [`url`].
+/// A request to open a URL; see [`url`].
 #[derive(Debug)]
 pub struct AskUrl {
     key: String,
@@ -146,9 +146,9 @@ pub struct AskUrl {
 }
 
 impl AskUrl {
-    /// Sets the id by which
-    /// [`RequestContext::elicitation_complete`](crate::RequestContext::elicitation_complete) names this (2025-11-25
-    /// only). Otherwise it is random.
+    /// Sets the elicitation id, for
+    /// [`RequestContext::elicitation_complete`](crate::RequestContext::elicitation_complete) (only 2025-11-25).
+    /// Default: random.
     #[must_use]
     pub fn with_elicitation_id(mut self, id: impl Into<String>) -> Self {
         self.request = self.request.with_elicitation_id(id);
@@ -168,8 +168,8 @@ impl Ask for AskUrl {
         Ok(self.request.clone().into())
     }
 
-    fn read(&self, answer: RawJson) -> Result<ElicitOutcome<()>, Error> {
-        Ok(outcome::sort(decode(&self.key, &answer)?).map(drop))
+    fn read(&self, response: RawJson) -> Result<ElicitOutcome<()>, Error> {
+        Ok(outcome::sort(decode(&self.key, &response)?).map(drop))
     }
 }
 
@@ -188,14 +188,14 @@ impl Ask for AskModel {
     }
 
     fn request(&self) -> Result<InputRequest, Error> {
-        // The mistake would be the server's, so this is not the client's to hear as one of its own.
+        // An invalid conversation is a bug in the server, so the client receives an internal error.
         check_conversation(&self.request.messages)
             .map_err(|invalid| ErrorObject::internal(invalid.to_string()))?;
         Ok(self.request.clone().into())
     }
 
-    fn read(&self, answer: RawJson) -> Result<CreateMessageResult, Error> {
-        decode(&self.key, &answer)
+    fn read(&self, response: RawJson) -> Result<CreateMessageResult, Error> {
+        decode(&self.key, &response)
     }
 }
 
@@ -216,26 +216,26 @@ impl Ask for AskRoots {
         Ok(InputRequest::roots())
     }
 
-    fn read(&self, answer: RawJson) -> Result<Vec<Root>, Error> {
-        let result: ListRootsResult = decode(&self.key, &answer)?;
+    fn read(&self, response: RawJson) -> Result<Vec<Root>, Error> {
+        let result: ListRootsResult = decode(&self.key, &response)?;
         Ok(result.roots)
     }
 }
 
-/// Refuses what a user cannot be sent to.
+/// Rejects a URL that is not absolute `http` or `https`.
 pub(crate) fn check_url(url: &str) -> Result<(), Error> {
     if is_web_url(url) {
         Ok(())
     } else {
         Err(ErrorObject::invalid_params(format!(
-            "{url:?} is not an absolute http or https URL in ASCII and without a user"
+            "{url:?} is not an absolute http or https URL in ASCII without user information"
         ))
         .into())
     }
 }
 
-fn decode<T: DeserializeOwned>(key: &str, answer: &RawJson) -> Result<T, Error> {
-    answer
+fn decode<T: DeserializeOwned>(key: &str, response: &RawJson) -> Result<T, Error> {
+    response
         .parse()
-        .map_err(|error| Error::decode(format!("answer to {key:?}"), error))
+        .map_err(|error| Error::decode(format!("response to {key:?}"), error))
 }

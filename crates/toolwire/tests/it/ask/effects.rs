@@ -123,7 +123,7 @@ async fn a_result_of_another_shape_is_an_error_and_no_second_effect() {
         .await;
     assert_eq!(
         third.text(),
-        "-32603: unreadable result remembered as \"order\""
+        "-32603: unreadable result stored as \"order\""
     );
     assert_eq!(diary.take(), [""; 0]);
 }
@@ -171,7 +171,7 @@ async fn a_result_that_is_not_json_is_an_error() {
         let error = client.call_tool("work", json!({})).await.expect_err("odd");
         let text = error.to_string();
         assert!(
-            text.contains("result to remember as \"odd\""),
+            text.contains("result to store as \"odd\""),
             "{version}: {text}"
         );
     }

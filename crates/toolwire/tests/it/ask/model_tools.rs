@@ -202,7 +202,7 @@ async fn the_last_turn_is_without_tools() {
         let always = || vec![uses("1", "add", json!({})); 9];
         for turns in [1, 3] {
             let ending = run(version, turns, always()).await;
-            let text = format!("the model has no answer after {turns} turns with tools (-32603)");
+            let text = format!("the model did not finish after {turns} turns with tools (-32603)");
             assert_eq!(ending.text, text, "{version}");
             let turns = turns as usize;
             assert_eq!(ending.heard.len(), turns, "{version}");

@@ -242,7 +242,7 @@ async fn an_answer_of_another_kind_is_refused() {
             let text = Round(answer).text();
             match expected {
                 "" => assert!(
-                    text.contains("the answer to \"k\" cannot be used"),
+                    text.contains("the response to \"k\" cannot be used"),
                     "{kind} {reply}: {text}"
                 ),
                 expected => assert_eq!(text, expected, "{kind} {reply}"),

@@ -231,7 +231,7 @@ fn elsewhere() -> Server {
 #[tokio::test]
 async fn other_requests_ask_only_where_the_client_can_be_asked_meanwhile() {
     let server = elsewhere();
-    let refusal = "only tools, prompts and resources run again for input";
+    let refusal = "ask for input in tools, prompts and resources";
     for (version, expected, questions) in [(MODERN, refusal, 0), (LEGACY, "Ada", 2)] {
         let asked = Diary::default();
         let client = connect(&server, version, &asked).await;

@@ -349,7 +349,7 @@ async fn numbers_beyond_the_type_do_not_reach_the_handler() {
         let client = client(&server, version, &answers, &Diary::default()).await;
         let outcome = shown(client.call_tool("age", json!({})).await);
         assert!(
-            outcome.contains("the answer to \"age\" cannot be used"),
+            outcome.contains("the response to \"age\" cannot be used"),
             "{outcome}"
         );
     }
