@@ -1,4 +1,4 @@
-//! Requests to the client while the handler waits: all revisions up to 2025-11-25.
+//! Requests to the client while the handler waits, in all revisions up to 2025-11-25.
 
 use serde::de::DeserializeOwned;
 use toolwire_proto::methods;
@@ -19,39 +19,42 @@ use crate::server::elicit::Elicit;
 use crate::server::state_seal::NO_RANDOMNESS;
 
 impl RequestContext {
-    /// Sends `sampling/createMessage` and returns the raw answer; the client's capabilities are not checked.
+    /// Sends `sampling/createMessage` and returns the raw response. The client's capabilities are not checked.
     ///
     /// # Errors
-    /// On a stateless request, without a channel to the client, after a timeout, and whatever the client answers.
+    /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
+    /// responds with an error.
     pub async fn sample_raw(&self, params: RawJson) -> Result<RawJson, Error> {
         self.scope.request("sampling/createMessage", params).await
     }
 
-    /// Sends `elicitation/create` and returns the raw answer; the client's capabilities are not checked.
+    /// Sends `elicitation/create` and returns the raw response. The client's capabilities are not checked.
     ///
     /// # Errors
-    /// On a stateless request, without a channel to the client, after a timeout, and whatever the client answers.
+    /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
+    /// responds with an error.
     pub async fn elicit_raw(&self, params: RawJson) -> Result<RawJson, Error> {
         self.scope.request("elicitation/create", params).await
     }
 
-    /// Sends `roots/list` and returns the raw answer; the client's capabilities are not checked.
+    /// Sends `roots/list` and returns the raw response. The client's capabilities are not checked.
     ///
     /// # Errors
-    /// On a stateless request, without a channel to the client, after a timeout, and whatever the client answers.
+    /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
+    /// responds with an error.
     pub async fn list_roots_raw(&self) -> Result<RawJson, Error> {
         self.scope
             .request("roots/list", RawJson::empty_object())
             .await
     }
 
-    /// Asks the client's model for a completion.
+    /// Asks the client's model for a message.
     ///
     /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
     ///
     /// # Errors
-    /// On a stateless request, when the client cannot sample (or lacks `sampling.tools` for a request with tools), and
-    /// whatever the client answers.
+    /// Returns an error on a stateless request, if the client does not support sampling (or `sampling.tools` for a
+    /// request with tools), and if the client responds with an error.
     pub async fn sample(
         &self,
         request: CreateMessageRequestParams,
@@ -59,10 +62,11 @@ impl RequestContext {
         self.request_checked(request.into()).await
     }
 
-    /// [`sample`](Self::sample) with raw parameters and a raw answer, behind the same gates.
+    /// Like [`sample`](Self::sample), with raw parameters and a raw response. The same checks apply.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample), and when the parameters are not those of `sampling/createMessage`.
+    /// Returns an error as [`sample`](Self::sample) does, and if the parameters are not those of
+    /// `sampling/createMessage`.
     pub async fn sample_json(&self, params: impl Into<RawJson>) -> Result<RawJson, Error> {
         let params: CreateMessageRequestParams = params
             .into()
@@ -74,7 +78,8 @@ impl RequestContext {
     /// Asks the user to fill in a form. The schema is a flat JSON Schema object.
     ///
     /// # Errors
-    /// On a stateless request, when the client cannot elicit, and whatever the client answers.
+    /// Returns an error on a stateless request, if the client does not support elicitation, and if the client responds
+    /// with an error.
     pub async fn elicit(
         &self,
         message: impl Into<String>,
@@ -91,10 +96,10 @@ impl RequestContext {
             .await
     }
 
-    /// Asks the user for a `T`; decode the answer with [`ElicitResult::content_as`].
+    /// Asks the user for a `T`. Decode the result with [`ElicitResult::content_as`].
     ///
     /// # Errors
-    /// As [`elicit`](Self::elicit).
+    /// Returns an error as [`elicit`](Self::elicit) does.
     pub async fn elicit_as<T: Elicit>(
         &self,
         message: impl Into<String>,
@@ -104,11 +109,12 @@ impl RequestContext {
         self.elicit(message, schema).await
     }
 
-    /// Sends the user to a URL (2025-11-25). `elicitation_id` ties the outcome to this request.
+    /// Asks the user to open a URL (2025-11-25). `elicitation_id` identifies this elicitation for
+    /// [`elicitation_complete`](Self::elicitation_complete).
     ///
     /// # Errors
-    /// On a stateless request, when the client cannot open URLs, for a URL that is not absolute `http` or `https`, and
-    /// whatever the client answers.
+    /// Returns an error on a stateless request, if the client does not support URL elicitation, if the URL is not
+    /// absolute `http` or `https`, and if the client responds with an error.
     pub async fn elicit_url(
         &self,
         message: impl Into<String>,
@@ -128,7 +134,8 @@ impl RequestContext {
         .await
     }
 
-    /// Tells the client that what it sent the user to a URL for is done (2025-11-25 only; elsewhere nothing happens).
+    /// Notifies the client that the interaction at a URL is complete. Only 2025-11-25 has this notification; in other
+    /// revisions nothing is sent.
     pub fn elicitation_complete(&self, elicitation_id: impl Into<String>) {
         self.scope.elicitation_complete(elicitation_id.into());
     }
@@ -138,25 +145,26 @@ impl RequestContext {
     /// The protocol deprecates roots as of 2026-07-28: take paths as tool arguments or configuration instead.
     ///
     /// # Errors
-    /// On a stateless request, when the client has no roots, and whatever the client answers.
+    /// Returns an error on a stateless request, if the client does not support roots, and if the client responds with
+    /// an error.
     pub async fn list_roots(&self) -> Result<ListRootsResult, Error> {
         self.request_checked(InputRequest::roots()).await
     }
 
-    /// The gates in front of every question, then the question, then the typed answer.
+    /// Checks that the request is not stateless, sends it, and decodes the response.
     async fn request_checked<T: DeserializeOwned>(
         &self,
         request: InputRequest,
     ) -> Result<T, Error> {
         let method = request.method();
         self.scope.refuse_if_stateless(method)?;
-        let answer = self.send_to_client(method, &request).await?;
-        answer
+        let response = self.send_to_client(method, &request).await?;
+        response
             .parse()
-            .map_err(|error| Error::decode(format!("answer to `{method}`"), error))
+            .map_err(|error| Error::decode(format!("response to `{method}`"), error))
     }
 
-    /// Checks that the client can answer, sends, and checks the answer. Errors name the question by `key`.
+    /// Checks the client's capabilities, sends the request, and checks the response. Errors name the request by `key`.
     pub(crate) async fn send_to_client(
         &self,
         key: &str,
@@ -166,28 +174,32 @@ impl RequestContext {
         let required = rounds::required_capabilities([request]);
         check_declared(&required, self.client_capabilities())?;
         let params = client_params(request, self.version(), self.client_capabilities())?;
-        let answer = self.scope.request(method, params).await?;
-        let answer = match request {
+        let response = self.scope.request(method, params).await?;
+        let response = match request {
             InputRequest::Elicitation(asked) => {
-                stamp::restore_elicitation(asked, answer, self.version())
+                stamp::restore_elicitation(asked, response, self.version())
             }
-            _ => answer,
+            _ => response,
         };
-        rounds::accept_answer(request, answer)
+        rounds::accept_answer(request, response)
             .map_err(|unusable| Error::protocol(unusable.message(key)))
     }
 }
 
-/// The method that carries a question to the client.
+/// Returns the method of an input request.
 fn method_of(request: &InputRequest) -> Result<&'static str, Error> {
     methods::find(request.method())
         .map(|method| method.name)
         .ok_or_else(|| {
-            ErrorObject::internal(format!("a client cannot be asked `{}`", request.method())).into()
+            ErrorObject::internal(format!(
+                "`{}` is not a request to a client",
+                request.method()
+            ))
+            .into()
         })
 }
 
-/// The parameters of a question, as the client's revision has them.
+/// Returns the parameters of an input request in the form of the client's revision.
 fn client_params(
     request: &InputRequest,
     version: ProtocolVersion,
@@ -211,16 +223,16 @@ fn client_params(
         InputRequest::Roots(params) => RawJson::from_serialize(&params.clone().unwrap_or_default()),
         other => {
             return Err(ErrorObject::internal(format!(
-                "a client cannot be asked `{}`",
+                "`{}` is not a request to a client",
                 other.method()
             ))
             .into());
         }
     };
-    written.map_err(|error| Error::decode("question to the client", error))
+    written.map_err(|error| Error::decode("input request to the client", error))
 }
 
-/// An id nobody can guess, for revisions that want every elicitation by URL to have one.
+/// Returns a random id, for revisions that require an id for each URL elicitation.
 fn random_id() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| ErrorObject::internal(NO_RANDOMNESS))?;
@@ -236,7 +248,7 @@ mod tests {
     use crate::transport::InProcess;
 
     #[tokio::test]
-    async fn nothing_is_asked_of_the_client_during_a_stateless_request() {
+    async fn stateless_request_sends_no_requests_to_the_client() {
         let ask = |ctx: RequestContext, _: RawJson| async move {
             let params = RawJson::empty_object();
             for outcome in [
@@ -244,17 +256,17 @@ mod tests {
                 ctx.sample_raw(params).await,
                 ctx.list_roots_raw().await,
             ] {
-                let error = outcome.expect_err("there is nobody to ask");
+                let error = outcome.expect_err("the request is stateless");
                 assert!(error.to_string().contains("input_required"), "{error}");
             }
-            "nobody was asked"
+            "nothing was sent"
         };
         let tool = Tool::new("ask", serde_json::json!({"type": "object"}));
         let server = Server::new("test", "1").tool(ToolHandler::raw(tool, ask));
         let mut client = InProcess::connect(&server);
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}}}"#;
         client.send(call).await.unwrap();
-        let answer = client.receive().await.unwrap();
-        assert!(answer.contains("nobody was asked"), "{answer}");
+        let response = client.receive().await.unwrap();
+        assert!(response.contains("nothing was sent"), "{response}");
     }
 }

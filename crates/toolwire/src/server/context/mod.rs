@@ -1,4 +1,4 @@
-//! What a handler can see and do while it serves a request.
+//! The context of a handler: its request, and the messages that it can send.
 
 #[cfg(feature = "input")]
 mod client_requests;
@@ -18,9 +18,9 @@ use crate::engine::{Cancellation, ConnectionState, RequestScope, TokenInfo};
 use crate::server::Server;
 use crate::server::access::Access;
 
-/// A handle to the request that is being served; cloning it is cheap.
+/// A handle to the request that is being served. Cloning it is cheap.
 ///
-/// Take it as `&RequestContext` anywhere among a handler's parameters.
+/// A handler can take it as `&RequestContext` at any position among its parameters.
 ///
 /// ```
 /// use toolwire::{LoggingLevel, RequestContext, tool};
@@ -49,7 +49,7 @@ impl RequestContext {
         &self.scope
     }
 
-    /// The server that serves the request: to add tools, or to tell clients that something changed.
+    /// Returns the server that serves the request, for example to add tools or to notify clients of changes.
     #[must_use]
     pub fn server(&self) -> &Server {
         self.scope.server()
@@ -57,90 +57,92 @@ impl RequestContext {
 
     // ---- the request ----
 
-    /// The id of the request.
+    /// Returns the id of the request.
     #[must_use]
     pub fn request_id(&self) -> &RequestId {
         &self.scope.id
     }
 
-    /// The protocol version in effect for this request.
+    /// Returns the protocol version of this request.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.scope.version()
     }
 
-    /// Whether the request describes itself and the client cannot be asked anything while it runs (2026-07-28).
+    /// Returns `true` if the request carries its own metadata and the server cannot send requests to the client
+    /// meanwhile (2026-07-28).
     ///
-    /// With the feature `input`, `ask` and its siblings work all the same. `elicit`, `sample` and `list_roots` fail: a handler
-    /// that asks by itself returns `ToolResponse::input_required` instead and reads the answers with `input_responses` when
-    /// the client calls again.
+    /// With the feature `input`, `ask` and its siblings work in this case, too. `elicit`, `sample` and `list_roots`
+    /// fail. A handler without `ask` returns `ToolResponse::input_required` instead, and reads `input_responses` when
+    /// the client retries.
     #[must_use]
     pub fn is_stateless(&self) -> bool {
         self.scope.is_stateless()
     }
 
-    /// The `_meta` of the request, for extensions and tracing.
+    /// Returns the `_meta` of the request, for extensions and tracing.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         self.scope.meta()
     }
 
-    /// What the client says it is. Never decide anything by it.
+    /// Returns the client's description of itself. It is unverified: do not base decisions on it.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
         self.scope.client_info()
     }
 
-    /// What the client declared that it can do.
+    /// Returns the capabilities that the client declared.
     #[must_use]
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         self.scope.client_capabilities()
     }
 
-    /// Whether the client declared everything in `needed`.
+    /// Returns `true` if the client declared all capabilities in `needed`.
     #[must_use]
     pub fn client_supports(&self, needed: &ClientCapabilities) -> bool {
         rounds::missing_capabilities(needed, self.client_capabilities()).is_none()
     }
 
-    /// Whether the caller's token grants what this needs.
+    /// Returns `true` if the caller's token grants the scopes of `access`.
     pub(crate) fn may_use(&self, access: &Access) -> bool {
         self.check_scopes(access).is_ok()
     }
 
-    /// Refuses a caller that may not use something.
+    /// Rejects a caller that does not meet the requirements of `access`.
     pub(crate) fn check_access(&self, access: &Access) -> Result<(), ErrorObject> {
         access.check_client(|| self.client_capabilities())?;
         self.check_scopes(access)
     }
 
-    /// Refuses a caller whose token does not grant what this needs. Over HTTP most requests are refused earlier, with a
-    /// challenge; those in batches, and those of the transport of 2024-11-05, come here.
+    /// Rejects a caller whose token does not grant the scopes of `access`. Over HTTP, most such requests are rejected
+    /// earlier, with a challenge. Requests in batches and on the transport of 2024-11-05 are checked here.
     pub(crate) fn check_scopes(&self, access: &Access) -> Result<(), ErrorObject> {
         self.scope.check_scopes(&access.scopes)
     }
 
-    /// Lets the client hang up and come back for the rest of the answer, so that a long call holds no connection
-    /// (2025-11-25 over HTTP with sessions). False where clients cannot do that; then nothing happens.
+    /// Closes the connection of the response, so that a long call occupies no connection. The client reconnects for the
+    /// rest of the response (2025-11-25 over HTTP with sessions). Returns `false`, without effect, if clients cannot do
+    /// that.
     ///
-    /// The handler runs on. What it says meanwhile waits for the client.
+    /// The handler continues. Its messages are stored for the client meanwhile.
     pub fn release_stream(&self) -> bool {
         self.scope.transport.release_stream()
     }
 
-    /// Who is calling, as verified by the transport. On stdio and in process `valid` is false.
+    /// Returns what the transport verified about the caller's token. On stdio and in process, `valid` is `false`.
     #[must_use]
     pub fn auth(&self) -> &TokenInfo {
         self.scope.auth()
     }
 
-    /// The state of the connection the request came on, where the transport keeps one.
+    /// Returns the state of the request's connection, if the transport stores one.
     #[must_use]
     pub fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         self.scope.connection_state()
     }
 
-    /// A stable name of the connection or session, where there is one.
+    /// Returns a stable name of the connection or session, if there is one.
     #[must_use]
     pub fn connection_token(&self) -> Option<&str> {
         self.scope.connection_token()
@@ -148,16 +150,16 @@ impl RequestContext {
 
     // ---- cancellation ----
 
-    /// Whether the client cancelled this request; one atomic load.
+    /// Returns `true` if the client cancelled this request. Costs one atomic load.
     ///
-    /// An asynchronous handler is simply dropped when that happens. A `blocking` one polls this and returns early.
+    /// An asynchronous handler is dropped on cancellation. A `blocking` handler polls this method and returns early.
     /// Whatever it returns, nothing more is sent for the request.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.scope.is_cancelled()
     }
 
-    /// The flag behind [`is_cancelled`](Self::is_cancelled), to pass on to work that outlives the handler's future.
+    /// Returns the flag behind [`is_cancelled`](Self::is_cancelled), for work that outlives the handler's future.
     #[must_use]
     pub fn cancellation(&self) -> Option<Cancellation> {
         self.scope.cancellation.clone()
@@ -165,14 +167,14 @@ impl RequestContext {
 
     // ---- progress and logging ----
 
-    /// Sends `notifications/progress`. Does nothing when the request carried no progress token, or when the value did
-    /// not grow. `message` reaches clients from 2025-03-26 on.
+    /// Sends `notifications/progress`. Nothing is sent if the request has no progress token, or if the value did not
+    /// increase. `message` reaches clients from 2025-03-26 on.
     pub fn report_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.scope
             .report_progress(progress, total, message.map(str::to_owned));
     }
 
-    /// [`report_progress`](Self::report_progress) for a counter of steps.
+    /// Calls [`report_progress`](Self::report_progress) with a counter of steps.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a step counter beyond 2^53 is not a step counter"
@@ -183,14 +185,14 @@ impl RequestContext {
 
     /// Sends `notifications/message` with any JSON value (a plain string included).
     ///
-    /// It is dropped when it is below the level the client asked for, when a 2026-07-28 request asked for none, and when
-    /// the server did not enable logging. The protocol deprecates logging as of 2026-07-28: prefer `tracing` to stderr or
-    /// OpenTelemetry.
+    /// The message is dropped if its level is below the client's minimum, if a 2026-07-28 request sets no level, or if
+    /// the server did not enable logging. The protocol deprecates logging as of 2026-07-28: prefer `tracing` to stderr
+    /// or OpenTelemetry.
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) {
         self.send_log(level, &data, None);
     }
 
-    /// [`log`](Self::log) under the name of a logger.
+    /// Like [`log`](Self::log), with the name of a logger.
     pub fn log_as(&self, logger: &str, level: LoggingLevel, data: impl Serialize) {
         self.send_log(level, &data, Some(logger));
     }

@@ -1,28 +1,28 @@
-//! What must hold of the keys of `#[elicit(…)]`, decided while the program is compiled.
+//! Compile-time checks of the keys of `#[elicit(…)]`.
 //!
-//! Generated code asserts these with a message of its own for each. An absent limit is `None`.
+//! Generated code asserts each check with its own message. `None` means no limit.
 
 use crate::server::elicit::FieldKind;
 
-/// The field takes lengths and formats.
+/// Returns `true` if the field accepts lengths and formats.
 #[must_use]
 pub const fn is_text(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Text { .. })
 }
 
-/// The field takes a smallest and a largest number.
+/// Returns `true` if the field accepts a minimum and a maximum.
 #[must_use]
 pub const fn is_number(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Number { .. })
 }
 
-/// The field takes a number of choices.
+/// Returns `true` if the field accepts a number of choices.
 #[must_use]
 pub const fn is_several(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Several(_))
 }
 
-/// The number, a limit or a default, is one that the type holds.
+/// Returns `true` if the type can represent the number, which is a limit or a default.
 #[must_use]
 pub const fn holds_number(kind: FieldKind, number: f64) -> bool {
     match kind {
@@ -36,12 +36,12 @@ pub const fn holds_number(kind: FieldKind, number: f64) -> bool {
 }
 
 const fn is_whole(number: f64) -> bool {
-    // Every double beyond this is whole, and `i64` holds every one below it.
+    // Every double outside this range is whole, and `i64` holds every one inside it.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     !(-EXACT < number && number < EXACT) || number as i64 as f64 == number
 }
 
-/// The number is between the limits.
+/// Returns `true` if the number is within the limits.
 #[must_use]
 pub const fn is_between(number: f64, minimum: Option<f64>, maximum: Option<f64>) -> bool {
     let large_enough = match minimum {
@@ -55,7 +55,7 @@ pub const fn is_between(number: f64, minimum: Option<f64>, maximum: Option<f64>)
     large_enough && small_enough
 }
 
-/// The limits leave something between them.
+/// Returns `true` if the minimum does not exceed the maximum.
 #[must_use]
 pub const fn are_ordered(minimum: Option<u64>, maximum: Option<u64>) -> bool {
     match (minimum, maximum) {
@@ -64,7 +64,7 @@ pub const fn are_ordered(minimum: Option<u64>, maximum: Option<u64>) -> bool {
     }
 }
 
-/// The type holds a text of this length.
+/// Returns `true` if the type can hold a text of this length.
 #[must_use]
 pub const fn holds_length(kind: FieldKind, length: u64) -> bool {
     match kind {
@@ -73,7 +73,7 @@ pub const fn holds_length(kind: FieldKind, length: u64) -> bool {
     }
 }
 
-/// The text is as long as it must be; anything that is not text has no length to check.
+/// Returns `true` if the length of the text is within the limits. Fields other than text have no length to check.
 #[must_use]
 pub const fn fits_length(
     kind: FieldKind,
@@ -88,7 +88,7 @@ pub const fn fits_length(
     holds_length(kind, length) && is_count(length, minimum, maximum)
 }
 
-/// The field takes a text at first: any text, or one of its words.
+/// Returns `true` if the text is a valid default: any text, or one of the field's words.
 #[must_use]
 pub const fn takes_text(kind: FieldKind, text: &str) -> bool {
     match kind {
@@ -98,13 +98,13 @@ pub const fn takes_text(kind: FieldKind, text: &str) -> bool {
     }
 }
 
-/// The field is yes or no.
+/// Returns `true` if the field is a boolean.
 #[must_use]
 pub const fn is_boolean(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Boolean)
 }
 
-/// Every one of the words can be chosen.
+/// Returns `true` if each of the words can be chosen.
 #[must_use]
 pub const fn takes_words(kind: FieldKind, chosen: &[&str]) -> bool {
     let FieldKind::Several(words) = kind else {
@@ -120,7 +120,7 @@ pub const fn takes_words(kind: FieldKind, chosen: &[&str]) -> bool {
     true
 }
 
-/// No word is there twice.
+/// Returns `true` if no word occurs twice.
 #[must_use]
 pub const fn are_distinct(words: &[&str]) -> bool {
     let mut rest = words;
@@ -133,13 +133,13 @@ pub const fn are_distinct(words: &[&str]) -> bool {
     true
 }
 
-/// As many words are chosen as must be.
+/// Returns `true` if the count is within the limits.
 #[must_use]
 pub const fn is_count(count: u64, minimum: Option<u64>, maximum: Option<u64>) -> bool {
     are_ordered(minimum, Some(count)) && are_ordered(Some(count), maximum)
 }
 
-/// The field has at least as many words.
+/// Returns `true` if the field has at least `count` words.
 #[must_use]
 pub const fn has_words(kind: FieldKind, count: u64) -> bool {
     match kind {
@@ -169,7 +169,7 @@ const fn are_same(mut left: &[u8], mut right: &[u8]) -> bool {
     left.is_empty() && right.is_empty()
 }
 
-/// Characters as JSON Schema counts them: every byte of UTF-8 that does not continue a character begins one.
+/// Counts characters as JSON Schema does: each byte of UTF-8 that is not a continuation byte starts one.
 const fn characters(text: &str) -> u64 {
     let mut count = 0;
     let mut rest = text.as_bytes();
@@ -189,13 +189,13 @@ mod tests {
     const SEVERAL: FieldKind = FieldKind::Several(&["a", "b"]);
 
     #[test]
-    fn numbers_are_of_their_type() {
+    fn numbers_fit_their_type() {
         let byte = FieldKind::Number {
             whole: true,
             smallest: 0.0,
             largest: 255.0,
         };
-        for (number, held) in [
+        for (number, fits) in [
             (0.0, true),
             (255.0, true),
             (256.0, false),
@@ -203,7 +203,7 @@ mod tests {
             (1.5, false),
             (f64::NAN, false),
         ] {
-            assert_eq!(holds_number(byte, number), held, "{number}");
+            assert_eq!(holds_number(byte, number), fits, "{number}");
         }
         assert!(!holds_number(FieldKind::Boolean, 1.0));
         assert!(is_whole(1e300) && is_whole(-3.0) && !is_whole(-0.5));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found() {
+    fn words_are_matched() {
         let one = FieldKind::Choice(&["a", "bc"]);
         assert!(takes_text(one, "bc") && !takes_text(one, "b") && !takes_text(one, ""));
         assert!(!takes_text(SEVERAL, "a"));

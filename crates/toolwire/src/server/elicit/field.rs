@@ -1,19 +1,19 @@
-//! A field of a form as `#[derive(Elicit)]` builds it: the schema of its type, with the keys of `#[elicit(…)]` set.
+//! A form field as `#[derive(Elicit)]` builds it: the schema of its type with the keys of `#[elicit(…)]`.
 //!
-//! A key that the schema does not have is ignored here: the checks beside this module have refused it before.
+//! A key that the schema does not have is ignored here, because the `checks` module has already rejected it.
 
 use toolwire_types::{ElicitSchema, PrimitiveSchema, StringFormat};
 
 use crate::server::elicit::ElicitField;
 
-/// A field on its way into a form. Generated code only.
+/// A form field under construction. Only for generated code.
 #[derive(Debug)]
 pub struct FormField {
     schema: PrimitiveSchema,
     optional: bool,
 }
 
-/// Sets a member that the named kinds of fields have.
+/// Defines setters for members that the named kinds of fields have.
 macro_rules! keys {
     ($($(#[$doc:meta])* $key:ident($value:ty) on $($kind:ident)+;)*) => {$(
         $(#[$doc])*
@@ -29,7 +29,7 @@ macro_rules! keys {
 }
 
 impl FormField {
-    /// The field of a type.
+    /// Creates the field of a type.
     #[must_use]
     pub fn of<T: ElicitField>() -> Self {
         Self {
@@ -38,7 +38,7 @@ impl FormField {
         }
     }
 
-    /// Lets the field be left empty.
+    /// Makes the field optional.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.optional = true;
@@ -46,29 +46,29 @@ impl FormField {
     }
 
     keys! {
-        /// Sets the label.
+        /// Sets the title.
         title(&str) on String Number Boolean UntitledSingleSelect TitledSingleSelect LegacyTitledEnum
             UntitledMultiSelect TitledMultiSelect;
-        /// Sets the explanation.
+        /// Sets the description.
         description(&str) on String Number Boolean UntitledSingleSelect TitledSingleSelect LegacyTitledEnum
             UntitledMultiSelect TitledMultiSelect;
-        /// Sets what the text must look like.
+        /// Sets the format of the text.
         format(StringFormat) on String;
-        /// Sets the fewest characters.
+        /// Sets the minimum number of characters.
         min_length(u64) on String;
-        /// Sets the most characters.
+        /// Sets the maximum number of characters.
         max_length(u64) on String;
-        /// Sets the smallest number.
+        /// Sets the minimum.
         minimum(f64) on Number;
-        /// Sets the largest number.
+        /// Sets the maximum.
         maximum(f64) on Number;
-        /// Sets the fewest words to choose.
+        /// Sets the minimum number of choices.
         min_items(u64) on UntitledMultiSelect TitledMultiSelect;
-        /// Sets the most words to choose.
+        /// Sets the maximum number of choices.
         max_items(u64) on UntitledMultiSelect TitledMultiSelect;
     }
 
-    /// Sets the text that stands there, or the word that is chosen, at first.
+    /// Sets the default text, or the default choice.
     #[must_use]
     pub fn default_text(mut self, text: &str) -> Self {
         let member = match &mut self.schema {
@@ -82,7 +82,7 @@ impl FormField {
         self
     }
 
-    /// Sets the number that stands there at first.
+    /// Sets the default number.
     #[must_use]
     pub fn default_number(mut self, number: f64) -> Self {
         if let PrimitiveSchema::Number(schema) = &mut self.schema {
@@ -91,7 +91,7 @@ impl FormField {
         self
     }
 
-    /// Sets whether it is yes or no at first.
+    /// Sets the default of a boolean.
     #[must_use]
     pub fn default_flag(mut self, flag: bool) -> Self {
         if let PrimitiveSchema::Boolean(schema) = &mut self.schema {
@@ -100,7 +100,7 @@ impl FormField {
         self
     }
 
-    /// Sets the words that are chosen at first.
+    /// Sets the default choices.
     #[must_use]
     pub fn default_words(mut self, words: &[&str]) -> Self {
         let member = match &mut self.schema {
@@ -112,7 +112,7 @@ impl FormField {
         self
     }
 
-    /// Puts the field into a form.
+    /// Adds the field to a form.
     #[must_use]
     pub fn add_to(self, form: ElicitSchema, name: &str) -> ElicitSchema {
         if self.optional {

@@ -1,7 +1,7 @@
-//! Types a user can be asked for.
+//! Types that a form can ask for.
 //!
-//! What a field holds is known to the compiler ([`FieldKind`]), so a key of `#[elicit(…)]` that does not fit it fails the
-//! build, whatever name the type goes by.
+//! The kind of a field is known to the compiler ([`FieldKind`]), so a key of `#[elicit(…)]` that does not match it is a
+//! compile error, even if the type has an alias.
 
 pub mod checks;
 mod field;
@@ -17,74 +17,75 @@ use toolwire_types::{
 
 pub use field::FormField;
 
-/// A flat struct a form can ask for; `#[derive(Elicit)]` implements it.
+/// A flat struct that a form can ask for. `#[derive(Elicit)]` implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be asked for in a form",
     note = "derive `Elicit` (and `serde::Deserialize`) on a struct whose fields are text, numbers, booleans, unit enums, \
             `Vec`s of unit enums, or `Option`s of these"
 )]
 pub trait Elicit: DeserializeOwned {
-    /// The form.
+    /// Returns the schema of the form.
     fn elicit_schema() -> ElicitSchema;
 }
 
-/// A type one field of a form can hold.
+/// A type that one field of a form can hold.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a form",
     note = "the protocol carries text, numbers, booleans and choices; nested objects and other lists do not fit",
     note = "for a choice, derive `Elicit` on an enum without data; for a struct, ask for its fields one by one"
 )]
 pub trait ElicitField {
-    /// Whether the field may be left empty.
+    /// Whether the field is optional.
     const OPTIONAL: bool = false;
 
-    /// What the field holds. It decides which keys `#[elicit(…)]` takes; [`FieldKind::Other`] takes labels only.
+    /// The kind of the field. It determines which keys `#[elicit(…)]` accepts. [`FieldKind::Other`] accepts only
+    /// `title` and `description`.
     const KIND: FieldKind = FieldKind::Other;
 
-    /// The schema of the field.
+    /// Returns the schema of the field.
     fn field_schema() -> PrimitiveSchema;
 }
 
-/// An enum without data, whose variants a user can choose from; `#[derive(Elicit)]` implements it.
+/// An enum without data, whose variants a user can choose from. `#[derive(Elicit)]` implements this.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no choice, so a form cannot carry a list of it",
+    message = "`{Self}` is not a choice, so a form cannot contain a list of it",
     note = "a list in a form is a multi-select field: its items must be an enum that derives `Elicit`"
 )]
 pub trait ElicitChoice: ElicitField {
-    /// The words on the wire, in the order of the variants.
+    /// The values on the wire, in the order of the variants.
     const WORDS: &'static [&'static str];
 
-    /// Their names for people, in the same order; empty when they have none.
+    /// Their titles, in the same order. Empty if they have no titles.
     const TITLES: &'static [&'static str];
 }
 
-/// What a field of a form holds.
+/// The kind of a form field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// Text with as many characters.
+    /// Text with a number of characters.
     Text {
-        /// The fewest the type holds.
+        /// The minimum that the type holds.
         shortest: u64,
-        /// The most the type holds.
+        /// The maximum that the type holds.
         longest: u64,
     },
     /// A number.
     Number {
-        /// Whether it must be whole.
+        /// Whether the number must be an integer.
         whole: bool,
-        /// The smallest the type holds.
+        /// The minimum of the type.
         smallest: f64,
-        /// The largest the type holds.
+        /// The maximum of the type.
         largest: f64,
     },
-    /// Yes or no.
+    /// A boolean.
     Boolean,
-    /// One of these words.
+    /// One of these values.
     Choice(&'static [&'static str]),
-    /// Any of these words.
+    /// Any of these values.
     Several(&'static [&'static str]),
-    /// Something else.
+    /// Any other schema.
     Other,
 }
 
@@ -139,7 +140,7 @@ macro_rules! integer_fields {
 
 integer_fields!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
 
-/// The limit of a type, unless it is beyond the integers that a double holds exactly.
+/// Returns a limit of a type, unless a double cannot represent it exactly.
 fn limit(number: i128) -> Option<f64> {
     const EXACT: u128 = 1 << 53;
     (number.unsigned_abs() <= EXACT).then_some(number as f64)
@@ -153,7 +154,7 @@ impl ElicitField for f32 {
     };
 
     fn field_schema() -> PrimitiveSchema {
-        // Numbers beyond would be read as infinite.
+        // Numbers outside this range would be decoded as infinite.
         let (smallest, largest) = (f32::MIN.into(), f32::MAX.into());
         NumberSchema::number().with_range(smallest, largest).into()
     }
@@ -180,7 +181,7 @@ impl<T: ElicitField> ElicitField for Option<T> {
     }
 }
 
-/// Lists are choices of several; no word is chosen twice, so a set loses nothing.
+/// Implements lists as multi-select fields. No value is chosen twice, so a set loses nothing.
 macro_rules! several_fields {
     ($($list:ty),*) => {
         $(impl<T: ElicitChoice> ElicitField for $list {
@@ -195,7 +196,7 @@ macro_rules! several_fields {
 
 several_fields!(Vec<T>, BTreeSet<T>, HashSet<T>);
 
-/// The schema of a choice of one.
+/// Returns the schema of a single-select field.
 pub fn one_of<T: ElicitChoice>() -> PrimitiveSchema {
     match T::TITLES {
         [] => UntitledSingleSelectEnumSchema::new(T::WORDS.iter().copied()).into(),

@@ -1,4 +1,4 @@
-//! The variables of a template, as its reader gets them.
+//! The template variables that a reader receives.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use toolwire_types::ErrorObject;
 use crate::server::prompt::parse_argument;
 use crate::server::tool_error::ToolError;
 
-/// The variables a URI gave to a template.
+/// The variables that a template matched in a URI.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TemplateArguments {
@@ -20,7 +20,7 @@ impl TemplateArguments {
         Self { values }
     }
 
-    /// The text of a variable, when it is a single value.
+    /// Returns the text of a variable, if it is a single value.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         match self.values.get(name)? {
@@ -29,35 +29,35 @@ impl TemplateArguments {
         }
     }
 
-    /// Everything that was matched.
+    /// Returns all matched variables.
     #[must_use]
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// Takes a variable that must be there.
+    /// Parses a required variable.
     ///
     /// # Errors
-    /// −32602, naming the variable, when it is missing or does not parse.
+    /// Returns error −32602, which names the variable, if it is missing or cannot be parsed.
     pub fn required<T: FromStr>(&mut self, name: &str) -> Result<T, ToolError> {
         self.optional(name)?.ok_or_else(|| {
             ToolError::rpc(ErrorObject::invalid_params(format!(
-                "the URI gives no `{name}`"
+                "the URI has no value for `{name}`"
             )))
         })
     }
 
-    /// Takes a variable that may be absent.
+    /// Parses an optional variable.
     ///
     /// # Errors
-    /// −32602, naming the variable, when it does not parse.
+    /// Returns error −32602, which names the variable, if it cannot be parsed.
     pub fn optional<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, ToolError> {
         self.get(name)
             .map(|text| parse_argument(name, text))
             .transpose()
     }
 
-    /// The values of an exploded variable; a single value is a list of one.
+    /// Returns the values of an exploded variable. A single value is a list of one.
     #[must_use]
     pub fn list(&self, name: &str) -> Vec<String> {
         match self.values.get(name) {

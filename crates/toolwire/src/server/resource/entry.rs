@@ -1,4 +1,4 @@
-//! Registered resources: found by URI, then read.
+//! Registered resources: lookup by URI, and reading.
 
 use std::fmt;
 use std::future::Future;
@@ -24,7 +24,7 @@ type Outcome = Result<ResourceResponse, ToolError>;
 type Reader =
     dyn Fn(RequestContext, String, TemplateArguments) -> BoxFuture<'static, Outcome> + Send + Sync;
 
-/// What resources and templates have in common.
+/// The data that resources and templates share.
 #[derive(Clone)]
 pub(super) struct ResourceCommon {
     reader: Arc<Reader>,
@@ -84,7 +84,7 @@ impl fmt::Debug for TemplateEntry {
     }
 }
 
-/// A resource that was found for a URI, ready to be read.
+/// A resource that was resolved from a URI and can be read.
 #[derive(Clone)]
 pub(crate) struct ResolvedResource {
     uri: String,
@@ -113,7 +113,7 @@ impl TemplateEntry {
         &self.serving.access
     }
 
-    /// The resource at a URI, when the template matches it.
+    /// Returns the resource at a URI, if the template matches it.
     pub(crate) fn found(&self, uri: &str) -> Option<ResolvedResource> {
         let values = self.template.matches(uri)?;
         Some(ResolvedResource {
@@ -125,7 +125,7 @@ impl TemplateEntry {
     }
 }
 
-/// What a read came to.
+/// The outcome of a read.
 #[derive(Debug)]
 pub(crate) enum ReadOutcome {
     Complete(ReadResourceResult),
@@ -138,12 +138,14 @@ impl ResolvedResource {
         &self.serving.access
     }
 
-    /// Runs the reader and fills in what the descriptor knows.
+    /// Runs the reader and adds the MIME type and cache hint of the descriptor.
     pub(crate) async fn read(self, ctx: RequestContext) -> Result<ReadOutcome, ToolError> {
         let response = (self.serving.reader)(ctx, self.uri.clone(), self.values).await?;
         let mut result = match response {
             #[cfg(feature = "input")]
-            ResourceResponse::InputRequired(wish) => return Ok(ReadOutcome::InputRequired(wish)),
+            ResourceResponse::InputRequired(input_required) => {
+                return Ok(ReadOutcome::InputRequired(input_required));
+            }
             ResourceResponse::Complete(result) => result,
             ResourceResponse::Contents(ResourceData::Text(text)) => {
                 let mut contents = TextResourceContents::new(self.uri, text);

@@ -1,4 +1,4 @@
-//! Resources: descriptors with fixed URIs, templates, and their readers.
+//! Resources with fixed URIs, resource templates, and their readers.
 
 mod arguments;
 mod entry;
@@ -24,13 +24,13 @@ pub(crate) use entry::{ReadOutcome, ResolvedResource, ResourceEntry, TemplateEnt
 pub use response::{IntoResourceResponse, ResourceData, ResourceResponse};
 pub(crate) use subscribing::subscribe;
 
-/// Something that can be registered as a resource; `#[resource]` implements it.
+/// A value that can be registered as a resource. `#[resource]` implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resource",
     note = "put `#[resource(uri = \"…\")]` on the function, or build a `ResourceHandler` from a closure"
 )]
 pub trait IntoResource {
-    /// The resource.
+    /// Converts the value into a resource handler.
     fn into_resource(self) -> ResourceHandler;
 }
 
@@ -46,13 +46,13 @@ impl<F: FnOnce() -> ResourceHandler> IntoResource for F {
     }
 }
 
-/// Something that can be registered as a resource template; `#[resource_template]` implements it.
+/// A value that can be registered as a resource template. `#[resource_template]` implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resource template",
     note = "put `#[resource_template(uri = \"…\")]` on the function, or build a `ResourceTemplateHandler` from a closure"
 )]
 pub trait IntoResourceTemplate {
-    /// The template.
+    /// Converts the value into a resource template handler.
     fn into_resource_template(self) -> ResourceTemplateHandler;
 }
 
@@ -75,7 +75,7 @@ pub struct ResourceHandler {
     serving: ResourceCommon,
 }
 
-/// A family of resources described by a URI template, and their reader.
+/// A URI template for resources, and their reader.
 #[derive(Clone)]
 pub struct ResourceTemplateHandler {
     descriptor: ResourceTemplate,
@@ -83,26 +83,26 @@ pub struct ResourceTemplateHandler {
     serving: ResourceCommon,
 }
 
-/// The `with_*` methods that both kinds of resource have.
+/// Defines the `with_*` methods that resources and templates share.
 macro_rules! resource_options {
     () => {
         descriptor_options!();
 
-        /// The MIME type, also given to contents that name none.
+        /// Sets the MIME type. Contents without a MIME type of their own use it as well.
         #[must_use]
         pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
             self.descriptor.mime_type = Some(mime_type.into());
             self
         }
 
-        /// Audience, priority and the like.
+        /// Sets annotations such as audience and priority.
         #[must_use]
         pub fn with_annotations(mut self, annotations: Annotations) -> Self {
             self.descriptor.annotations = Some(annotations);
             self
         }
 
-        /// How long, and by whom, what was read may be kept (2026-07-28).
+        /// Sets how long, and in which scope, the contents may be cached (2026-07-28).
         #[must_use]
         pub fn with_cache(mut self, hint: CacheHint) -> Self {
             self.serving.cache = Some(hint);
@@ -114,7 +114,7 @@ macro_rules! resource_options {
 }
 
 impl ResourceHandler {
-    /// A resource at a fixed URI. The reader gets the URI it was asked for.
+    /// Creates a resource at a fixed URI. The reader receives the requested URI.
     pub fn new<M, F, Fut>(uri: impl Into<String>, name: impl Into<String>, reader: F) -> Self
     where
         F: Fn(RequestContext, String) -> Fut + Send + Sync + 'static,
@@ -129,14 +129,14 @@ impl ResourceHandler {
 
     resource_options!();
 
-    /// The size in bytes, when it is known.
+    /// Sets the size in bytes.
     #[must_use]
     pub fn with_size(mut self, bytes: u64) -> Self {
         self.descriptor.size = Some(bytes);
         self
     }
 
-    /// The descriptor clients see.
+    /// Returns the descriptor that clients see.
     #[must_use]
     pub fn descriptor(&self) -> &Resource {
         &self.descriptor
@@ -159,7 +159,7 @@ impl ResourceHandler {
 }
 
 impl ResourceTemplateHandler {
-    /// Resources at every URI that matches an RFC 6570 template. The reader gets the URI and the variables in it.
+    /// Creates resources at each URI that matches an RFC 6570 template. The reader receives the URI and its variables.
     pub fn new<M, F, Fut>(template: impl Into<String>, name: impl Into<String>, reader: F) -> Self
     where
         F: Fn(RequestContext, String, TemplateArguments) -> Fut + Send + Sync + 'static,
@@ -175,7 +175,7 @@ impl ResourceTemplateHandler {
 
     resource_options!();
 
-    /// Completes a variable while the user types.
+    /// Sets the completer of a variable, which runs while the user types.
     #[must_use]
     pub fn with_completion<F, Fut>(mut self, variable: impl Into<String>, completer: F) -> Self
     where
@@ -187,7 +187,7 @@ impl ResourceTemplateHandler {
         self
     }
 
-    /// The descriptor clients see.
+    /// Returns the descriptor that clients see.
     #[must_use]
     pub fn descriptor(&self) -> &ResourceTemplate {
         &self.descriptor
@@ -195,20 +195,20 @@ impl ResourceTemplateHandler {
 
     pub(crate) fn prepare(self) -> Result<TemplateEntry, RegistrationError> {
         let text = &self.descriptor.uri_template;
-        let refuse = |problem: String| {
+        let reject = |problem: String| {
             RegistrationError::new(format!("resource template `{text}`: {problem}"))
         };
-        let template = UriTemplate::parse(text).map_err(|problem| refuse(problem.to_string()))?;
+        let template = UriTemplate::parse(text).map_err(|problem| reject(problem.to_string()))?;
         template
             .check_matchable()
-            .map_err(|problem| refuse(problem.to_string()))?;
+            .map_err(|problem| reject(problem.to_string()))?;
         let variables = template.variables();
         if let Some(unknown) = self
             .completers
             .names()
             .find(|name| !variables.contains(&name.as_str()))
         {
-            return Err(refuse(format!(
+            return Err(reject(format!(
                 "a completion is given for `{unknown}`, which is not a variable"
             )));
         }

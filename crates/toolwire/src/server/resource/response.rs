@@ -1,4 +1,4 @@
-//! What a reader may return, and how it becomes contents.
+//! Return values of resource readers, and their conversion into contents.
 
 use toolwire_types::{ReadResourceResult, ResourceContents};
 #[cfg(feature = "input")]
@@ -12,20 +12,20 @@ use crate::server::response::conversion;
 use crate::server::response::{input_required, state_text};
 use crate::server::tool_error::{IntoToolError, ToolError};
 
-/// The outcome of a read: contents, or a wish for input.
+/// The outcome of a read: contents or an input request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ResourceResponse {
-    /// What the resource holds.
+    /// The contents of the resource.
     Contents(ResourceData),
-    /// A whole result, written by the author.
+    /// A complete result from the author.
     Complete(ReadResourceResult),
-    /// The client must gather input and read again.
+    /// The client must gather input and retry.
     #[cfg(feature = "input")]
     InputRequired(InputRequiredResult),
 }
 
-/// What a resource holds; the URI and MIME type of its descriptor are filled in.
+/// The data of a resource. The URI and MIME type come from its descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourceData {
@@ -43,10 +43,10 @@ impl ResourceResponse {
         Self::InputRequired(input_required(requests, state))
     }
 
-    /// As [`input_required`](Self::input_required), with a typed state.
+    /// Like [`input_required`](Self::input_required), with a typed state.
     ///
     /// # Errors
-    /// When the state cannot be written as JSON.
+    /// Returns an error if the state cannot be written as JSON.
     pub fn input_required_with<S: Serialize>(
         requests: InputRequests,
         state: &S,
@@ -55,17 +55,17 @@ impl ResourceResponse {
     }
 }
 
-/// Whatever a resource reader returns: text, bytes, contents, a result, or a `Result` of these.
+/// A return value of a resource reader: text, bytes, contents, a result, or a `Result` of these.
 #[diagnostic::on_unimplemented(
     message = "a resource cannot return `{Self}`",
     note = "return text, `Vec<u8>`, `ResourceContents` or a `Vec` of them, a `ReadResourceResult`, a \
             `ResourceResponse`, or a `Result` of one of these"
 )]
 pub trait IntoResourceResponse<M> {
-    /// Converts.
+    /// Converts the value into a response.
     ///
     /// # Errors
-    /// When the reader failed.
+    /// Returns an error if the reader failed.
     fn into_resource_response(self) -> Result<ResourceResponse, ToolError>;
 }
 
