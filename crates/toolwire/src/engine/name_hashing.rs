@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Builds hashers that are faster than those of the standard library, which resist keys chosen to collide. Use it only
-/// for tables whose keys clients cannot add. A random seed protects authors who take names from untrusted sources.
+/// for tables whose keys clients cannot add. The random seed protects servers whose names come from untrusted sources.
 #[derive(Debug, Clone)]
 pub(crate) struct BuildNameHasher {
     seed: u64,

@@ -43,8 +43,8 @@ pub(crate) fn call_tool(
                     }
                     return encode_text(exchange, &text);
                 }
-                // A tool may return an error result to the model. An error because of missing input is not such a
-                // result.
+                // A tool may return its own error result to the model. An error result that was caused by missing input
+                // does not count as one.
                 Ok(ToolResponse::Complete(result))
                     if result.is_error == Some(true) && rounds.is_unfinished() =>
                 {

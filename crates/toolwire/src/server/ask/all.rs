@@ -21,8 +21,8 @@ pub trait AskAll: sealed::AskMany {
 }
 
 pub(crate) mod sealed {
-    use super::super::PendingAsk;
     use crate::error::Error;
+    use crate::server::ask::PendingAsk;
 
     #[expect(private_interfaces, reason = "other crates cannot name this trait")]
     pub trait AskMany {

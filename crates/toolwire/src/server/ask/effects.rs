@@ -46,9 +46,9 @@ impl RequestContext {
     /// [`Server::with_single_use_request_state`](crate::Server::with_single_use_request_state).
     ///
     /// # Errors
-    /// Returns an error if the result cannot be written as JSON or read back, or if the key is used for something else
-    /// or by running work. Also returns an error if the stored result of an earlier round has another shape; `work`
-    /// does not run again then.
+    /// Returns an error if the result cannot be written as JSON or read back, or if the key is used twice: for
+    /// something else, or while its work runs. Also returns an error if the stored result of an earlier round has
+    /// another shape. `work` does not run again then.
     pub async fn once<T>(
         &self,
         key: impl Into<String>,

@@ -83,9 +83,9 @@ impl RequestContext {
     /// ```
     ///
     /// # The rule for handlers that ask
-    /// Such a handler may run several times for one call, so the code between two calls of `ask` must have the same
-    /// result each time. Use [`once`](Self::once) for values that change (a clock, a random number, a file) and for
-    /// effects that must not happen twice (an order, a message). A response belongs to its key and to the exact
+    /// A handler that asks may run several times for one call. The code between two calls of `ask` must therefore have
+    /// the same result each time. Use [`once`](Self::once) for values that change (a clock, a random number, a file)
+    /// and for effects that must not happen twice (an order, a message). A response belongs to its key and to the exact
     /// request: if the request differs in the next run, the user is asked again.
     ///
     /// # Errors

@@ -53,8 +53,8 @@ impl RequestContext {
     /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
     ///
     /// # Errors
-    /// Returns an error on a stateless request, if the client does not support sampling (or `sampling.tools` for a
-    /// request with tools), and if the client responds with an error.
+    /// Returns an error on a stateless request, and if the client does not support sampling, or `sampling.tools` for a
+    /// request with tools. Also returns an error if the client responds with one.
     pub async fn sample(
         &self,
         request: CreateMessageRequestParams,
@@ -113,8 +113,8 @@ impl RequestContext {
     /// [`elicitation_complete`](Self::elicitation_complete).
     ///
     /// # Errors
-    /// Returns an error on a stateless request, if the client does not support URL elicitation, if the URL is not
-    /// absolute `http` or `https`, and if the client responds with an error.
+    /// Returns an error on a stateless request, if the client does not support URL elicitation, and if the URL is not
+    /// absolute `http` or `https`. Also returns an error if the client responds with one.
     pub async fn elicit_url(
         &self,
         message: impl Into<String>,

@@ -1,6 +1,6 @@
 //! Types that a form can ask for.
 //!
-//! The kind of a field is known to the compiler ([`FieldKind`]), so a key of `#[elicit(…)]` that does not match it is a
+//! The compiler knows the kind of each field ([`FieldKind`]). A key of `#[elicit(…)]` that does not match the kind is a
 //! compile error, even if the type has an alias.
 
 pub mod checks;
