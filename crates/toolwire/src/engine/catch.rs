@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_while_dropping_is_contained() {
+    async fn panic_while_dropping_is_caught() {
         let pending = CatchPanic::new(async {
             let _guard = PanicOnDrop;
             std::future::pending::<()>().await;

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_schema_compiles_and_checks_on_a_small_stack() {
+    fn deepest_schema_compiles_and_checks_on_a_small_stack() {
         let check = |keyword: &str, depth: usize, instance: Value| {
             let compiled = compile(&nested(keyword, depth)).unwrap();
             let _ = compiled.check(&instance, "value");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_chain_of_references_checks_on_a_small_stack() {
+    fn longest_chain_of_references_checks_on_a_small_stack() {
         let mut schema = json!({"$ref": "#/$defs/a0", "$defs": {"a254": {"type": "string"}}});
         for index in 0..254 {
             schema["$defs"][format!("a{index}")] =

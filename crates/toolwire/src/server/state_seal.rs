@@ -163,7 +163,7 @@ impl StateSeal {
     /// Marks a single-use state as used.
     ///
     /// # Errors
-    /// Returns an error if the state was used before, or if the nonce store fails.
+    /// Returns an error if the state was used before, or if the nonce store is full for its owner or fails.
     pub(crate) async fn spend(&self, state: &SingleUseState) -> Result<(), ErrorObject> {
         let Some(nonces) = &self.nonces else {
             return Ok(());

@@ -175,10 +175,7 @@ impl RequestContext {
     }
 
     /// Calls [`report_progress`](Self::report_progress) with a counter of steps.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a step counter beyond 2^53 is not a step counter"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "step counters stay below 2^53")]
     pub fn report_steps(&self, done: i64, total: i64, message: Option<&str>) {
         self.report_progress(done as f64, Some(total as f64), message);
     }
