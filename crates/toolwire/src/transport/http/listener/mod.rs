@@ -364,7 +364,7 @@ mod tests {
         let listener = HttpListener::bind(server, "127.0.0.1:0", options)
             .await
             .unwrap();
-        let address = listener.local_address();
+        let address = listener.local_addr();
         let serving = tokio::spawn(listener.run());
         let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
