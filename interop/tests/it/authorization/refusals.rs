@@ -72,7 +72,7 @@ async fn a_client_that_asks_nobody_says_what_is_missing() {
         let nobody = OAuthConfig::from_store(MemoryTokenStore::new());
         let refused = scene.try_to_connect(nobody, version).await;
         let refused = refused.expect_err("nobody is logged in");
-        assert!(refused.from_error().is_some_and(AuthError::needs_login));
+        assert!(AuthError::from_error(&refused).is_some_and(AuthError::needs_login));
 
         let file = TokenFile::new("missing", version);
         let login = scene.oauth().with_store(file.store());
@@ -82,7 +82,7 @@ async fn a_client_that_asks_nobody_says_what_is_missing() {
             .await;
         let refused = try_to_call(&client, "write", json!({"text": "a"})).await;
         let refused = refused.expect_err("nobody can be asked for more");
-        let problem = refused.from_error().expect("there is no token for it");
+        let problem = AuthError::from_error(&refused).expect("there is no token for it");
         assert!(problem.needs_login());
         let wanted = problem.wanted_scopes().unwrap_or_default();
         assert!(wanted.contains("notes:write"), "{wanted}");
@@ -92,6 +92,6 @@ async fn a_client_that_asks_nobody_says_what_is_missing() {
 
 /// Why there was no token.
 fn reason(error: &Error) -> String {
-    let reason = error.from_error().map(ToString::to_string);
+    let reason = AuthError::from_error(&error).map(ToString::to_string);
     reason.unwrap_or_else(|| panic!("{}", story(error)))
 }

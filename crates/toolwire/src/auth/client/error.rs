@@ -75,7 +75,7 @@ impl AuthError {
         None
     }
 
-    /// Whether somebody has to log in, and this client is not one to ask for it; see [`OAuthConfig::stored`](crate::auth::client::OAuthConfig::stored).
+    /// Whether somebody has to log in, and this client is not one to ask for it; see [`OAuthConfig::from_store`](crate::auth::client::OAuthConfig::from_store).
     #[must_use]
     pub fn needs_login(&self) -> bool {
         self.needs_login
@@ -136,11 +136,11 @@ impl StdError for AuthError {
     }
 }
 
-impl Error {
-    /// Why there was no access token, when that is why: with what to do about it.
+impl AuthError {
+    /// Returns the reason why there was no access token, if that is why a call failed.
     #[must_use]
-    pub fn from_error(&self) -> Option<&AuthError> {
-        let mut cause = self.source();
+    pub fn from_error(error: &Error) -> Option<&Self> {
+        let mut cause = error.source();
         while let Some(error) = cause {
             if let Some(found) = error.downcast_ref() {
                 return Some(found);

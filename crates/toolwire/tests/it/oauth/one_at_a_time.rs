@@ -140,7 +140,7 @@ async fn an_error_says_why_there_was_no_token() {
         .await
         .unwrap_err();
     assert!(
-        error.from_error().is_some_and(AuthError::needs_login),
+        AuthError::from_error(&error).is_some_and(AuthError::needs_login),
         "{error:?}"
     );
 }
