@@ -1,6 +1,6 @@
-//! A JSON-RPC message, borrowed from the bytes it came in.
+//! A JSON-RPC message, borrowed from the received bytes.
 //!
-//! [`crate::strict_json`] produces these; [`crate::admit`] decides what becomes of them.
+//! [`crate::strict_json`] parses messages. [`crate::admit`] admits or rejects them.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::param_members::ParamMembers;
 
-/// One message of the wire, classified by which members are present.
+/// One message, classified by the members that are present.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "JSON-RPC has exactly these kinds of message"
+    reason = "JSON-RPC has exactly these kinds of messages"
 )]
 pub enum Envelope<'a> {
     /// Has `method` and `id`.
@@ -22,59 +22,59 @@ pub enum Envelope<'a> {
     Notification(NotificationEnvelope<'a>),
     /// Has `result` or `error`.
     Response(ResponseEnvelope<'a>),
-    /// A JSON array: the messages of a batch, unread. Only one revision knows batches.
+    /// A JSON array: the raw messages of a batch. Only one revision has batches.
     Batch(Vec<&'a RawValue>),
 }
 
-/// A request as it was read.
+/// A parsed request.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "the members JSON-RPC gives a request"
+    reason = "JSON-RPC defines these members of a request"
 )]
 pub struct RequestEnvelope<'a> {
     /// The id, with its JSON type.
     pub id: RequestId,
     /// The method name, exactly as sent.
     pub method: Cow<'a, str>,
-    /// The parameters: always a JSON object when present.
+    /// The parameters. Always a JSON object if present.
     pub params: Option<&'a RawValue>,
-    /// What the protocol knows of the parameters.
+    /// The members of the parameters that the protocol defines.
     pub members: ParamMembers<'a>,
 }
 
-/// A notification as it was read.
+/// A parsed notification.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "the members JSON-RPC gives a notification"
+    reason = "JSON-RPC defines these members of a notification"
 )]
 pub struct NotificationEnvelope<'a> {
     /// The method name, exactly as sent.
     pub method: Cow<'a, str>,
-    /// The parameters: always a JSON object when present.
+    /// The parameters. Always a JSON object if present.
     pub params: Option<&'a RawValue>,
 }
 
-/// A response as it was read.
+/// A parsed response.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "the members JSON-RPC gives a response"
+    reason = "JSON-RPC defines these members of a response"
 )]
 pub struct ResponseEnvelope<'a> {
-    /// Which request it answers.
+    /// The id of the request that this is the response to.
     pub id: ResponseId,
-    /// The result, unread, or the error.
+    /// The raw result, or the error.
     pub outcome: Result<&'a RawValue, ErrorObject>,
 }
 
-/// Bytes that are no message, and the error that says so.
+/// Bytes that are not a valid message, with the error to send.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "an error and the id it concerns")]
 pub struct MalformedMessage {
-    /// What to tell the peer.
+    /// The error to send to the peer.
     pub error: ErrorObject,
-    /// The id of the request, when it could be recovered.
+    /// The id of the request, if it could be recovered.
     pub id: Option<RequestId>,
 }

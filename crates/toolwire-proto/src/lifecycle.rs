@@ -1,4 +1,4 @@
-//! The legacy life of a connection: `initialize`, then `notifications/initialized`.
+//! The legacy handshake of a connection: `initialize`, then `notifications/initialized`.
 //!
 //! One [`Lifecycle`] belongs to one session or one stdio process. Modern requests neither read nor change it.
 
@@ -7,13 +7,13 @@ use toolwire_types::{ErrorObject, ProtocolVersion};
 use crate::features::SupportedVersions;
 use crate::negotiate::negotiate_initialize;
 
-/// How far the legacy handshake of a connection has come.
+/// The state of a connection's legacy handshake.
 ///
 /// ```text
 ///             initialize                      notifications/initialized
 ///   Fresh ───────────────► InitializeProcessed ───────────────────────► Initialized
 ///     │ ▲                        │    ▲                                   │    ▲
-///     └─┘ refused initialize     └────┘ second initialize: −32600         └────┘
+///     └─┘ rejected initialize     └────┘ second initialize: −32600         └────┘
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
@@ -21,23 +21,23 @@ use crate::negotiate::negotiate_initialize;
     reason = "the handshake of the released legacy revisions will not change"
 )]
 pub enum Lifecycle {
-    /// No `initialize` was answered yet.
+    /// No `initialize` has been processed.
     #[default]
     Fresh,
-    /// `initialize` was answered; `notifications/initialized` did not come yet.
+    /// `initialize` was processed, and `notifications/initialized` has not arrived.
     InitializeProcessed {
-        /// What was negotiated.
+        /// The negotiated version.
         version: ProtocolVersion,
     },
     /// The handshake is complete.
     Initialized {
-        /// What was negotiated.
+        /// The negotiated version.
         version: ProtocolVersion,
     },
 }
 
 impl Lifecycle {
-    /// The negotiated version, once there is one.
+    /// Returns the negotiated version, if there is one.
     #[must_use]
     pub fn version(self) -> Option<ProtocolVersion> {
         match self {
@@ -46,17 +46,17 @@ impl Lifecycle {
         }
     }
 
-    /// True when `notifications/initialized` has come.
+    /// Returns `true` if `notifications/initialized` has arrived.
     #[must_use]
     pub fn is_initialized(self) -> bool {
         matches!(self, Self::Initialized { .. })
     }
 
-    /// What `initialize` would negotiate now, without changing anything.
+    /// Returns the version that `initialize` would negotiate now, without changing the state.
     ///
     /// # Errors
-    /// −32600 when the session is initialized already, so that nobody renegotiates it; otherwise the errors of
-    /// [`negotiate_initialize`].
+    /// Returns −32600 if the session is already initialized, so that it is not negotiated again. Otherwise returns the
+    /// errors of [`negotiate_initialize`].
     pub fn negotiate(
         self,
         requested: &str,
@@ -70,10 +70,10 @@ impl Lifecycle {
         }
     }
 
-    /// Processes an `initialize` whose parameters are good; a refused one changes nothing.
+    /// Processes an `initialize` with valid parameters. A rejected one changes nothing.
     ///
     /// # Errors
-    /// Those of [`Lifecycle::negotiate`].
+    /// Returns the errors of [`Lifecycle::negotiate`].
     pub fn on_initialize(
         &mut self,
         requested: &str,
@@ -84,17 +84,18 @@ impl Lifecycle {
         Ok(version)
     }
 
-    /// Notes `notifications/initialized`; one that comes too early or twice is ignored.
+    /// Records `notifications/initialized`. One that arrives too early or twice is ignored.
     pub fn on_initialized(&mut self) {
         if let Self::InitializeProcessed { version } = *self {
             *self = Self::Initialized { version };
         }
     }
 
-    /// The opt-in gate: before `notifications/initialized` only the handshake and `ping` pass.
+    /// Checks a request if the server requires initialization: before `notifications/initialized` only the handshake
+    /// and `ping` are admitted.
     ///
     /// # Errors
-    /// −32600 with the remedy.
+    /// Returns −32600 with the remedy.
     pub fn require_initialized(self, method: &str) -> Result<(), ErrorObject> {
         if self.is_initialized() || matches!(method, "initialize" | "ping") {
             return Ok(());
@@ -112,7 +113,7 @@ mod tests {
     const VERSION: ProtocolVersion = ProtocolVersion::V2025_06_18;
 
     #[test]
-    fn the_two_halves_of_the_handshake_are_told_apart() {
+    fn handshake_has_two_steps() {
         let mut lifecycle = Lifecycle::default();
         let supported = SupportedVersions::default();
         assert_eq!(lifecycle.version(), None);
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_initialize_is_refused_and_changes_nothing() {
+    fn second_initialize_is_rejected_and_changes_nothing() {
         for before in [
             Lifecycle::InitializeProcessed { version: VERSION },
             Lifecycle::Initialized { version: VERSION },
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_initialize_leaves_the_connection_fresh() {
+    fn failed_initialize_leaves_the_connection_fresh() {
         let modern_only = [ProtocolVersion::V2026_07_28].into_iter().collect();
         let mut lifecycle = Lifecycle::Fresh;
         assert!(lifecycle.on_initialize("2025-06-18", &modern_only).is_err());
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_lets_only_the_handshake_and_ping_through_before_initialized() {
+    fn only_the_handshake_and_ping_are_admitted_before_initialized() {
         let check = |lifecycle: Lifecycle, method: &str, passes: bool| {
             let outcome = lifecycle.require_initialized(method);
             assert_eq!(outcome.is_ok(), passes, "{lifecycle:?} {method}");

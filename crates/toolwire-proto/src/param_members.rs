@@ -1,7 +1,7 @@
-//! The members of a request's `params`, and of the `_meta` in them, to which the protocol gives a meaning.
+//! The members of a request's `params` and `_meta` that the protocol defines.
 //!
-//! They are cut out while the message is read, so that nobody has to go through it again to find them. A member that is
-//! `null` counts as absent, because many clients write it so.
+//! The parser records them while it reads the message, so that no second pass is needed. A member that is `null` counts
+//! as absent, because many clients send it so.
 
 use std::borrow::Cow;
 
@@ -11,66 +11,66 @@ use toolwire_types::meta_key;
 
 use crate::strict_json::string_value;
 
-/// One JSON value inside a message that was read: its text, known to be well formed.
+/// The text of one JSON value inside a parsed message, known to be well formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawMember<'a>(&'a str);
 
 impl<'a> RawMember<'a> {
-    /// The text must have passed the reader, and begin and end with the value.
+    /// Creates a member from text that the parser has accepted. The text starts and ends with the value.
     pub(crate) fn checked(text: &'a str) -> Self {
         Self(text)
     }
 
-    /// The text of the value, without white space around it.
+    /// Returns the text of the value, without surrounding white space.
     #[must_use]
     #[inline]
     pub fn get(self) -> &'a str {
         self.0
     }
 
-    /// The value as serde knows it.
+    /// Returns the value as serde's raw JSON.
     #[must_use]
     #[inline]
     pub fn raw(self) -> &'a RawValue {
         checked_raw(self.0)
     }
 
-    /// Whether the value is an object.
+    /// Returns `true` if the value is an object.
     #[must_use]
     #[inline]
     pub fn is_object(self) -> bool {
         self.0.starts_with('{')
     }
 
-    /// Whether the value is a string.
+    /// Returns `true` if the value is a string.
     #[must_use]
     #[inline]
     pub fn is_string(self) -> bool {
         self.0.starts_with('"')
     }
 
-    /// The meaning of a JSON string, borrowed when it has no escapes; `None` for other values.
+    /// Returns the decoded JSON string, borrowed if it has no escapes. Returns `None` for other values.
     #[must_use]
     pub fn text(self) -> Option<Cow<'a, str>> {
         string_value(self.0)
     }
 }
 
-/// What the protocol knows of the parameters of a request.
+/// The parameters of a request that the protocol defines.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct ParamMembers<'a> {
     /// `_meta`.
     pub meta: Option<RawMember<'a>>,
-    /// `name`: of a tool or a prompt.
+    /// `name` of a tool or a prompt.
     pub name: Option<RawMember<'a>>,
     /// `arguments`.
     pub arguments: Option<RawMember<'a>>,
-    /// `uri`: of a resource.
+    /// `uri` of a resource.
     pub uri: Option<RawMember<'a>>,
     /// `taskId`.
     pub task_id: Option<RawMember<'a>>,
-    /// `protocolVersion`, of `initialize`.
+    /// `protocolVersion` of `initialize`.
     pub protocol_version: Option<RawMember<'a>>,
     /// `inputResponses`.
     pub input_responses: Option<RawMember<'a>>,
@@ -80,26 +80,26 @@ pub struct ParamMembers<'a> {
     pub in_meta: MetaMembers<'a>,
 }
 
-/// What the protocol knows of the `_meta` of a request.
+/// The members of a request's `_meta` that the protocol defines.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct MetaMembers<'a> {
-    /// The version the request is written in.
+    /// The version of the request.
     pub protocol_version: Option<RawMember<'a>>,
-    /// What the client can do.
+    /// The client's capabilities.
     pub client_capabilities: Option<RawMember<'a>>,
-    /// Who the client says it is.
+    /// The client's name and version.
     pub client_info: Option<RawMember<'a>>,
-    /// The least severe log level that is wanted.
+    /// The minimum log level that the client requests.
     pub log_level: Option<RawMember<'a>>,
     /// `progressToken`.
     pub progress_token: Option<RawMember<'a>>,
 }
 
 impl<'a> ParamMembers<'a> {
-    /// Keeps a member; the name is already unescaped.
+    /// Records a member. The name is already unescaped.
     pub(crate) fn put(&mut self, name: &str, value: &'a str) {
-        let slot = match name {
+        let member = match name {
             "_meta" => &mut self.meta,
             "name" => &mut self.name,
             "arguments" => &mut self.arguments,
@@ -110,14 +110,14 @@ impl<'a> ParamMembers<'a> {
             "requestState" => &mut self.request_state,
             _ => return,
         };
-        *slot = unless_null(value);
+        *member = unless_null(value);
     }
 }
 
 impl<'a> MetaMembers<'a> {
-    /// Keeps a member; the name is already unescaped.
+    /// Records a member. The name is already unescaped.
     pub(crate) fn put(&mut self, name: &str, value: &'a str) {
-        let slot = match name {
+        let member = match name {
             meta_key::PROTOCOL_VERSION => &mut self.protocol_version,
             meta_key::CLIENT_CAPABILITIES => &mut self.client_capabilities,
             meta_key::CLIENT_INFO => &mut self.client_info,
@@ -125,7 +125,7 @@ impl<'a> MetaMembers<'a> {
             "progressToken" => &mut self.progress_token,
             _ => return,
         };
-        *slot = unless_null(value);
+        *member = unless_null(value);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A request that has passed the gate.
+//! The type of an admitted request.
 
 use std::borrow::Cow;
 
@@ -11,41 +11,41 @@ use crate::features::{Era, VersionFeatures};
 use crate::methods::{Method, NameSource};
 use crate::param_members::RawMember;
 
-/// A request that may be dispatched. What the gate has only looked at stays in the message.
+/// A request that may be dispatched. Members that admission does not parse stay in the message.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Admitted<'a> {
     request: &'a RequestEnvelope<'a>,
-    /// The id the answer repeats.
+    /// The id that the response repeats.
     pub id: &'a RequestId,
-    /// What is asked.
+    /// The requested method.
     pub method: MethodRef<'a>,
-    /// The version the request is served in; for `initialize` the one it negotiates.
+    /// The version that the request is served in. For `initialize` it is the negotiated version.
     pub version: ProtocolVersion,
-    /// The era of that version.
+    /// The era of `version`.
     pub era: Era,
-    /// The least severe log level wanted (modern requests only).
+    /// The minimum log level that the client requests (modern requests only).
     pub log_level: Option<LoggingLevel>,
-    /// The tool, prompt, URI or task the request names, where the method names one.
+    /// The tool, prompt, URI or task that the request names, if the method has such a parameter.
     pub name: Option<Cow<'a, str>>,
 }
 
 impl<'a> Admitted<'a> {
-    /// The parameters, unread.
+    /// Returns the raw `params`.
     #[must_use]
     #[inline]
     pub fn params(&self) -> Option<&'a RawValue> {
         self.request.params
     }
 
-    /// `_meta`, unread.
+    /// Returns the raw `params._meta`.
     #[must_use]
     #[inline]
     pub fn meta(&self) -> Option<&'a RawValue> {
         self.request.members.meta.map(RawMember::raw)
     }
 
-    /// The sender wants progress under this token.
+    /// Returns the progress token, if the client requests progress notifications.
     #[must_use]
     #[inline]
     pub fn progress_token(&self) -> Option<ProgressToken> {
@@ -53,7 +53,7 @@ impl<'a> Admitted<'a> {
         params.meta().progress_token().ok().flatten()
     }
 
-    /// The client's capabilities, an object (modern requests only).
+    /// Returns the client's capabilities as a raw JSON object (modern requests only).
     #[must_use]
     #[inline]
     pub fn client_capabilities(&self) -> Option<&'a RawValue> {
@@ -63,14 +63,14 @@ impl<'a> Admitted<'a> {
             .map(RawMember::raw)
     }
 
-    /// `arguments`, unread.
+    /// Returns the raw `params.arguments`.
     #[must_use]
     #[inline]
     pub fn arguments(&self) -> Option<&'a RawValue> {
         self.request.members.arguments.map(RawMember::raw)
     }
 
-    /// `inputResponses`, an object, on methods that may ask for input.
+    /// Returns `inputResponses`, a raw JSON object, for methods that may request input.
     #[must_use]
     #[inline]
     pub fn input_responses(&self) -> Option<&'a RawValue> {
@@ -78,7 +78,7 @@ impl<'a> Admitted<'a> {
         member.filter(|_| self.takes_input()).map(RawMember::raw)
     }
 
-    /// `requestState` on methods that may ask for input; the empty string is a state, too.
+    /// Returns `requestState` for methods that may request input. An empty string is a valid state.
     #[must_use]
     #[inline]
     pub fn request_state(&self) -> Option<Cow<'a, str>> {
@@ -93,21 +93,21 @@ impl<'a> Admitted<'a> {
     }
 }
 
-/// A method of the protocol or one the server's author added.
+/// A method of the protocol, or a custom method of the server.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a method is in the table or it is not"
+    reason = "a method is either in the table or custom"
 )]
 pub enum MethodRef<'a> {
-    /// A row of the table.
+    /// A row of the method table.
     Known(&'static Method),
     /// A custom method.
     Custom(&'a str),
 }
 
 impl MethodRef<'_> {
-    /// The wire name.
+    /// Returns the wire name.
     #[must_use]
     #[inline]
     pub fn name(&self) -> &str {
@@ -117,7 +117,7 @@ impl MethodRef<'_> {
         }
     }
 
-    /// Whether the request may be answered with `input_required`, in revisions that have it.
+    /// Returns `true` if the response may be `input_required` in revisions that have it.
     #[must_use]
     #[inline]
     pub fn may_ask_input(&self) -> bool {
@@ -125,7 +125,7 @@ impl MethodRef<'_> {
     }
 }
 
-/// What the gate has found out about a request that passes.
+/// The results of checking a request that is admitted.
 pub(super) struct CheckedRequest<'a> {
     pub(super) method: MethodRef<'a>,
     pub(super) version: ProtocolVersion,
@@ -150,7 +150,7 @@ impl<'a> CheckedRequest<'a> {
     }
 }
 
-/// Whether a request may bring the answers to what its method has asked for.
+/// Returns `true` if a request may contain responses to the input requests of its method.
 pub(super) fn takes_input(version: ProtocolVersion, method: &MethodRef<'_>) -> bool {
     version.has_input_required() && method.may_ask_input()
 }

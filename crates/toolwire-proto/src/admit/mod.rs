@@ -1,8 +1,8 @@
-//! The gate of a server: a request that was read is admitted or rejected, in one place, in one order.
+//! Admission of requests on a server: a parsed request is admitted or rejected.
 //!
-//! Modern requests pass the checks of 2026-07-28 in the order the specification fixes: `_meta`, headers, version, method.
-//! Legacy requests get their version from the handshake or the header. Capabilities, parameters of the method itself and
-//! `Mcp-Param-*` headers are judged later, by whoever knows the tool.
+//! Modern requests pass the checks of 2026-07-28 in the order of the specification: `_meta`, headers, version, method.
+//! Legacy requests get their version from the handshake or the header. This module does not check capabilities, method
+//! parameters and `Mcp-Param-*` headers. The code that knows the tool checks them later.
 
 mod admitted;
 mod notification;
@@ -26,22 +26,19 @@ use admitted::{CheckedRequest, takes_input};
 pub use notification::{IgnoreReason, NotificationAction, admit_notification};
 use params::Params;
 
-/// What the gate knows besides the request itself.
+/// The inputs of admission besides the request itself.
 #[derive(Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "whoever calls the gate has to say each of these"
-)]
+#[expect(clippy::exhaustive_structs, reason = "callers must set every field")]
 pub struct AdmissionContext<'f> {
-    /// The versions the server speaks.
+    /// The versions that the server supports.
     pub supported: &'f SupportedVersions,
-    /// The handshake of the session or stdio process; [`Lifecycle::Fresh`] for stateless HTTP.
+    /// The handshake state of the session or stdio process. [`Lifecycle::Fresh`] for stateless HTTP.
     pub lifecycle: Lifecycle,
-    /// The routing headers; `None` on stdio and in process.
+    /// The routing headers. `None` on stdio and in process.
     pub headers: Option<RoutingHeaders<'f>>,
-    /// True for methods the server's author added; names in the table of methods are never asked for.
+    /// Returns `true` for the server's custom methods. It is not called for names in the method table.
     pub is_custom_method: &'f dyn Fn(&str) -> bool,
-    /// The opt-in gate of [`Lifecycle::require_initialized`]; only for connections that keep a handshake.
+    /// Enables the check of [`Lifecycle::require_initialized`]. Only for connections that have a handshake.
     pub require_initialized: bool,
 }
 
@@ -56,7 +53,7 @@ impl fmt::Debug for AdmissionContext<'_> {
     }
 }
 
-/// The HTTP headers that repeat parts of the body.
+/// The HTTP headers that repeat parts of the request body.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
@@ -71,34 +68,34 @@ pub struct RoutingHeaders<'h> {
     pub name: HeaderLookup<'h>,
 }
 
-/// A request that is answered without running anything.
+/// A request that is rejected before dispatch.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "an error, whose it is and how HTTP says it"
+    reason = "the error, its request and its HTTP status"
 )]
 pub struct Rejection {
     /// The id of the request.
     pub id: RequestId,
-    /// What to tell the client.
+    /// The error to send to the client.
     pub error: ErrorObject,
     /// The status of the HTTP response that carries the error.
     pub http_status: u16,
-    /// The era the request was judged by.
+    /// The era whose rules rejected the request.
     pub era: Era,
 }
 
-/// Admits a request or says why not.
+/// Admits or rejects a request.
 ///
 /// # Errors
-/// The rejection to send back.
+/// Returns the rejection to send to the client.
 pub fn admit<'a>(
     request: &'a RequestEnvelope<'a>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<Admitted<'a>, Rejection> {
-    // Built here, once, from little: a request is moved on the way of each call.
-    match judge(request, facts) {
-        Ok(judged) => Ok(judged.admit(request)),
+    // The value is built in one place from few parts, because each call moves it.
+    match check_request(request, context) {
+        Ok(checked) => Ok(checked.admit(request)),
         Err((error, era)) => Err(reject(request, error, era)),
     }
 }
@@ -113,8 +110,9 @@ fn reject(request: &RequestEnvelope<'_>, error: ErrorObject, era: Era) -> Reject
     }
 }
 
-/// The HTTP status under which a request that is not dispatched is refused: what makes a bad message there is an ordinary
-/// outcome of a handler.
+/// Returns the HTTP status for a request that is rejected before dispatch.
+///
+/// Some codes have status 400 here and 200 during dispatch, where a handler may return them as an ordinary outcome.
 #[must_use]
 pub fn http_status_before_dispatch(error_code: i64, era: Era) -> u16 {
     match error_code {
@@ -123,10 +121,10 @@ pub fn http_status_before_dispatch(error_code: i64, era: Era) -> u16 {
     }
 }
 
-/// The HTTP status under which an error that came up during dispatch is sent.
+/// Returns the HTTP status for an error that occurs during dispatch.
 ///
-/// Only the codes that 2026-07-28 names have one of their own. Legacy revisions say nothing about it, and their clients
-/// may take any other status than 200 for a failure of the transport.
+/// Only the codes that 2026-07-28 lists have their own status. Legacy revisions do not define one, and their clients
+/// may treat any status other than 200 as a transport failure.
 #[must_use]
 pub fn http_status_for(error_code: i64, era: Era) -> u16 {
     match (era, error_code) {
@@ -143,32 +141,32 @@ pub fn http_status_for(error_code: i64, era: Era) -> u16 {
 
 type RejectionParts = (ErrorObject, Era);
 
-fn judge<'a>(
+fn check_request<'a>(
     request: &'a RequestEnvelope<'a>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<CheckedRequest<'a>, RejectionParts> {
-    let header_era = facts.headers.and_then(|headers| header_era(&headers));
+    let header_era = context.headers.and_then(|headers| header_era(&headers));
     let params = Params::of(request).map_err(|error| {
         let era = header_era.unwrap_or(Era::Legacy);
         (error, era)
     })?;
-    // Either the body or the header makes a request modern.
+    // The body or the header alone makes a request modern.
     let is_modern = params.meta().names_version() || header_era == Some(Era::Modern);
     if is_modern {
-        judge_modern(request, &params, facts).map_err(|error| (error, Era::Modern))
+        check_modern(request, &params, context).map_err(|error| (error, Era::Modern))
     } else {
-        judge_legacy(request, &params, facts).map_err(|error| (error, Era::Legacy))
+        check_legacy(request, &params, context).map_err(|error| (error, Era::Legacy))
     }
 }
 
 /// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
 ///
-/// Neither this nor the other era is inlined, so that each lies close together.
+/// Neither era is inlined, so that the code of each era is contiguous.
 #[inline(never)]
-fn judge_modern<'a>(
+fn check_modern<'a>(
     request: &'a RequestEnvelope<'a>,
     params: &Params<'a>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<CheckedRequest<'a>, ErrorObject> {
     let requested = params.meta().required_version()?;
     params.meta().check_client()?;
@@ -176,20 +174,21 @@ fn judge_modern<'a>(
     params.meta().progress_token()?;
 
     let row = methods::find(&request.method);
-    if let Some(headers) = &facts.headers {
+    if let Some(headers) = &context.headers {
         check_headers(headers, request, row, params, &requested)?;
     }
 
-    // A legacy version is served through `initialize` only, so naming one here is naming an unsupported one.
+    // A legacy version is served through `initialize` only, so a request that names one here names an unsupported
+    // version.
     let version = requested
         .parse()
         .ok()
         .filter(|version: &ProtocolVersion| {
-            version.is_modern() && facts.supported.contains(*version)
+            version.is_modern() && context.supported.contains(*version)
         })
-        .ok_or_else(|| unsupported_version(&requested, facts.supported))?;
+        .ok_or_else(|| unsupported_version(&requested, context.supported))?;
 
-    let method = find_method(request, row, version, facts)?;
+    let method = find_method(request, row, version, context)?;
     if takes_input(version, &method) {
         params.check_input()?;
     }
@@ -201,21 +200,21 @@ fn judge_modern<'a>(
 }
 
 #[inline(never)]
-fn judge_legacy<'a>(
+fn check_legacy<'a>(
     request: &'a RequestEnvelope<'a>,
     params: &Params<'a>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<CheckedRequest<'a>, ErrorObject> {
     params.meta().progress_token()?;
-    // A method nobody knows is just that, whatever is wrong with the version.
+    // An unknown method is reported as such, even if the version is invalid, too.
     let row = methods::find(&request.method);
-    if row.is_none() && !(facts.is_custom_method)(&request.method) {
+    if row.is_none() && !(context.is_custom_method)(&request.method) {
         return Err(unknown_method(&request.method));
     }
-    let version = legacy_version(request, params, facts)?;
-    let method = find_method(request, row, version, facts)?;
-    if facts.require_initialized {
-        facts.lifecycle.require_initialized(&request.method)?;
+    let version = legacy_version(request, params, context)?;
+    let method = find_method(request, row, version, context)?;
+    if context.require_initialized {
+        context.lifecycle.require_initialized(&request.method)?;
     }
     Ok(CheckedRequest {
         method,
@@ -224,44 +223,45 @@ fn judge_legacy<'a>(
     })
 }
 
-/// The version of a legacy request: negotiated, named by the header, or assumed.
+/// Returns the version of a legacy request: negotiated, named by the header, or assumed.
 fn legacy_version(
     request: &RequestEnvelope<'_>,
     params: &Params<'_>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<ProtocolVersion, ErrorObject> {
     if request.method == "initialize" {
-        return negotiated(params, facts);
+        return negotiated(params, context);
     }
-    let assumed = match &facts.headers {
-        Some(headers) => match legacy_header_version(headers, facts.supported)? {
+    let assumed = match &context.headers {
+        Some(headers) => match legacy_header_version(headers, context.supported)? {
             Some(version) => Some(version),
             // Spec 2025-11-25, basic/transports, "Protocol Version Header": without it, assume 2025-03-26.
             None => Some(ProtocolVersion::V2025_03_26),
         },
-        // `ping` has the same empty answer in every revision.
-        None if request.method == "ping" => facts.supported.legacy().next(),
+        // The response to `ping` is empty in every revision.
+        None if request.method == "ping" => context.supported.legacy().next(),
         None => None,
     };
-    facts
+    context
         .lifecycle
         .version()
         .or(assumed)
-        .filter(|version| facts.supported.contains(*version))
-        .ok_or_else(|| missing_version(facts.supported))
+        .filter(|version| context.supported.contains(*version))
+        .ok_or_else(|| missing_version(context.supported))
 }
 
-/// The version that an `initialize` asks for, or one instead of it.
+/// Returns the version that an `initialize` request negotiates.
 #[cold]
 fn negotiated(
     params: &Params<'_>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<ProtocolVersion, ErrorObject> {
     let requested = params.initialize_version()?;
-    facts.lifecycle.negotiate(&requested, facts.supported)
+    context.lifecycle.negotiate(&requested, context.supported)
 }
 
-/// The legacy version a header names; a header that names none of the served ones is an error.
+/// Returns the legacy version that a header names. Returns an error if the header names a version that is not
+/// supported.
 fn legacy_header_version(
     headers: &RoutingHeaders<'_>,
     supported: &SupportedVersions,
@@ -277,18 +277,18 @@ fn legacy_header_version(
                 .ok_or_else(|| unsupported_version(name, supported))
         }
         HeaderLookup::Unreadable | HeaderLookup::Repeated => Err(ErrorObject::invalid_request(
-            "the MCP-Protocol-Version header is repeated or unreadable",
+            "the MCP-Protocol-Version header is repeated or malformed",
         )),
     }
 }
 
-/// The era of the version a header names, when it is a released one.
+/// Returns the era of the version that a header names, if it is a released version.
 #[must_use]
 pub fn header_era(headers: &RoutingHeaders<'_>) -> Option<Era> {
     header_version(headers).map(VersionFeatures::era)
 }
 
-/// The version a header names, when it is a released one.
+/// Returns the version that a header names, if it is a released version.
 #[must_use]
 pub fn header_version(headers: &RoutingHeaders<'_>) -> Option<ProtocolVersion> {
     match headers.protocol_version {
@@ -297,7 +297,7 @@ pub fn header_version(headers: &RoutingHeaders<'_>) -> Option<ProtocolVersion> {
     }
 }
 
-/// The version in force for a batch outside of any session: the one the header names, or the one that is assumed.
+/// Returns the version for a batch without a session: the version in the header, or the assumed version.
 ///
 /// Spec 2025-11-25, basic/transports, "Protocol Version Header".
 #[must_use]
@@ -308,10 +308,10 @@ pub fn batch_version(headers: &RoutingHeaders<'_>) -> Option<ProtocolVersion> {
     }
 }
 
-/// Checks the version header of something that is not a request: a notification, a response, a GET or a DELETE.
+/// Checks the version header of a message other than a request: a notification, a response, a GET or a DELETE.
 ///
 /// # Errors
-/// When it names a version that is not served; on HTTP it goes with status 400.
+/// Returns an error if the header names a version that is not supported. On HTTP the error has status 400.
 pub fn check_version_header(
     headers: &RoutingHeaders<'_>,
     supported: &SupportedVersions,
@@ -352,7 +352,8 @@ fn check_headers(
     Ok(())
 }
 
-/// Compares a header with the body's value; values are case-sensitive, the white space around them is not theirs.
+/// Compares a header with the value in the body. Values are case-sensitive. White space around a header value is
+/// ignored.
 fn same<'h>(
     header: HeaderLookup<'h>,
     body: &str,
@@ -371,13 +372,15 @@ fn find_method<'a>(
     request: &'a RequestEnvelope<'a>,
     row: Option<&'static Method>,
     version: ProtocolVersion,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> Result<MethodRef<'a>, ErrorObject> {
     match row {
         Some(row) if row.is_client_request(version) => Ok(MethodRef::Known(row)),
-        // Spec 2026-07-28, basic/versioning: a refused `initialize` names the supported versions.
-        Some(row) => Err(not_of_version(row, version, facts.supported)),
-        None if (facts.is_custom_method)(&request.method) => Ok(MethodRef::Custom(&request.method)),
+        // Spec 2026-07-28, basic/versioning: a rejected `initialize` names the supported versions.
+        Some(row) => Err(not_of_version(row, version, context.supported)),
+        None if (context.is_custom_method)(&request.method) => {
+            Ok(MethodRef::Custom(&request.method))
+        }
         None => Err(unknown_method(&request.method)),
     }
 }
@@ -389,7 +392,7 @@ fn not_of_version(
     supported: &SupportedVersions,
 ) -> ErrorObject {
     ErrorObject::method_not_found(format!(
-        "{} is no client request of {version}; supported versions are {}",
+        "{} is not a client request of {version}; supported versions are {}",
         row.name,
         joined(supported),
     ))
@@ -397,7 +400,7 @@ fn not_of_version(
 
 #[cold]
 fn unknown_method(name: &str) -> ErrorObject {
-    // A name of megabytes must not come back as a message of megabytes.
+    // A very long name must not produce a very long message.
     let shown: String = name.chars().take(64).collect();
     ErrorObject::method_not_found(format!("unknown method {shown:?}"))
 }

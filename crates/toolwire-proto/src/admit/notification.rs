@@ -1,7 +1,7 @@
-//! What becomes of a notification from a client.
+//! Admission of notifications from a client.
 //!
-//! Notifications are never answered, so nothing here is an error: what is unknown, malformed or of the wrong era is
-//! ignored, with a reason for counters and logs.
+//! Notifications get no response, so nothing here is an error. Unknown and malformed notifications and those of the
+//! wrong era are ignored, with a reason for counters and logs.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::lifecycle::Lifecycle;
 use crate::methods;
 use crate::strict_json::string_value;
 
-/// What to do with a notification.
+/// The action for a notification.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum NotificationAction<'a> {
@@ -24,66 +24,66 @@ pub enum NotificationAction<'a> {
     Cancel {
         /// The id of the requests.
         request_id: RequestId,
-        /// Why, for the log.
+        /// The reason, for the log.
         reason: Option<Cow<'a, str>>,
     },
-    /// The handshake is complete: call [`Lifecycle::on_initialized`].
+    /// The handshake is complete. The caller calls [`Lifecycle::on_initialized`].
     Initialized,
-    /// Progress of a request this server sent to the client; the parameters, unread.
+    /// Progress of a request that this server sent to the client, with the raw parameters.
     Progress(&'a RawValue),
-    /// The client's roots changed: ask again when they are needed.
+    /// The client's roots changed. The server requests them again when it needs them.
     RootsListChanged,
-    /// A task of the client changed (2025-11-25); the parameters, unread.
+    /// A task of the client changed (2025-11-25), with the raw parameters.
     TaskStatus(&'a RawValue),
-    /// A notification the server's author takes; name and parameters.
+    /// A custom notification of the server, with its name and raw parameters.
     Custom(Cow<'a, str>, Option<&'a RawValue>),
-    /// Nothing.
+    /// No action.
     Ignore(IgnoreReason),
 }
 
-/// Why a notification is ignored.
+/// The reason for ignoring a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IgnoreReason {
-    /// No revision has it and nobody here takes it.
+    /// No revision defines the notification, and the server has no handler for it.
     Unknown,
-    /// It lacks what it needs.
+    /// A required parameter is missing or invalid.
     Malformed,
-    /// The revision in force does not have it, or not in this direction.
+    /// The negotiated revision does not define it, or not in this direction.
     WrongVersion,
-    /// It came before or beside the handshake it belongs to.
+    /// It arrived before its handshake, or outside of one.
     OutOfTurn,
-    /// A bare id over HTTP without a session could be anybody's request.
+    /// Over HTTP without a session, an id alone could refer to another client's request.
     NoConnection,
 }
 
-/// Decides about a notification from a client.
+/// Returns the action for a notification from a client.
 #[must_use]
 pub fn admit_notification<'a>(
     notification: &NotificationEnvelope<'a>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> NotificationAction<'a> {
     use NotificationAction::Ignore;
 
     let Some(row) = methods::find(&notification.method) else {
-        return if (facts.is_custom_method)(&notification.method) {
+        return if (context.is_custom_method)(&notification.method) {
             NotificationAction::Custom(notification.method.clone(), notification.params)
         } else {
             Ignore(IgnoreReason::Unknown)
         };
     };
-    // Either era cancels by id on stdio, even before any handshake.
+    // Both eras cancel by id on stdio, even before the handshake.
     if row.name == "notifications/cancelled" {
-        return cancel(notification, facts);
+        return cancel(notification, context);
     }
-    let Some(version) = version_in_force(facts) else {
+    let Some(version) = version_in_force(context) else {
         return Ignore(IgnoreReason::OutOfTurn);
     };
     if !row.is_client_notification(version) {
         return Ignore(IgnoreReason::WrongVersion);
     }
     match (row.name, notification.params) {
-        ("notifications/initialized", _) => match facts.lifecycle {
+        ("notifications/initialized", _) => match context.lifecycle {
             Lifecycle::InitializeProcessed { .. } => NotificationAction::Initialized,
             Lifecycle::Fresh | Lifecycle::Initialized { .. } => Ignore(IgnoreReason::OutOfTurn),
         },
@@ -96,7 +96,7 @@ pub fn admit_notification<'a>(
 
 fn cancel<'a>(
     notification: &NotificationEnvelope<'a>,
-    facts: &AdmissionContext<'_>,
+    context: &AdmissionContext<'_>,
 ) -> NotificationAction<'a> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -106,12 +106,12 @@ fn cancel<'a>(
         reason: Option<&'a RawValue>,
     }
 
-    if let Some(headers) = &facts.headers {
+    if let Some(headers) = &context.headers {
         // Spec 2026-07-28, basic/patterns/cancellation: over HTTP, closing the stream cancels.
         if header_era(headers) == Some(Era::Modern) {
             return NotificationAction::Ignore(IgnoreReason::WrongVersion);
         }
-        if facts.lifecycle.version().is_none() {
+        if context.lifecycle.version().is_none() {
             return NotificationAction::Ignore(IgnoreReason::NoConnection);
         }
     }
@@ -127,18 +127,18 @@ fn cancel<'a>(
     }
 }
 
-/// The version notifications are judged by; modern ones name none, so only a header can.
-fn version_in_force(facts: &AdmissionContext<'_>) -> Option<ProtocolVersion> {
-    match &facts.headers {
+/// Returns the version whose rules apply to notifications. Modern notifications name no version, so only a header can.
+fn version_in_force(context: &AdmissionContext<'_>) -> Option<ProtocolVersion> {
+    match &context.headers {
         Some(headers) if header_era(headers) == Some(Era::Modern) => {
-            facts.supported.modern().next()
+            context.supported.modern().next()
         }
-        Some(headers) => facts.lifecycle.version().or_else(|| {
-            legacy_header_version(headers, facts.supported)
+        Some(headers) => context.lifecycle.version().or_else(|| {
+            legacy_header_version(headers, context.supported)
                 .ok()
                 .flatten()
                 .filter(|version| version.is_legacy())
         }),
-        None => facts.lifecycle.version(),
+        None => context.lifecycle.version(),
     }
 }

@@ -1,4 +1,4 @@
-//! What the gate reads of `params`, borrowed from the message. Everything else stays unread.
+//! The members of `params` that admission reads, borrowed from the message. Other members are not parsed.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::envelope::RequestEnvelope;
 use crate::methods::NameSource;
 use crate::param_members::{MetaMembers, ParamMembers, RawMember};
 
-/// A progress token longer than this is refused: it would be repeated in every notification.
+/// The maximum length of a progress token in bytes. Each progress notification repeats the token.
 const LONGEST_PROGRESS_TOKEN: usize = 1024;
 
-/// What the gate reads of the parameters.
+/// The parameters that admission reads.
 #[derive(Debug)]
 pub(super) struct Params<'a> {
     members: &'a ParamMembers<'a>,
@@ -23,7 +23,7 @@ impl<'a> Params<'a> {
         Ok(Self::of_admitted(request))
     }
 
-    /// Those of a request that has passed the gate.
+    /// Returns the parameters of an admitted request.
     pub(super) fn of_admitted(request: &'a RequestEnvelope<'a>) -> Self {
         let members = &request.members;
         Self { members }
@@ -33,7 +33,7 @@ impl<'a> Params<'a> {
         Meta(&self.members.in_meta)
     }
 
-    /// What the request names; `None` when the member is missing or no string.
+    /// Returns what the request names. Returns `None` if the member is missing or not a string.
     pub(super) fn name(&self, source: NameSource) -> Option<Cow<'a, str>> {
         let member = match source {
             NameSource::None => None,
@@ -44,18 +44,18 @@ impl<'a> Params<'a> {
         member.and_then(RawMember::text)
     }
 
-    /// The version an `initialize` asks for.
+    /// Returns the version that an `initialize` request names.
     pub(super) fn initialize_version(&self) -> Result<Cow<'a, str>, ErrorObject> {
         self.members
             .protocol_version
             .and_then(RawMember::text)
             .filter(|version| !version.is_empty())
             .ok_or_else(|| {
-                ErrorObject::invalid_params("initialize needs params.protocolVersion, a string")
+                ErrorObject::invalid_params("initialize requires params.protocolVersion, a string")
             })
     }
 
-    /// What a client that was asked for input brings with it.
+    /// Checks the members that a request contains after an input request.
     pub(super) fn check_input(&self) -> Result<(), ErrorObject> {
         optional_object(self.members.input_responses, "params.inputResponses")?;
         match self.members.request_state {
@@ -67,12 +67,12 @@ impl<'a> Params<'a> {
     }
 }
 
-/// What the gate reads of `_meta`.
+/// The members of `_meta` that admission reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meta<'a>(&'a MetaMembers<'a>);
 
 impl<'a> Meta<'a> {
-    /// Whether it names a version, which makes the request a modern one.
+    /// Returns `true` if `_meta` names a version, which makes the request modern.
     pub(super) fn names_version(&self) -> bool {
         self.0.protocol_version.is_some()
     }
@@ -84,7 +84,7 @@ impl<'a> Meta<'a> {
             .ok_or_else(|| required(meta_key::PROTOCOL_VERSION, "a string"))
     }
 
-    /// What every modern request says of its client.
+    /// Checks the client members that every modern request has.
     pub(super) fn check_client(&self) -> Result<(), ErrorObject> {
         if !self.0.client_capabilities.is_some_and(RawMember::is_object) {
             return Err(required(meta_key::CLIENT_CAPABILITIES, "an object"));
@@ -101,7 +101,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// Never inlined: few requests have one.
+/// Is never inlined, because few requests have a progress token.
 #[inline(never)]
 fn read_progress_token(raw: RawMember<'_>) -> Result<ProgressToken, ErrorObject> {
     serde_json::from_str(raw.get())
@@ -117,7 +117,7 @@ fn read_progress_token(raw: RawMember<'_>) -> Result<ProgressToken, ErrorObject>
         })
 }
 
-/// Never inlined: few requests have one.
+/// Is never inlined, because few requests have a log level.
 #[inline(never)]
 fn read_log_level(raw: RawMember<'_>) -> Result<LoggingLevel, ErrorObject> {
     serde_json::from_str(raw.get()).map_err(|_| {

@@ -1,9 +1,9 @@
-//! The gate over HTTP: headers that repeat the body, or stand in for what it does not say.
+//! Admission over HTTP: headers that repeat the body or replace a missing part of it.
 
 use super::*;
 
 #[test]
-fn modern_headers_repeat_the_body() {
+fn modern_headers_must_match_the_body() {
     let with = |version, method, name| call().http(version, method, name);
     let (version, method, name) = (One("2026-07-28"), One("tools/call"), One("add"));
     for bad in [Absent, Repeated, Unreadable, One("other"), One("")] {
@@ -21,7 +21,7 @@ fn modern_headers_repeat_the_body() {
 }
 
 #[test]
-fn the_name_header_is_decoded_before_it_is_compared() {
+fn name_header_is_decoded_before_the_comparison() {
     let read = |uri: &str, header| {
         modern("resources/read", json!({ "uri": uri })).http(
             One("2026-07-28"),
@@ -39,7 +39,7 @@ fn the_name_header_is_decoded_before_it_is_compared() {
     check(named(json!({"taskId": "t-1"})), "2026-07-28 Modern");
     check(named(json!({"taskId": 1})), "-32020 400");
     check(named(json!({})), "-32020 400");
-    // Methods that name nothing need no name header, and one that is there does not matter.
+    // Methods that name nothing need no name header, and ignore one.
     check(
         list().http(One("2026-07-28"), One("tools/list"), One("x")),
         "2026-07-28 Modern",
@@ -47,7 +47,7 @@ fn the_name_header_is_decoded_before_it_is_compared() {
 }
 
 #[test]
-fn every_method_that_names_something_needs_its_name_header() {
+fn methods_with_a_name_require_the_name_header() {
     for (method, params) in [
         ("tools/call", json!({"name": "x"})),
         ("prompts/get", json!({"name": "x"})),
@@ -73,7 +73,7 @@ fn every_method_that_names_something_needs_its_name_header() {
 }
 
 #[test]
-fn a_refused_header_is_named() {
+fn rejection_names_the_header() {
     let check = |case: Case, header: &str| {
         case.run(|outcome| {
             let rejection = outcome.expect_err("a header is wrong");
@@ -90,7 +90,7 @@ fn a_refused_header_is_named() {
 fn either_the_body_or_the_header_makes_a_request_modern() {
     let initialize = || legacy("initialize").params(json!({"protocolVersion": "2025-06-18"}));
     let modern_header = One("2026-07-28");
-    // The header alone: the body lacks what modern requests have.
+    // With the header alone, the body lacks the metadata of modern requests.
     check(
         initialize().http(modern_header, One("initialize"), Absent),
         "-32602 400",
@@ -105,7 +105,7 @@ fn either_the_body_or_the_header_makes_a_request_modern() {
             .http(modern_header, Absent, Absent),
         "-32602 400",
     );
-    // The body alone: the headers do not agree with it.
+    // With the body alone, the headers do not match it.
     for header in [Absent, One("2025-11-25"), One("1900-01-01")] {
         check(list().http(header, One("tools/list"), Absent), "-32020 400");
         check(
@@ -115,14 +115,14 @@ fn either_the_body_or_the_header_makes_a_request_modern() {
             "-32020 400",
         );
     }
-    // Half of the modern keys without the version do not.
+    // Some of the modern keys without the version do not make a request modern.
     check(
         list()
             .without_meta(VERSION_KEY)
             .http(One("2025-06-18"), Absent, Absent),
         "2025-06-18 Legacy",
     );
-    // A version that only the future knows is no reason to guess.
+    // An unknown future version does not make a request modern.
     check(
         legacy("tools/list").http(One("2027-01-01"), Absent, Absent),
         "-32022 400",
@@ -149,6 +149,6 @@ fn legacy_http_takes_the_version_from_session_header_or_default() {
     check(get(One("2025-06-18")).serving("2026-07-28"), "-32022 400");
     check(get(Absent).serving("2026-07-28"), "-32602 400");
     check(get(Absent).serving("2025-06-18"), "-32602 400");
-    // A modern header makes a modern request, and that one lacks its metadata.
+    // A modern header makes the request modern, and the request lacks its metadata.
     check(get(One("2026-07-28")), "-32602 400");
 }

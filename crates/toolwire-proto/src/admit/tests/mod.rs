@@ -11,7 +11,7 @@ use crate::strict_json::{self, Limits};
 const VERSION_KEY: &str = meta_key::PROTOCOL_VERSION;
 const CAPABILITIES_KEY: &str = meta_key::CLIENT_CAPABILITIES;
 
-/// A request and everything around it, modern and over HTTP unless a case changes it.
+/// A request and its admission context. By default the request is modern and sent over HTTP.
 struct Case {
     method: &'static str,
     params: Option<Value>,
@@ -89,7 +89,7 @@ impl Case {
         self
     }
 
-    /// Runs the gate and shows the outcome: the version, or code and status.
+    /// Admits the request and passes the outcome to `look`.
     fn run<T>(&self, look: impl FnOnce(Result<Admitted<'_>, Rejection>) -> T) -> T {
         let mut message = json!({"jsonrpc": "2.0", "id": 7, "method": self.method});
         if let Some(params) = &self.params {
@@ -97,12 +97,12 @@ impl Case {
         }
         let message = message.to_string();
         match strict_json::read(message.as_bytes(), &Limits::default()) {
-            Ok(Envelope::Request(request)) => look(admit(&request, &self.facts())),
+            Ok(Envelope::Request(request)) => look(admit(&request, &self.context())),
             other => panic!("{message} is no request: {other:?}"),
         }
     }
 
-    fn facts(&self) -> AdmissionContext<'_> {
+    fn context(&self) -> AdmissionContext<'_> {
         AdmissionContext {
             supported: &self.supported,
             lifecycle: self.lifecycle,
@@ -159,7 +159,7 @@ fn complete_modern_requests_are_admitted() {
         modern("com.example/custom", json!({"name": 5})),
         "2026-07-28 Modern",
     );
-    // The handshake of the connection has no say in a modern request.
+    // The handshake of the connection does not affect a modern request.
     check(
         modern("tools/list", json!({})).negotiated("2025-03-26"),
         "2026-07-28 Modern",
@@ -167,7 +167,7 @@ fn complete_modern_requests_are_admitted() {
 }
 
 #[test]
-fn a_modern_request_needs_its_meta_keys() {
+fn modern_request_requires_its_meta_keys() {
     check(list().without_meta(VERSION_KEY), "-32602 400");
     check(list().without_meta(CAPABILITIES_KEY), "-32602 400");
     check(list().params(json!({})), "-32602 400");
@@ -224,7 +224,7 @@ fn log_levels_must_be_known_on_modern_requests() {
 }
 
 #[test]
-fn a_version_that_is_not_served_is_refused_with_those_that_are() {
+fn unsupported_version_error_lists_the_supported_versions() {
     for version in ["1900-01-01", "2025-11-25", ""] {
         let case =
             list()
@@ -271,8 +271,8 @@ fn modern_requests_have_modern_methods_only() {
 }
 
 #[test]
-fn the_checks_come_in_the_order_of_the_specification() {
-    // Each case breaks everything from one step on; the first broken step decides.
+fn checks_follow_the_order_of_the_specification() {
+    // Each case breaks all checks from one step on. The first broken step decides.
     let broken = || {
         modern("no/method", json!({}))
             .meta(VERSION_KEY, json!("1900-01-01"))
@@ -295,7 +295,7 @@ fn the_checks_come_in_the_order_of_the_specification() {
 }
 
 #[test]
-fn a_refused_initialize_names_the_supported_versions() {
+fn rejected_initialize_names_the_supported_versions() {
     modern("initialize", json!({})).run(|outcome| {
         let rejection = outcome.expect_err("modern revisions have no initialize");
         assert!(rejection.error.message.contains("2026-07-28, 2025-11-25"));
@@ -318,7 +318,7 @@ fn a_refused_initialize_names_the_supported_versions() {
 }
 
 #[test]
-fn initialize_is_admitted_with_the_version_it_negotiates() {
+fn initialize_is_admitted_with_the_negotiated_version() {
     let initialize = |version: Value| {
         legacy("initialize").params(json!({"protocolVersion": version, "capabilities": {}}))
     };
@@ -333,7 +333,7 @@ fn initialize_is_admitted_with_the_version_it_negotiates() {
         initialize(json!("2025-06-18")).negotiated("2025-06-18"),
         "-32600 400",
     );
-    // Over HTTP the header does not matter before there is a session.
+    // Over HTTP the header does not matter before a session exists.
     check(
         initialize(json!("2025-06-18")).http(Absent, Absent, Absent),
         "2025-06-18 Legacy",
@@ -345,7 +345,7 @@ fn initialize_is_admitted_with_the_version_it_negotiates() {
 }
 
 #[test]
-fn on_stdio_only_the_handshake_and_ping_come_before_the_handshake() {
+fn stdio_admits_only_initialize_and_ping_before_the_handshake() {
     check(legacy("ping"), "2025-11-25 Legacy");
     check(legacy("ping").serving("2026-07-28"), "-32602 400");
     for method in ["tools/list", "server/discover", "com.example/custom"] {
@@ -377,7 +377,7 @@ fn legacy_requests_have_the_methods_of_their_revision() {
 }
 
 #[test]
-fn the_initialized_gate_is_opt_in() {
+fn required_initialized_check_is_opt_in() {
     let processed = |method, require_initialized| Case {
         lifecycle: Lifecycle::InitializeProcessed {
             version: ProtocolVersion::V2025_06_18,
@@ -401,7 +401,7 @@ fn the_initialized_gate_is_opt_in() {
 }
 
 #[test]
-fn an_admitted_request_carries_what_its_params_say() {
+fn admitted_request_has_the_values_of_its_params() {
     let params = json!({
         "name": "add", "arguments": {"a": 1},
         "inputResponses": {"ok": {"action": "accept"}}, "requestState": "",
@@ -431,7 +431,7 @@ fn an_admitted_request_carries_what_its_params_say() {
 }
 
 #[test]
-fn answers_to_input_requests_are_read_only_where_input_may_be_asked() {
+fn input_responses_are_read_only_for_methods_that_may_request_input() {
     let with = |case: Case, member: &str, value: Value| {
         let mut case = case;
         case.params.get_or_insert_with(|| json!({}))[member] = value;
@@ -464,22 +464,22 @@ fn answers_to_input_requests_are_read_only_where_input_may_be_asked() {
         check(with(legacy, "requestState", value), "2025-11-25 Legacy");
     }
     modern("tools/list", json!({"requestState": "s"})).run(|outcome| {
-        let admitted = outcome.expect("a member nobody asked about");
+        let admitted = outcome.expect("an unrelated member is ignored");
         assert_eq!(admitted.request_state(), None);
     });
 }
 
 #[test]
-fn a_huge_method_name_does_not_come_back() {
+fn error_for_a_huge_method_name_is_short() {
     let name: &'static str = Box::leak("ü".repeat(100_000).into_boxed_str());
     legacy(name).run(|outcome| {
-        let rejection = outcome.expect_err("nobody knows it");
+        let rejection = outcome.expect_err("the method is unknown");
         assert!(rejection.error.message.len() < 300);
     });
 }
 
 #[test]
-fn bad_messages_are_refused_before_dispatch() {
+fn rejections_before_dispatch_have_status_400() {
     let check = |code: i64, legacy: u16, modern: u16| {
         assert_eq!(
             http_status_before_dispatch(code, Era::Legacy),
@@ -525,7 +525,7 @@ fn notified(case: &Case) -> String {
         method: case.method.into(),
         params: params.as_ref().map(RawJson::as_raw_value),
     };
-    match admit_notification(&notification, &case.facts()) {
+    match admit_notification(&notification, &case.context()) {
         NotificationAction::Cancel { request_id, reason } => {
             format!("cancel {request_id} {}", reason.as_deref().unwrap_or("-"))
         }
@@ -539,7 +539,7 @@ fn notified(case: &Case) -> String {
 }
 
 #[test]
-fn cancellations_are_taken_on_stdio_and_within_sessions() {
+fn cancellations_are_accepted_on_stdio_and_within_sessions() {
     let cancel = |params: Value| legacy("notifications/cancelled").params(params);
     let check = |case: Case, expected: &str| assert_eq!(notified(&case), expected);
     check(cancel(json!({"requestId": 7})), "cancel 7 -");
