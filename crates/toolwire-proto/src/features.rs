@@ -1,20 +1,21 @@
-//! What differs between the revisions, as named questions about a version.
+//! The differences between the revisions, as named features of a version.
 //!
-//! Every question is one row with the first and last revision it is true for. Floors above ask
-//! `version.allows_batch()` and never compare versions themselves. [`SupportedVersions`] is the set one side speaks.
+//! Each feature is one row with the first and the last revision that has it. Higher layers call
+//! `version.allows_batch()` and never compare versions themselves. [`SupportedVersions`] is the set of versions that
+//! one side supports.
 
 use toolwire_types::{ProtocolVersion, code};
 
-/// The two ways to speak MCP.
+/// The two kinds of MCP revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a request opens with a handshake or describes itself"
+    reason = "a connection starts with a handshake, or each request is self-contained"
 )]
 pub enum Era {
     /// Up to 2025-11-25: `initialize` opens a session with state.
     Legacy,
-    /// From 2026-07-28: every request describes itself.
+    /// From 2026-07-28: every request is self-contained.
     Modern,
 }
 
@@ -26,18 +27,18 @@ mod sealed {
     impl Sealed for toolwire_types::ProtocolVersion {}
 }
 
-/// Writes the trait and its implementation from rows of `question: first ..= last`.
+/// Defines the trait and its implementation from rows of `feature: first ..= last`.
 macro_rules! features {
-    ($( $(#[$doc:meta])* $question:ident: $first:ident ..= $last:ident; )*) => {
-        /// Questions about a protocol version.
+    ($( $(#[$doc:meta])* $feature:ident: $first:ident ..= $last:ident; )*) => {
+        /// The features of a protocol version.
         pub trait VersionFeatures: sealed::Sealed + Copy {
-            /// The era the revision belongs to.
+            /// Returns the era of the revision.
             fn era(self) -> Era;
 
-            /// The error code for a resource that does not exist.
+            /// Returns the error code for a resource that does not exist.
             fn resource_not_found_code(self) -> i64;
 
-            $( $(#[$doc])* fn $question(self) -> bool; )*
+            $( $(#[$doc])* fn $feature(self) -> bool; )*
         }
 
         impl VersionFeatures for ProtocolVersion {
@@ -49,34 +50,34 @@ macro_rules! features {
                 if self.is_modern() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND }
             }
 
-            $( fn $question(self) -> bool {
+            $( fn $feature(self) -> bool {
                 (ProtocolVersion::$first..=ProtocolVersion::$last).contains(&self)
             } )*
         }
 
-        /// Every question with the versions it is true for, for the tests.
+        /// Every feature with its method, for the tests.
         #[cfg(test)]
-        const QUESTIONS: &[(&str, fn(ProtocolVersion) -> bool)] =
-            &[$( (stringify!($question), <ProtocolVersion as VersionFeatures>::$question) ),*];
+        const FEATURES: &[(&str, fn(ProtocolVersion) -> bool)] =
+            &[$( (stringify!($feature), <ProtocolVersion as VersionFeatures>::$feature) ),*];
     };
 }
 
 features! {
     // Connection model.
 
-    /// Opened with `initialize`.
+    /// The connection is opened with `initialize`.
     is_legacy: V2024_11_05 ..= V2025_11_25;
-    /// Every request carries version and client capabilities in `_meta`.
+    /// Every request has the version and the client capabilities in `_meta`.
     is_modern: V2026_07_28 ..= V2026_07_28;
-    /// No state between requests; the same revisions as [`VersionFeatures::is_modern`].
+    /// There is no state between requests. The same revisions as [`VersionFeatures::is_modern`].
     is_stateless: V2026_07_28 ..= V2026_07_28;
-    /// JSON arrays of messages must be accepted.
+    /// Receivers must accept JSON arrays of messages.
     allows_batch: V2025_03_26 ..= V2025_03_26;
-    /// Servers may send requests and clients answer them.
+    /// Servers may send requests to clients.
     has_server_requests: V2024_11_05 ..= V2025_11_25;
     /// A sender never uses a request id twice in a session.
     forbids_id_reuse: V2024_11_05 ..= V2025_11_25;
-    /// An error about an unreadable id says `"id": null` instead of leaving the member out.
+    /// An error about an invalid id has `"id": null` instead of no `id` member.
     null_id_for_unreadable: V2024_11_05 ..= V2025_06_18;
     /// The error codes −32020, −32021 and −32022 exist.
     has_modern_error_codes: V2026_07_28 ..= V2026_07_28;
@@ -84,50 +85,50 @@ features! {
     has_ping: V2024_11_05 ..= V2025_11_25;
     /// `server/discover` exists.
     has_discover: V2026_07_28 ..= V2026_07_28;
-    /// Capabilities carry an `extensions` map.
+    /// Capabilities have an `extensions` map.
     has_extensions: V2026_07_28 ..= V2026_07_28;
 
     // Transports.
 
-    /// The two-endpoint HTTP+SSE transport is the revision's own.
+    /// The revision defines the HTTP+SSE transport with two endpoints.
     has_http_with_sse: V2024_11_05 ..= V2024_11_05;
-    /// Streamable HTTP is the revision's own.
+    /// The revision defines Streamable HTTP.
     has_streamable_http: V2025_03_26 ..= V2026_07_28;
     /// `Mcp-Session-Id` exists.
     has_sessions: V2025_03_26 ..= V2025_11_25;
-    /// Requests after `initialize` carry `MCP-Protocol-Version`.
+    /// Requests after `initialize` have `MCP-Protocol-Version`.
     has_version_header: V2025_06_18 ..= V2026_07_28;
-    /// Requests carry `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`.
+    /// Requests have `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`.
     has_routing_headers: V2026_07_28 ..= V2026_07_28;
     /// Streams have event ids and resume with `Last-Event-ID`.
     has_resumable_streams: V2025_03_26 ..= V2025_11_25;
-    /// A stream opens with a priming event and may announce `retry`.
+    /// A stream starts with a priming event and may contain `retry`.
     has_priming_event: V2025_11_25 ..= V2025_11_25;
-    /// A client that goes away cancels its request.
+    /// A disconnect of the client cancels its request.
     disconnect_cancels: V2026_07_28 ..= V2026_07_28;
 
     // Authorization.
 
-    /// The metadata of a protected resource says who its authorization server is.
+    /// The metadata of a protected resource names its authorization server.
     has_resource_metadata: V2025_06_18 ..= V2026_07_28;
-    /// Requests for codes and tokens name the server that the token is for.
+    /// Authorization and token requests name the server that the token is for.
     has_resource_indicators: V2025_06_18 ..= V2026_07_28;
     /// Authorization servers may be described by OpenID Connect Discovery.
     has_openid_discovery: V2025_11_25 ..= V2026_07_28;
-    /// Metadata counts only when its `issuer` is, character for character, the one that was asked for.
+    /// Metadata is valid only if its `issuer` equals the requested issuer, character for character.
     needs_identical_issuer: V2026_07_28 ..= V2026_07_28;
 
     // Results, notifications and requests.
 
-    /// Results carry `resultType`.
+    /// Results have `resultType`.
     has_result_type: V2026_07_28 ..= V2026_07_28;
-    /// Results carry `_meta["io.modelcontextprotocol/serverInfo"]`.
+    /// Results have `_meta["io.modelcontextprotocol/serverInfo"]`.
     has_server_info_in_meta: V2026_07_28 ..= V2026_07_28;
-    /// Some results carry `ttlMs` and `cacheScope`.
+    /// Some results have `ttlMs` and `cacheScope`.
     has_cache_hints: V2026_07_28 ..= V2026_07_28;
     /// Results may be `input_required`.
     has_input_required: V2026_07_28 ..= V2026_07_28;
-    /// Change notifications arrive only through `subscriptions/listen`.
+    /// Change notifications are sent only through `subscriptions/listen`.
     has_listen: V2026_07_28 ..= V2026_07_28;
     /// `logging/setLevel` sets the log level of the session.
     has_set_level: V2024_11_05 ..= V2025_11_25;
@@ -135,28 +136,28 @@ features! {
     logs_on_request_only: V2026_07_28 ..= V2026_07_28;
     /// Progress notifications may have a `message`.
     progress_has_message: V2025_03_26 ..= V2026_07_28;
-    /// The experimental tasks of the core.
+    /// The core has experimental tasks.
     has_core_tasks: V2025_11_25 ..= V2025_11_25;
     /// The `completions` capability exists.
     has_completions_capability: V2025_03_26 ..= V2026_07_28;
-    /// `completion/complete` may carry `context`.
+    /// `completion/complete` may have `context`.
     has_completion_context: V2025_06_18 ..= V2026_07_28;
 
-    // Asking the user and the model.
+    // Elicitation, sampling and roots.
 
     /// `elicitation/create` exists.
     has_elicitation: V2025_06_18 ..= V2026_07_28;
     /// Elicitation has a URL mode.
     has_url_elicitation: V2025_11_25 ..= V2026_07_28;
-    /// URL elicitation carries `elicitationId` and is announced as complete.
+    /// URL elicitation has `elicitationId`, and a notification reports its completion.
     has_elicitation_id: V2025_11_25 ..= V2025_11_25;
-    /// A request may fail with −32042, "visit this URL first".
+    /// A request may fail with −32042, which requires the user to visit a URL first.
     has_url_elicitation_error: V2025_11_25 ..= V2025_11_25;
-    /// Elicitation forms have titled and multiple choices and defaults of every kind.
+    /// Elicitation forms have titled choices, multiple choices and defaults of every kind.
     has_rich_elicitation_schema: V2025_11_25 ..= V2026_07_28;
-    /// Sampling may offer tools and carry several content blocks.
+    /// Sampling requests may have tools and several content blocks.
     has_sampling_tools: V2025_11_25 ..= V2026_07_28;
-    /// A client says whether it adds the context of MCP servers to what a model is asked.
+    /// A client declares whether it adds the context of MCP servers to the prompt of the model.
     has_sampling_context: V2025_11_25 ..= V2026_07_28;
 
     // Data types.
@@ -167,20 +168,20 @@ features! {
     has_audio: V2025_03_26 ..= V2026_07_28;
     /// Content may be a link to a resource.
     has_resource_links: V2025_06_18 ..= V2026_07_28;
-    /// Tools have an output schema and results structured content.
+    /// Tools have an output schema, and results have structured content.
     has_structured_output: V2025_06_18 ..= V2026_07_28;
     /// Structured content may be any JSON value, not only an object.
     has_open_structured_content: V2026_07_28 ..= V2026_07_28;
-    /// Descriptions have titles, `_meta` and `lastModified`.
+    /// Descriptors have titles, `_meta` and `lastModified`.
     has_titles: V2025_06_18 ..= V2026_07_28;
-    /// Descriptions have icons, implementations a description and a website.
+    /// Descriptors have icons. Implementations have a description and a website.
     has_icons: V2025_11_25 ..= V2026_07_28;
 }
 
-/// The versions one side speaks: an ordered set, newest first.
+/// The versions that one side supports: an ordered set, newest first.
 ///
-/// The whole set is what `server/discover` reports and what `data.supported` of −32022 lists, so that the two lists are
-/// always equal. A legacy entry means "reachable through `initialize`".
+/// `server/discover` reports the whole set, and so does `data.supported` of −32022, so that both lists are always
+/// equal. A legacy entry means "available through `initialize`".
 ///
 /// ```
 /// use toolwire_proto::features::SupportedVersions;
@@ -191,28 +192,28 @@ features! {
 pub struct SupportedVersions(Vec<ProtocolVersion>);
 
 impl SupportedVersions {
-    /// True when the version is in the set.
+    /// Returns `true` if the version is in the set.
     #[must_use]
     pub fn contains(&self, version: ProtocolVersion) -> bool {
         self.0.contains(&version)
     }
 
-    /// All versions, newest first.
+    /// Returns all versions, newest first.
     pub fn iter(&self) -> impl Iterator<Item = ProtocolVersion> + '_ {
         self.0.iter().copied()
     }
 
-    /// The versions that are opened with `initialize`, newest first.
+    /// Returns the legacy versions, newest first.
     pub fn legacy(&self) -> impl Iterator<Item = ProtocolVersion> + '_ {
         self.iter().filter(|version| version.is_legacy())
     }
 
-    /// The versions spoken request by request, newest first.
+    /// Returns the modern versions, newest first.
     pub fn modern(&self) -> impl Iterator<Item = ProtocolVersion> + '_ {
         self.iter().filter(|version| version.is_modern())
     }
 
-    /// The wire names, newest first.
+    /// Returns the wire names, newest first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.iter().map(ProtocolVersion::as_str)
     }
@@ -237,20 +238,20 @@ impl FromIterator<ProtocolVersion> for SupportedVersions {
 mod tests {
     use super::*;
 
-    /// One letter per revision, oldest first: `x` where the answer is yes.
-    fn answers(question: &str) -> String {
-        let (_, ask) = QUESTIONS
+    /// Returns one letter per revision, oldest first: `x` if the revision has the feature.
+    fn revisions_with(feature: &str) -> String {
+        let (_, has_feature) = FEATURES
             .iter()
-            .find(|(name, _)| *name == question)
-            .expect("the question exists");
+            .find(|(name, _)| *name == feature)
+            .expect("the feature exists");
         ProtocolVersion::ALL
             .into_iter()
-            .map(|version| if ask(version) { 'x' } else { '-' })
+            .map(|version| if has_feature(version) { 'x' } else { '-' })
             .collect()
     }
 
     #[test]
-    fn every_question_has_the_answers_of_the_version_matrix() {
+    fn every_feature_matches_the_version_matrix() {
         let expected = [
             ("is_legacy", "xxxx-"),
             ("is_modern", "----x"),
@@ -301,14 +302,14 @@ mod tests {
             ("has_titles", "--xxx"),
             ("has_icons", "---xx"),
         ];
-        for (question, answer) in expected {
-            assert_eq!(answers(question), answer, "{question}");
+        for (feature, revisions) in expected {
+            assert_eq!(revisions_with(feature), revisions, "{feature}");
         }
-        assert_eq!(QUESTIONS.len(), expected.len());
+        assert_eq!(FEATURES.len(), expected.len());
     }
 
     #[test]
-    fn a_missing_resource_has_its_own_code_only_in_legacy_revisions() {
+    fn missing_resource_has_its_own_code_only_in_legacy_revisions() {
         for version in ProtocolVersion::ALL {
             let expected = match version.era() {
                 Era::Legacy => -32002,

@@ -1,34 +1,31 @@
-//! Which log messages reach the client: RFC 5424 levels, chosen per session or per request.
+//! Selection of log messages for the client: RFC 5424 levels, set per session or per request.
 //!
-//! Legacy sessions set a level for everything, and before that the server chooses. Modern requests name a level for
-//! themselves or hear nothing.
+//! A legacy session sets one level for all messages. Until then the server's default applies. A modern request names
+//! its own level or gets no log messages.
 
 use toolwire_types::LoggingLevel;
 
 use crate::features::Era;
 
-/// True when a message of this level is at least as severe as the minimum.
+/// Returns `true` if `level` is at least as severe as `minimum`.
 #[must_use]
 pub fn passes(level: LoggingLevel, minimum: LoggingLevel) -> bool {
     level >= minimum
 }
 
-/// The levels at work for one request.
+/// The level settings that apply to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the three places a level can come from"
-)]
+#[expect(clippy::exhaustive_structs, reason = "a level has these three sources")]
 pub struct LogLevelSetting {
     /// `_meta["io.modelcontextprotocol/logLevel"]` of the request (modern).
     pub requested: Option<LoggingLevel>,
-    /// What `logging/setLevel` set for the session (legacy).
+    /// The level that `logging/setLevel` set for the session (legacy).
     pub session: Option<LoggingLevel>,
-    /// What the server sends while a legacy client has set nothing; `None` for nothing.
+    /// The level for legacy clients that have set none. `None` sends no messages.
     pub server_default: Option<LoggingLevel>,
 }
 
-/// The least severe level that is sent; `None` when nothing is.
+/// Returns the minimum level that is sent. Returns `None` if nothing is sent.
 ///
 /// Spec 2026-07-28, server/utilities/logging: without a level in the request there are no log notifications.
 #[must_use]
@@ -68,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn each_era_takes_its_level_from_its_own_place() {
+    fn each_era_uses_its_own_level_setting() {
         let check = |era, requested, session, server_default, expected| {
             let choice = LogLevelSetting {
                 requested: level(requested),

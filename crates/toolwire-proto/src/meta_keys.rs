@@ -1,13 +1,15 @@
-//! The grammar of `_meta` keys and extension ids, and which of them belong to the protocol.
+//! The grammar of `_meta` keys and extension ids, and the keys that are reserved for the protocol.
 //!
-//! A key is `[label.label…/]name`. Who may use which prefix changed between revisions, hence the `_for` forms; the
-//! plain forms apply the rule of 2025-11-25 and later. The keys themselves are constants of `toolwire-types`.
+//! A key is `[label.label…/]name`. The reserved prefixes changed between revisions, so the `_for` functions take a
+//! version. The other functions apply the rule of 2025-11-25 and later. The keys themselves are constants of
+//! `toolwire-types`.
 
 use toolwire_types::ProtocolVersion;
 
 const PROTOCOL_LABELS: [&str; 2] = ["modelcontextprotocol", "mcp"];
 
-/// True when the key is well formed: an optional prefix of dot-separated labels and `/`, then a name, maybe empty.
+/// Returns `true` if the key is well formed: an optional prefix of dot-separated labels and `/`, then a name, which may
+/// be empty.
 ///
 /// ```
 /// use toolwire_proto::meta_keys::is_valid_meta_key;
@@ -23,7 +25,7 @@ pub fn is_valid_meta_key(key: &str) -> bool {
     }
 }
 
-/// True when the key's prefix is reserved for the protocol since 2025-11-25: its second label says so.
+/// Returns `true` if the key's second label makes its prefix reserved for the protocol since 2025-11-25.
 ///
 /// `io.modelcontextprotocol/` and `com.mcp.tools/` are reserved, `com.example.mcp/` is not.
 #[must_use]
@@ -31,9 +33,9 @@ pub fn is_reserved_prefix(key: &str) -> bool {
     prefix_of(key).is_some_and(|prefix| prefix.split('.').nth(1).is_some_and(is_protocol_label))
 }
 
-/// True when the key's prefix is reserved for the protocol in a given revision.
+/// Returns `true` if the key's prefix is reserved for the protocol in a given revision.
 ///
-/// Up to 2025-06-18 a protocol label reserves the prefix wherever it stands, if another label follows: `mcp.dev/` and
+/// Up to 2025-06-18 a protocol label at any position reserves the prefix if another label follows: `mcp.dev/` and
 /// `api.modelcontextprotocol.org/`.
 #[must_use]
 pub fn is_reserved_prefix_for(key: &str, version: ProtocolVersion) -> bool {
@@ -46,19 +48,19 @@ pub fn is_reserved_prefix_for(key: &str, version: ProtocolVersion) -> bool {
     all_but_last.split('.').any(is_protocol_label)
 }
 
-/// True when code outside the protocol may use the key: well formed and not under a reserved prefix.
+/// Returns `true` if code outside the protocol may use the key: it is well formed and its prefix is not reserved.
 #[must_use]
 pub fn is_user_meta_key_allowed(key: &str) -> bool {
     is_valid_meta_key(key) && !is_reserved_prefix(key)
 }
 
-/// True when code outside the protocol may use the key in a given revision.
+/// Returns `true` if code outside the protocol may use the key in a given revision.
 #[must_use]
 pub fn is_user_meta_key_allowed_for(key: &str, version: ProtocolVersion) -> bool {
     is_valid_meta_key(key) && !is_reserved_prefix_for(key, version)
 }
 
-/// True when the text names an extension: a well-formed key that has both a prefix and a name.
+/// Returns `true` if the text is an extension id: a well-formed key with both a prefix and a name.
 #[must_use]
 pub fn is_valid_extension_id(id: &str) -> bool {
     is_valid_meta_key(id) && id.contains('/') && !id.ends_with('/')
@@ -194,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_gets_an_answer(key in any::<String>()) {
+        fn checking_any_text_does_not_panic(key in any::<String>()) {
             let allowed = is_user_meta_key_allowed(&key);
             prop_assert!(!allowed || is_valid_meta_key(&key));
         }

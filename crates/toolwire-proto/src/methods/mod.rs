@@ -1,8 +1,8 @@
 //! The table of methods: one row for every request and notification of the five revisions.
 //!
-//! A row says who may send the method, which revisions have it, which server capability stands in front of it and where
-//! its `Mcp-Name` comes from. Nothing else in the workspace lists method names together with rules. Sampling, elicitation
-//! and roots have rows up to 2025-11-25 only: afterwards they are input requests inside a result, not messages.
+//! A row states which side sends the method, which revisions have it, which server capability it requires and which
+//! parameter `Mcp-Name` repeats. No other code lists method names with rules. Sampling, elicitation and roots have rows
+//! up to 2025-11-25 only. In later revisions they are input requests inside a result.
 
 use std::num::NonZeroU8;
 
@@ -11,72 +11,72 @@ use toolwire_types::{ProtocolVersion, ServerCapabilities};
 
 use crate::features::VersionFeatures;
 
-/// The row of a method or notification, by its exact name.
+/// Returns the row of a method or notification with exactly this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Method> {
-    let mut place = first_place(name.as_bytes());
+    let mut bucket = first_bucket(name.as_bytes());
     loop {
-        let row = &TABLE[PLACES[place]?.get() as usize - 1];
+        let row = &TABLE[BUCKETS[bucket]?.get() as usize - 1];
         if row.name == name {
             return Some(row);
         }
-        place = (place + 1) % PLACE_COUNT;
+        bucket = (bucket + 1) % BUCKET_COUNT;
     }
 }
 
-const PLACE_COUNT: usize = 128;
+const BUCKET_COUNT: usize = 128;
 
-/// Where the rows are, each counted from one and at the first free place from that of its name on. Every request is looked
-/// up here, and hardly any is compared with more than its own name.
-static PLACES: [Option<NonZeroU8>; PLACE_COUNT] = {
-    // There must be empty places, where looking ends.
-    assert!(TABLE.len() < PLACE_COUNT / 2);
-    let mut places = [None; PLACE_COUNT];
+/// The indexes of the rows, counted from one, in an open-addressing hash table. A row is at the first free bucket from
+/// the bucket of its name on. Every request is looked up here, and few lookups compare more than one name.
+static BUCKETS: [Option<NonZeroU8>; BUCKET_COUNT] = {
+    // A lookup ends at an empty bucket, so there must be empty buckets.
+    assert!(TABLE.len() < BUCKET_COUNT / 2);
+    let mut buckets = [None; BUCKET_COUNT];
     let mut row = 0;
     while row < TABLE.len() {
-        let mut place = first_place(TABLE[row].name.as_bytes());
-        while places[place].is_some() {
-            place = (place + 1) % PLACE_COUNT;
+        let mut bucket = first_bucket(TABLE[row].name.as_bytes());
+        while buckets[bucket].is_some() {
+            bucket = (bucket + 1) % BUCKET_COUNT;
         }
         row += 1;
-        places[place] = NonZeroU8::new(row as u8);
+        buckets[bucket] = NonZeroU8::new(row as u8);
     }
-    places
+    buckets
 };
 
-const fn first_place(name: &[u8]) -> usize {
+const fn first_bucket(name: &[u8]) -> usize {
     match name {
         [] => 0,
-        [first, .., last] => (name.len() * 5 + *first as usize + *last as usize * 3) % PLACE_COUNT,
-        [only] => *only as usize % PLACE_COUNT,
+        [first, .., last] => (name.len() * 5 + *first as usize + *last as usize * 3) % BUCKET_COUNT,
+        [only] => *only as usize % BUCKET_COUNT,
     }
 }
 
-/// Every row, sorted by name.
+/// Returns every row, sorted by name.
 #[must_use]
 pub fn all() -> &'static [Method] {
     TABLE
 }
 
-/// What the protocol says about one method or notification.
+/// The rules of one method or notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Method {
     /// The wire name.
     pub name: &'static str,
-    /// Whether it wants an answer.
+    /// Whether the method is a request or a notification.
     pub kind: MethodKind,
     /// The first revision that has it.
     pub since: ProtocolVersion,
-    /// The last revision that has it; `None` when the newest still does.
+    /// The last revision that has it. `None` if the newest revision has it.
     pub until: Option<ProtocolVersion>,
-    /// Which parameter the `Mcp-Name` header repeats.
+    /// The parameter that the `Mcp-Name` header repeats.
     pub name_source: NameSource,
-    /// True when complete results carry `ttlMs` and `cacheScope` (2026-07-28).
+    /// Whether complete results have `ttlMs` and `cacheScope` (2026-07-28).
     pub cacheable: bool,
-    /// True when the answer may be `input_required` (2026-07-28).
+    /// Whether the response may be `input_required` (2026-07-28).
     pub may_ask_input: bool,
-    /// True when the answer may be a task (tasks extension of 2026-07-28).
+    /// Whether the response may be a task (tasks extension of 2026-07-28).
     pub may_become_task: bool,
     legacy_direction: Direction,
     modern_direction: Direction,
@@ -84,22 +84,19 @@ pub struct Method {
     extension: Option<&'static str>,
 }
 
-/// Whether a method wants an answer.
+/// The kind of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON-RPC has exactly these two")]
 pub enum MethodKind {
-    /// Has an id and gets an answer.
+    /// Has an id and gets a response.
     Request,
-    /// Has no id and is never answered.
+    /// Has no id and gets no response.
     Notification,
 }
 
-/// Who may send a method.
+/// The side that may send a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a connection has two ends and these are the ways between them"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a connection has two sides")]
 pub enum Direction {
     /// Only the client sends it.
     ClientToServer,
@@ -110,20 +107,20 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// True when a client may send it.
+    /// Returns `true` if a client may send it.
     #[must_use]
     pub fn from_client(self) -> bool {
         self != Self::ServerToClient
     }
 
-    /// True when a server may send it.
+    /// Returns `true` if a server may send it.
     #[must_use]
     pub fn from_server(self) -> bool {
         self != Self::ClientToServer
     }
 }
 
-/// The parameter that names what a request is about.
+/// The parameter that the `Mcp-Name` header repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameSource {
@@ -137,7 +134,7 @@ pub enum NameSource {
     TaskId,
 }
 
-/// A server capability that stands in front of methods.
+/// A server capability that methods require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Capability {
@@ -168,10 +165,10 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// True when the server declares it.
+    /// Returns `true` if the server declares it.
     #[must_use]
     pub fn is_advertised(self, server: &ServerCapabilities) -> bool {
-        // Each looks at its own only: for the most frequent one the others would have to be fetched for nothing.
+        // Each closure reads only its own member, so that the most frequent capability does not load the others.
         let resources = || server.resources.as_ref();
         let tasks = || server.tasks.as_ref();
         match self {
@@ -202,13 +199,13 @@ impl Capability {
 }
 
 impl Method {
-    /// True when the revision has the method, by itself or through an extension.
+    /// Returns `true` if the revision has the method, in the core or through an extension.
     #[must_use]
     pub fn is_served(&self, version: ProtocolVersion) -> bool {
         self.since <= version && self.until.is_none_or(|until| version <= until)
     }
 
-    /// Who may send it in that revision: `notifications/progress` lost a direction in 2026-07-28.
+    /// Returns the sides that may send it in that revision. `notifications/progress` lost a direction in 2026-07-28.
     #[must_use]
     pub fn direction(&self, version: ProtocolVersion) -> Direction {
         if version.is_modern() {
@@ -218,7 +215,7 @@ impl Method {
         }
     }
 
-    /// The server capability that must be advertised for it in that revision.
+    /// Returns the server capability that the method requires in that revision.
     #[must_use]
     pub fn capability(&self, version: ProtocolVersion) -> Option<Capability> {
         self.capability.filter(|capability| match capability {
@@ -231,15 +228,15 @@ impl Method {
         })
     }
 
-    /// The extension that brings it in that revision; `None` when it is part of the core.
+    /// Returns the extension that defines it in that revision. Returns `None` if it is part of the core.
     #[must_use]
     pub fn extension(&self, version: ProtocolVersion) -> Option<&'static str> {
         self.extension.filter(|_| version.has_extensions())
     }
 
-    /// True when a server with these capabilities offers it in that revision.
+    /// Returns `true` if a server with these capabilities offers it in that revision.
     ///
-    /// A method that is not offered is answered like an unknown one (2026-07-28, error code −32601).
+    /// A method that is not offered gets the same error as an unknown method (2026-07-28, error code −32601).
     #[must_use]
     pub fn is_offered(&self, version: ProtocolVersion, server: &ServerCapabilities) -> bool {
         let extension_on = self
@@ -251,7 +248,7 @@ impl Method {
         self.is_served(version) && extension_on && capability_on
     }
 
-    /// True when a client may send it as a request in that revision.
+    /// Returns `true` if a client may send it as a request in that revision.
     #[must_use]
     pub fn is_client_request(&self, version: ProtocolVersion) -> bool {
         self.kind == MethodKind::Request
@@ -259,7 +256,7 @@ impl Method {
             && self.direction(version).from_client()
     }
 
-    /// True when a server may send it as a request in that revision.
+    /// Returns `true` if a server may send it as a request in that revision.
     #[must_use]
     pub fn is_server_request(&self, version: ProtocolVersion) -> bool {
         self.kind == MethodKind::Request
@@ -267,7 +264,7 @@ impl Method {
             && self.direction(version).from_server()
     }
 
-    /// True when a client may send it as a notification in that revision.
+    /// Returns `true` if a client may send it as a notification in that revision.
     #[must_use]
     pub fn is_client_notification(&self, version: ProtocolVersion) -> bool {
         self.kind == MethodKind::Notification
@@ -366,7 +363,7 @@ const JUNE_2025: ProtocolVersion = ProtocolVersion::V2025_06_18;
 const LAST_LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 
-/// Sorted by name, because [`find`] searches it by halves.
+/// The rows, sorted by name.
 #[rustfmt::skip]
 static TABLE: &[Method] = &[
     request("completion/complete").needs(Capability::Completions),
@@ -399,7 +396,7 @@ static TABLE: &[Method] = &[
     server_request("sampling/createMessage").until(LAST_LEGACY),
     request("server/discover").since(MODERN).cacheable(),
     request("subscriptions/listen").since(MODERN),
-    // 2025-11-25: either side may have started the task; 2026-07-28: the extension, asked by clients only.
+    // 2025-11-25: each side may have started the task. 2026-07-28: the extension, which only clients call.
     two_way_request("tasks/cancel").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)
         .needs(Capability::CoreTasksCancel).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
     two_way_request("tasks/get").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)

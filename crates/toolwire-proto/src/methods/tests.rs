@@ -2,7 +2,8 @@ use toolwire_types::{ProtocolVersion, ServerCapabilities};
 
 use super::{Capability, NameSource, all, find};
 
-/// One letter per revision, oldest first: who may send it. `c` client, `s` server, `b` both, `-` nobody.
+/// Returns one letter per revision, oldest first, for the sides that may send it: `c` client, `s` server, `b` both, `-`
+/// none.
 fn senders(name: &str) -> String {
     let Some(row) = find(name) else {
         return "unknown".to_owned();
@@ -73,13 +74,13 @@ fn every_method_exists_in_its_revisions_and_directions() {
 }
 
 #[test]
-fn the_table_is_sorted_and_has_no_name_twice() {
+fn table_is_sorted_without_duplicates() {
     assert!(all().is_sorted_by(|earlier, later| earlier.name < later.name));
     assert_eq!(all().len(), 36);
 }
 
 #[test]
-fn every_row_is_found_by_its_name_and_by_nothing_like_it() {
+fn rows_are_found_only_by_their_exact_name() {
     for row in all() {
         assert_eq!(find(row.name), Some(row));
         let (first, last) = (&row.name[..1], &row.name[row.name.len() - 1..]);
@@ -99,7 +100,7 @@ fn every_row_is_found_by_its_name_and_by_nothing_like_it() {
 }
 
 #[test]
-fn six_results_are_cacheable_and_three_methods_may_ask() {
+fn six_results_are_cacheable_and_three_methods_may_request_input() {
     let names = |keep: fn(&super::Method) -> bool| -> Vec<&str> {
         all()
             .iter()
@@ -147,7 +148,7 @@ fn modern_methods_that_name_something_are_the_six_with_a_name_header() {
 }
 
 #[test]
-fn capabilities_stand_in_front_of_methods_per_revision() {
+fn required_capabilities_differ_by_revision() {
     let check = |name: &str, version: ProtocolVersion, expected: Option<Capability>| {
         let row = find(name).expect("the method is in the table");
         assert_eq!(row.capability(version), expected, "{name} {version}");
@@ -166,7 +167,7 @@ fn capabilities_stand_in_front_of_methods_per_revision() {
 }
 
 #[test]
-fn a_method_is_offered_only_behind_its_capability_or_extension() {
+fn method_is_offered_only_with_its_capability_or_extension() {
     let check = |name: &str, version: ProtocolVersion, server: &str, expected: bool| {
         let server: ServerCapabilities = serde_json::from_str(server).expect("valid capabilities");
         let row = find(name).expect("the method is in the table");

@@ -1,7 +1,7 @@
-//! Agreeing on a version: what `initialize` yields, what a client picks, and the client's era probe.
+//! Version negotiation: the response to `initialize`, the client's choice, and the client's era probe.
 //!
-//! `initialize` never yields a modern version: those are spoken request by request. The [`Probe`] finds out which era a
-//! server speaks; it sends nothing itself, it says what to send next.
+//! `initialize` never negotiates a modern version, because modern requests name their version themselves. The [`Probe`]
+//! detects the era of a server. It sends nothing itself. It returns what the caller sends next.
 
 mod probe;
 
@@ -15,10 +15,10 @@ pub use probe::{
     contradicts_verdict,
 };
 
-/// The version a server answers `initialize` with: the one asked for, else the newest legacy one it serves.
+/// Returns the version that a server negotiates for `initialize`: the requested one, or else its newest legacy version.
 ///
 /// # Errors
-/// −32022, naming the served versions, when the server serves no legacy version at all.
+/// Returns −32022 with the supported versions if the server supports no legacy version.
 pub fn negotiate_initialize(
     requested: &str,
     supported: &SupportedVersions,
@@ -29,11 +29,11 @@ pub fn negotiate_initialize(
         .ok()
         .filter(|version: &ProtocolVersion| version.is_legacy() && supported.contains(*version))
         .or_else(|| supported.legacy().next())
-        // Spec 2026-07-28, basic/versioning: a modern-only server names its versions when it refuses `initialize`.
+        // Spec 2026-07-28, basic/versioning: a modern-only server names its versions when it rejects `initialize`.
         .ok_or_else(|| unsupported_version(requested, supported))
 }
 
-/// The version a client takes from an `InitializeResult`, or `None` when it has to disconnect.
+/// Returns the version of an `InitializeResult`. Returns `None` if the client does not support it and must disconnect.
 #[must_use]
 pub fn accept_initialized(offered: &str, supported: &SupportedVersions) -> Option<ProtocolVersion> {
     offered
@@ -42,13 +42,13 @@ pub fn accept_initialized(offered: &str, supported: &SupportedVersions) -> Optio
         .filter(|version: &ProtocolVersion| version.is_legacy() && supported.contains(*version))
 }
 
-/// Whether a session that is opened anew speaks what it spoke before; a client goes on only then.
+/// Returns `true` if a reopened session has the same version as before. Otherwise the client cannot continue.
 #[must_use]
 pub fn confirms(offered: &str, spoken: ProtocolVersion) -> bool {
     offered.parse() == Ok(spoken)
 }
 
-/// The newest version both sides speak; names this library does not know are passed over.
+/// Returns the newest version that both sides support. Unknown version names are ignored.
 #[must_use]
 pub fn newest_common<'a>(
     theirs: impl IntoIterator<Item = &'a str>,
@@ -61,7 +61,7 @@ pub fn newest_common<'a>(
         .max()
 }
 
-/// The error for a version that is not served (−32022), with everything that is.
+/// Returns the error for an unsupported version (−32022), with all supported versions.
 #[must_use]
 #[cold]
 pub fn unsupported_version(requested: &str, supported: &SupportedVersions) -> ErrorObject {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn initialize_echoes_what_it_serves_and_otherwise_offers_its_newest_legacy_version() {
+    fn initialize_negotiates_the_requested_or_the_newest_legacy_version() {
         let all = "2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28";
         let check = |requested: &str, served: &str, expected: &str| {
             let version = negotiate_initialize(requested, &versions(served));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
+    fn modern_only_server_rejects_initialize_and_names_its_versions() {
         let error = negotiate_initialize("2025-06-18", &versions("2026-07-28"))
             .expect_err("no legacy version is served");
         assert_eq!(error.code, -32022);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_takes_only_legacy_versions_it_speaks_from_an_initialize_result() {
+    fn client_accepts_only_supported_legacy_versions_from_an_initialize_result() {
         let ours = versions("2025-06-18 2025-11-25 2026-07-28");
         let check = |offered: &str, expected: Option<&str>| {
             let version = accept_initialized(offered, &ours);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_opened_anew_confirms_only_what_was_spoken() {
+    fn reopened_session_must_have_the_same_version() {
         let spoken = ProtocolVersion::V2025_06_18;
         assert!(confirms("2025-06-18", spoken));
         assert!(!confirms("2025-11-25", spoken));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_common_version_wins() {
+    fn newest_common_version_is_selected() {
         let check = |theirs: &[&str], ours: &str, expected: Option<&str>| {
             let version = newest_common(theirs.iter().copied(), &versions(ours));
             assert_eq!(version.map(ProtocolVersion::as_str), expected);

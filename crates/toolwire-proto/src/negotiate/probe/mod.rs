@@ -1,8 +1,8 @@
-//! Finding out which era a server speaks.
+//! Detection of the era of a server.
 //!
-//! On a byte stream any refusal, silence or death that is not a recognised modern error means "legacy". On HTTP only a
-//! 4xx with a foreign body does: refused credentials, outages and timeouts are evidence of nothing. A recognised modern
-//! error never leads to `initialize` unless the only common version is a legacy one.
+//! On a byte stream, every error, timeout or exit means "legacy", except a recognized modern error. On HTTP only a 4xx
+//! whose body is not a modern error means "legacy". Rejected credentials, outages and timeouts are not evidence. After
+//! a recognized modern error the probe sends `initialize` only if the newest common version is a legacy one.
 //! Spec 2026-07-28, basic/versioning, basic/transports/stdio and basic/transports/streamable-http.
 
 use std::borrow::Cow;
@@ -14,43 +14,43 @@ use toolwire_types::{ErrorObject, ProtocolVersion, code};
 use crate::features::{SupportedVersions, VersionFeatures};
 use crate::negotiate::{accept_initialized, newest_common};
 
-/// What the server is reached through; the two count evidence differently.
+/// The kind of transport to the server. Each kind has its own rules of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "silence means something on a byte stream and nothing on HTTP"
+    reason = "a timeout is evidence on a byte stream and not on HTTP"
 )]
 pub enum Channel {
-    /// The pipes of a child process, or any other byte stream.
+    /// The pipes of a child process, or another byte stream.
     Stdio,
     /// An HTTP endpoint.
     Http,
 }
 
-/// The result of a probe: worth keeping per process or per origin, and importable later.
+/// The result of a probe. It can be stored per process or per origin and used again later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "era")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a server is spoken to in one of the two eras"
+    reason = "a server is used in one of the two eras"
 )]
 pub enum DetectedEra {
-    /// Speak this version request by request.
+    /// The client uses this version in every request.
     Modern {
         /// The version to name in `_meta`.
         version: ProtocolVersion,
     },
     /// The session was opened with this version.
     Legacy {
-        /// What `initialize` negotiated.
+        /// The version that `initialize` negotiated.
         version: ProtocolVersion,
-        /// How the server was reached.
+        /// The transport that reaches the server.
         transport: LegacyTransport,
     },
 }
 
 impl DetectedEra {
-    /// The revision to speak.
+    /// Returns the version to use.
     #[must_use]
     pub fn version(self) -> ProtocolVersion {
         match self {
@@ -59,12 +59,12 @@ impl DetectedEra {
     }
 }
 
-/// How a legacy server was reached.
+/// The transport that reaches a legacy server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "the legacy revisions have these and get no more"
+    reason = "the released legacy revisions will not change"
 )]
 pub enum LegacyTransport {
     /// The channel that was probed.
@@ -73,68 +73,68 @@ pub enum LegacyTransport {
     HttpWithSse,
 }
 
-/// What happened to the last thing the probe asked for.
+/// The outcome of the last action of the probe.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum ProbeEvent<'a> {
-    /// `server/discover` was answered; these are its `supportedVersions`.
+    /// `server/discover` succeeded. The value is its `supportedVersions`.
     Discovered(&'a [String]),
-    /// `initialize` was answered with this version.
+    /// `initialize` succeeded with this version.
     Initialized(&'a str),
-    /// The request was answered with a JSON-RPC error (on HTTP: with status 200).
+    /// The response was a JSON-RPC error (on HTTP: with status 200).
     Rejected(&'a ErrorObject),
-    /// Nothing came in time.
+    /// No response arrived before the timeout.
     TimedOut,
-    /// The child process ended.
+    /// The child process exited.
     ChildExited,
-    /// The child process runs again.
+    /// The child process was started again.
     Respawned,
-    /// HTTP refused the request; the error is there when the body was a JSON-RPC error.
+    /// The response had an HTTP error status.
     HttpRefused {
         /// The status code.
         status: u16,
-        /// The body, when it was a JSON-RPC error and not empty or foreign.
+        /// The body, if it was a JSON-RPC error.
         error: Option<&'a ErrorObject>,
     },
-    /// The legacy event stream is open and has named its endpoint.
+    /// The HTTP+SSE stream is open and has named its endpoint.
     HttpWithSseOpened,
 }
 
-/// What to do next.
+/// The next action of the caller.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ProbeAction {
-    /// Send `server/discover` naming this version.
+    /// Send `server/discover` with this version.
     SendDiscover(ProtocolVersion),
-    /// Send `initialize` asking for this version.
+    /// Send `initialize` with this version.
     SendInitialize(ProtocolVersion),
     /// Start the child process again, then report [`ProbeEvent::Respawned`].
     Respawn,
     /// Open the HTTP+SSE stream of 2024-11-05, then report [`ProbeEvent::HttpWithSseOpened`].
     TryHttpWithSse,
-    /// Nothing: the event answers no question of this probe.
+    /// No action. The event does not belong to the current step.
     Wait,
-    /// Finished.
+    /// The era is detected.
     Done(DetectedEra),
-    /// Finished without a verdict.
+    /// The era cannot be detected.
     Fail(ProbeFailure),
 }
 
-/// Why there is no verdict.
+/// The reason why the era cannot be detected.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ProbeFailure {
-    /// The two sides have no version in common; these are the server's.
+    /// The sides have no version in common. The value lists the server's versions.
     NoCommonVersion(Vec<String>),
-    /// The server speaks only legacy versions and this side none.
+    /// The server supports only legacy versions, and the client supports none.
     LegacyServer,
     /// `initialize` failed.
     Rejected(ErrorObject),
-    /// HTTP refused for a reason that says nothing about the era: credentials, an outage, a wrong address.
+    /// An HTTP status that is no evidence of an era: rejected credentials, an outage, a wrong address.
     HttpStatus(u16),
-    /// The server did not answer.
+    /// The server did not respond in time.
     TimedOut,
-    /// The child process ended while it was initialized.
+    /// The child process exited during `initialize`.
     ChildExited,
 }
 
@@ -143,14 +143,14 @@ impl fmt::Display for ProbeFailure {
         match self {
             Self::NoCommonVersion(theirs) => write!(
                 f,
-                "no common protocol version; the server speaks {}",
+                "no common protocol version; the server supports {}",
                 theirs.join(", ")
             ),
-            Self::LegacyServer => f.write_str("the server speaks only revisions with initialize"),
-            Self::Rejected(error) => write!(f, "the server refused initialize: {error}"),
-            Self::HttpStatus(status) => write!(f, "the server answered with HTTP status {status}"),
-            Self::TimedOut => f.write_str("the server did not answer in time"),
-            Self::ChildExited => f.write_str("the server process ended during initialize"),
+            Self::LegacyServer => f.write_str("the server supports only revisions with initialize"),
+            Self::Rejected(error) => write!(f, "the server rejected initialize: {error}"),
+            Self::HttpStatus(status) => write!(f, "the server responded with HTTP status {status}"),
+            Self::TimedOut => f.write_str("the server did not respond in time"),
+            Self::ChildExited => f.write_str("the server process exited during initialize"),
         }
     }
 }
@@ -175,14 +175,14 @@ pub struct Probe {
     ours: SupportedVersions,
     state: ProbeState,
     transport: LegacyTransport,
-    /// Versions the server refused; none is offered twice, which bounds the probe.
-    refused: Vec<ProtocolVersion>,
-    /// True once the answer to `initialize` led back to `server/discover`; that happens once.
-    looked_again: bool,
-    /// True once a version was offered again that the server refused and named in one breath; that happens once.
-    insisted: bool,
-    /// True while an earlier verdict is taken for granted; evidence against it starts the probe anew.
-    from_memory: bool,
+    /// The versions that the server rejected. None is offered twice, which limits the probe.
+    rejected: Vec<ProtocolVersion>,
+    /// Whether the response to `initialize` caused another `server/discover`. This happens at most once.
+    discovered_again: bool,
+    /// Whether a version that the server rejected but listed as supported was offered again. This happens at most once.
+    offered_again: bool,
+    /// Whether the probe relies on an earlier result. Evidence against that result restarts the probe.
+    is_resumed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -195,7 +195,7 @@ enum ProbeState {
 }
 
 impl Probe {
-    /// Starts a probe and says what to send first.
+    /// Starts a probe and returns the first action.
     #[must_use]
     pub fn start(channel: Channel, ours: SupportedVersions) -> (Self, ProbeAction) {
         let mut probe = Self::idle(channel, ours);
@@ -207,7 +207,7 @@ impl Probe {
         (probe, action)
     }
 
-    /// Starts from what an earlier probe found: no round trip for a modern server, `initialize` for a legacy one.
+    /// Starts from the result of an earlier probe: no round trip for a modern server, `initialize` for a legacy one.
     #[must_use]
     pub fn resume(
         channel: Channel,
@@ -215,7 +215,7 @@ impl Probe {
         known: DetectedEra,
     ) -> (Self, ProbeAction) {
         let mut probe = Self::idle(channel, ours);
-        probe.from_memory = true;
+        probe.is_resumed = true;
         let action = match known {
             DetectedEra::Modern { version } if probe.ours.contains(version) => {
                 probe.finish(ProbeAction::Done(known))
@@ -228,7 +228,7 @@ impl Probe {
                 version,
                 transport: LegacyTransport::HttpWithSse,
             } if probe.ours.contains(version) => probe.open_sse(),
-            // The verdict is of no use to this client any more, so it is found anew.
+            // The client no longer supports the earlier result, so the probe starts from the beginning.
             DetectedEra::Modern { .. } | DetectedEra::Legacy { .. } => {
                 return Self::start(channel, probe.ours);
             }
@@ -236,11 +236,11 @@ impl Probe {
         (probe, action)
     }
 
-    /// Takes what happened and says what to do next.
+    /// Processes an event and returns the next action.
     pub fn on(&mut self, event: ProbeEvent<'_>) -> ProbeAction {
-        if std::mem::take(&mut self.from_memory) && contradicts_memory(event) {
-            let (anew, action) = Self::start(self.channel, self.ours.clone());
-            *self = anew;
+        if std::mem::take(&mut self.is_resumed) && contradicts_resumed(event) {
+            let (restarted, action) = Self::start(self.channel, self.ours.clone());
+            *self = restarted;
             return action;
         }
         match self.state.clone() {
@@ -270,19 +270,19 @@ impl Probe {
             ours,
             state: ProbeState::Initializing,
             transport: LegacyTransport::Direct,
-            refused: Vec::new(),
-            looked_again: false,
-            insisted: false,
-            from_memory: false,
+            rejected: Vec::new(),
+            discovered_again: false,
+            offered_again: false,
+            is_resumed: false,
         }
     }
 
     fn on_discovering(&mut self, tried: ProtocolVersion, event: ProbeEvent<'_>) -> ProbeAction {
         match (event, self.channel) {
             (ProbeEvent::Discovered(theirs), _) => self.choose_discovered(theirs),
-            (ProbeEvent::Rejected(error), _) => match ModernError::recognise(error) {
+            (ProbeEvent::Rejected(error), _) => match ModernError::recognize(error) {
                 Some(modern) => self.on_modern_error(tried, modern),
-                // A legacy server on HTTP answers an unknown method with status 200 and −32601.
+                // A legacy server on HTTP responds to an unknown method with status 200 and −32601.
                 None => self.initialize(&[]),
             },
             (ProbeEvent::TimedOut, Channel::Stdio) => self.initialize(&[]),
@@ -295,25 +295,25 @@ impl Probe {
                 ProbeAction::Respawn
             }
             (ProbeEvent::HttpRefused { status, error }, _) => {
-                self.on_discover_refused(tried, status, error)
+                self.on_discover_rejected(tried, status, error)
             }
             _ => ProbeAction::Wait,
         }
     }
 
-    fn on_discover_refused(
+    fn on_discover_rejected(
         &mut self,
         tried: ProtocolVersion,
         status: u16,
         error: Option<&ErrorObject>,
     ) -> ProbeAction {
-        if !says_something(status) {
+        if !is_era_evidence(status) {
             return self.fail(ProbeFailure::HttpStatus(status));
         }
-        if let Some(modern) = error.and_then(ModernError::recognise) {
+        if let Some(modern) = error.and_then(ModernError::recognize) {
             return self.on_modern_error(tried, modern);
         }
-        // Only modern servers put −32601 under a 404.
+        // Only modern servers send −32601 with status 404.
         if status == 404 && error.is_some_and(|error| error.code == code::METHOD_NOT_FOUND) {
             return self.finish(ProbeAction::Done(DetectedEra::Modern { version: tried }));
         }
@@ -323,15 +323,16 @@ impl Probe {
     fn on_modern_error(&mut self, tried: ProtocolVersion, error: ModernError) -> ProbeAction {
         match error {
             ModernError::UnsupportedVersion(theirs) => {
-                // A server that names the very version it refuses, for example while it starts, is asked once more.
+                // A server may reject a version that it lists itself, for example during startup. It is offered once
+                // more.
                 let names_it = theirs.iter().any(|name| name == tried.as_str());
-                if self.insisted || !names_it {
-                    self.refused.push(tried);
+                if self.offered_again || !names_it {
+                    self.rejected.push(tried);
                 }
-                self.insisted |= names_it;
+                self.offered_again |= names_it;
                 self.choose_other(&theirs)
             }
-            // The era is certain; the next request meets the same complaint and its caller hears of it.
+            // The era is certain. The next request gets the same error and reports it to its caller.
             ModernError::Other => {
                 self.finish(ProbeAction::Done(DetectedEra::Modern { version: tried }))
             }
@@ -356,13 +357,14 @@ impl Probe {
             _ => return ProbeAction::Wait,
         };
 
-        // A modern-only server that was too slow for the probe says so here; its list is then worth one more question.
+        // A modern-only server that missed the discovery timeout rejects `initialize` with its versions. The client
+        // then sends `server/discover` once more.
         if let Some(ModernError::UnsupportedVersion(theirs)) =
-            error.and_then(ModernError::recognise)
+            error.and_then(ModernError::recognize)
         {
             return match self.common(&theirs) {
-                Some(version) if version.is_modern() && !self.looked_again => {
-                    self.looked_again = true;
+                Some(version) if version.is_modern() && !self.discovered_again => {
+                    self.discovered_again = true;
                     self.discover(version)
                 }
                 _ => self.fail(ProbeFailure::NoCommonVersion(theirs)),
@@ -370,7 +372,8 @@ impl Probe {
         }
 
         match (event, error) {
-            // Spec 2026-07-28, basic/transports/streamable-http, "Backward Compatibility": then the oldest transport.
+            // Spec 2026-07-28, basic/transports/streamable-http, "Backward Compatibility": the oldest transport is
+            // tried next.
             (
                 ProbeEvent::HttpRefused {
                     status: 400 | 404 | 405,
@@ -386,7 +389,7 @@ impl Probe {
         }
     }
 
-    /// `server/discover` was answered, so the newest common version can be used as it is.
+    /// Uses the newest common version after a successful `server/discover`.
     fn choose_discovered(&mut self, theirs: &[String]) -> ProbeAction {
         match self.common(theirs) {
             Some(version) if version.is_modern() => {
@@ -397,7 +400,7 @@ impl Probe {
         }
     }
 
-    /// The version was refused, so the newest other common one is tried.
+    /// Tries the newest common version that was not rejected.
     fn choose_other(&mut self, theirs: &[String]) -> ProbeAction {
         match self.common(theirs) {
             Some(version) if version.is_modern() => self.discover(version),
@@ -410,7 +413,7 @@ impl Probe {
         let open: SupportedVersions = self
             .ours
             .iter()
-            .filter(|version| !self.refused.contains(version))
+            .filter(|version| !self.rejected.contains(version))
             .collect();
         newest_common(theirs.iter().map(String::as_str), &open)
     }
@@ -420,7 +423,8 @@ impl Probe {
         ProbeAction::SendDiscover(version)
     }
 
-    /// Goes legacy with the newest version of the server's list, or with the newest of ours when it gave none.
+    /// Sends `initialize` with the newest common legacy version, or with the client's newest if the server gave no
+    /// list.
     fn initialize(&mut self, theirs: &[String]) -> ProbeAction {
         let ours: SupportedVersions = self.ours.legacy().collect();
         let common = newest_common(theirs.iter().map(String::as_str), &ours);
@@ -451,44 +455,44 @@ impl Probe {
     }
 }
 
-/// True when a legacy server that is known from earlier is none any more.
-fn contradicts_memory(event: ProbeEvent<'_>) -> bool {
+/// Returns `true` if an event shows that a server known as legacy has changed.
+fn contradicts_resumed(event: ProbeEvent<'_>) -> bool {
     match event {
         ProbeEvent::Rejected(_) => true,
-        ProbeEvent::HttpRefused { status, .. } => says_something(status),
+        ProbeEvent::HttpRefused { status, .. } => is_era_evidence(status),
         _ => false,
     }
 }
 
-/// True when the failure of a modern request says that the server does not speak what an earlier probe found.
+/// Returns `true` if the failure of a modern request contradicts the result of an earlier probe.
 ///
-/// The same evidence counts as in the probe on HTTP; on a byte stream only a refusal of the version does.
+/// On HTTP the evidence is the same as in the probe. On a byte stream only a rejection of the version counts.
 #[must_use]
 pub fn contradicts_verdict(http_status: Option<u16>, error: Option<&ErrorObject>) -> bool {
-    let modern = error.and_then(ModernError::recognise);
+    let modern = error.and_then(ModernError::recognize);
     match (http_status, modern) {
         (_, Some(ModernError::UnsupportedVersion(_))) => true,
         (_, Some(ModernError::Other)) | (None, None) => false,
-        // Only modern servers put −32601 under a 404.
+        // Only modern servers send −32601 with status 404.
         (Some(404), None) => error.is_none_or(|error| error.code != code::METHOD_NOT_FOUND),
-        (Some(status), None) => says_something(status),
+        (Some(status), None) => is_era_evidence(status),
     }
 }
 
-/// True when the status is evidence about the era: a client error that is not about credentials, time or load.
-fn says_something(status: u16) -> bool {
+/// Returns `true` if the status is evidence of an era: a client error that is not about credentials, time or load.
+fn is_era_evidence(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 401 | 403 | 407 | 408 | 429)
 }
 
-/// An error only a modern server sends.
+/// An error that only a modern server sends.
 enum ModernError {
     UnsupportedVersion(Vec<String>),
     Other,
 }
 
 impl ModernError {
-    /// Recognises −32020, −32021, and −32022 with its list; without the list it is not the modern error.
-    fn recognise(error: &ErrorObject) -> Option<Self> {
+    /// Recognizes −32020, −32021, and −32022 with its list. Without the list, −32022 is not the modern error.
+    fn recognize(error: &ErrorObject) -> Option<Self> {
         #[derive(Deserialize)]
         struct VersionData<'a> {
             #[serde(borrow)]

@@ -12,7 +12,7 @@ fn versions(names: &str) -> SupportedVersions {
 
 fn error(text: &str) -> ErrorObject {
     let (code, list) = text.split_once(' ').unwrap_or((text, ""));
-    let error = ErrorObject::new(code.parse().expect("an error code"), "refused");
+    let error = ErrorObject::new(code.parse().expect("an error code"), "rejected");
     if list.is_empty() {
         return error;
     }
@@ -61,7 +61,7 @@ fn show(action: &ProbeAction) -> String {
     }
 }
 
-/// Runs a script of `event -> action` lines; the first line is the first action.
+/// Runs a script of `event -> action` lines. The first line is the first action.
 fn check(channel: Channel, ours: &str, script: &[&str]) {
     let (mut probe, first) = Probe::start(channel, versions(ours));
     assert_eq!(show(&first), script[0]);
@@ -74,7 +74,7 @@ fn check(channel: Channel, ours: &str, script: &[&str]) {
 const ALL: &str = "2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28";
 
 #[test]
-fn a_discover_result_decides() {
+fn discover_result_determines_the_era() {
     for channel in [Channel::Stdio, Channel::Http] {
         check(
             channel,
@@ -98,14 +98,14 @@ fn a_discover_result_decides() {
             "2026-07-28",
             &[
                 "discover 2026-07-28",
-                "discovered 2099-01-01 -> fail: no common protocol version; the server speaks 2099-01-01",
+                "discovered 2099-01-01 -> fail: no common protocol version; the server supports 2099-01-01",
             ],
         );
     }
 }
 
 #[test]
-fn an_unsupported_version_error_is_modern_and_its_list_is_used() {
+fn unsupported_version_error_is_modern_and_its_list_is_used() {
     for event in [
         "error -32022 2025-11-25 2025-06-18",
         "http 400 -32022 2025-06-18 2025-11-25",
@@ -120,14 +120,14 @@ fn an_unsupported_version_error_is_modern_and_its_list_is_used() {
             ],
         );
     }
-    // A list that names the refused version again must not make the client ask for ever.
+    // A list that names the rejected version again must not cause an endless loop.
     check(
         Channel::Stdio,
         "2026-07-28",
         &[
             "discover 2026-07-28",
             "error -32022 2026-07-28 -> discover 2026-07-28",
-            "error -32022 2026-07-28 -> fail: no common protocol version; the server speaks 2026-07-28",
+            "error -32022 2026-07-28 -> fail: no common protocol version; the server supports 2026-07-28",
         ],
     );
     check(
@@ -135,13 +135,13 @@ fn an_unsupported_version_error_is_modern_and_its_list_is_used() {
         ALL,
         &[
             "discover 2026-07-28",
-            "error -32022 2099-01-01 -> fail: no common protocol version; the server speaks 2099-01-01",
+            "error -32022 2099-01-01 -> fail: no common protocol version; the server supports 2099-01-01",
         ],
     );
 }
 
 #[test]
-fn on_stdio_every_other_error_and_silence_mean_legacy() {
+fn stdio_errors_and_timeouts_mean_legacy() {
     for event in [
         "error -32601",
         "error -32602",
@@ -166,7 +166,7 @@ fn on_stdio_every_other_error_and_silence_mean_legacy() {
 }
 
 #[test]
-fn a_child_that_dies_of_the_probe_is_started_again_once() {
+fn child_that_exits_during_the_probe_is_restarted_once() {
     check(
         Channel::Stdio,
         ALL,
@@ -184,27 +184,27 @@ fn a_child_that_dies_of_the_probe_is_started_again_once() {
             "discover 2026-07-28",
             "exit -> respawn",
             "respawned -> initialize 2025-11-25",
-            "exit -> fail: the server process ended during initialize",
+            "exit -> fail: the server process exited during initialize",
         ],
     );
 }
 
 #[test]
-fn a_modern_only_client_never_initializes() {
+fn modern_only_client_never_sends_initialize() {
     for event in ["error -32601", "timeout"] {
         check(
             Channel::Stdio,
             "2026-07-28",
             &[
                 "discover 2026-07-28",
-                &format!("{event} -> fail: the server speaks only revisions with initialize"),
+                &format!("{event} -> fail: the server supports only revisions with initialize"),
             ],
         );
     }
 }
 
 #[test]
-fn a_legacy_only_client_does_not_probe() {
+fn legacy_only_client_does_not_send_discover() {
     check(
         Channel::Stdio,
         "2025-03-26",
@@ -216,7 +216,7 @@ fn a_legacy_only_client_does_not_probe() {
 }
 
 #[test]
-fn recognised_modern_errors_prove_the_era() {
+fn recognized_modern_errors_prove_the_era() {
     for event in [
         "http 400 -32020",
         "http 400 -32021",
@@ -242,7 +242,7 @@ fn on_http_credentials_outages_and_timeouts_prove_nothing() {
             ALL,
             &[
                 "discover 2026-07-28",
-                &format!("http {status} -> fail: the server answered with HTTP status {status}"),
+                &format!("http {status} -> fail: the server responded with HTTP status {status}"),
             ],
         );
     }
@@ -251,13 +251,13 @@ fn on_http_credentials_outages_and_timeouts_prove_nothing() {
         ALL,
         &[
             "discover 2026-07-28",
-            "timeout -> fail: the server did not answer in time",
+            "timeout -> fail: the server did not respond in time",
         ],
     );
 }
 
 #[test]
-fn on_http_a_foreign_refusal_leads_to_initialize_and_then_to_the_oldest_transport() {
+fn http_client_error_causes_initialize_and_then_the_oldest_transport() {
     for status in [400, 404, 405] {
         check(
             Channel::Http,
@@ -293,7 +293,7 @@ fn on_http_a_foreign_refusal_leads_to_initialize_and_then_to_the_oldest_transpor
         &[
             "discover 2026-07-28",
             "http 400 -> initialize 2025-11-25",
-            "http 422 -> fail: the server answered with HTTP status 422",
+            "http 422 -> fail: the server responded with HTTP status 422",
         ],
     );
     check(
@@ -303,13 +303,13 @@ fn on_http_a_foreign_refusal_leads_to_initialize_and_then_to_the_oldest_transpor
             "discover 2026-07-28",
             "http 405 -> initialize 2025-11-25",
             "http 405 -> open sse",
-            "http 404 -> fail: the server answered with HTTP status 404",
+            "http 404 -> fail: the server responded with HTTP status 404",
         ],
     );
 }
 
 #[test]
-fn an_unusable_initialize_result_ends_the_probe() {
+fn unsupported_initialize_result_ends_the_probe() {
     for offered in ["2026-07-28", "2099-01-01", ""] {
         check(
             Channel::Stdio,
@@ -318,7 +318,7 @@ fn an_unusable_initialize_result_ends_the_probe() {
                 "discover 2026-07-28",
                 "error -32601 -> initialize 2025-11-25",
                 &format!(
-                    "initialized {offered} -> fail: no common protocol version; the server speaks {offered}"
+                    "initialized {offered} -> fail: no common protocol version; the server supports {offered}"
                 ),
             ],
         );
@@ -326,7 +326,7 @@ fn an_unusable_initialize_result_ends_the_probe() {
 }
 
 #[test]
-fn a_modern_server_that_was_too_slow_is_asked_once_more() {
+fn slow_modern_server_gets_a_second_discover() {
     check(
         Channel::Stdio,
         ALL,
@@ -345,13 +345,13 @@ fn a_modern_server_that_was_too_slow_is_asked_once_more() {
             "error -32601 -> initialize 2025-11-25",
             "error -32022 2026-07-28 -> discover 2026-07-28",
             "error -32601 -> initialize 2025-11-25",
-            "error -32022 2026-07-28 -> fail: no common protocol version; the server speaks 2026-07-28",
+            "error -32022 2026-07-28 -> fail: no common protocol version; the server supports 2026-07-28",
         ],
     );
 }
 
 #[test]
-fn events_out_of_turn_change_nothing() {
+fn unexpected_events_change_nothing() {
     check(
         Channel::Stdio,
         ALL,
@@ -367,10 +367,10 @@ fn events_out_of_turn_change_nothing() {
 }
 
 #[test]
-fn a_verdict_survives_storage_and_saves_round_trips() {
+fn stored_era_saves_round_trips() {
     let resumed = |stored: &str, ours: &str| {
-        let verdict = serde_json::from_str(stored).expect("a stored verdict");
-        let (_, action) = Probe::resume(Channel::Http, versions(ours), verdict);
+        let era = serde_json::from_str(stored).expect("a stored era");
+        let (_, action) = Probe::resume(Channel::Http, versions(ours), era);
         show(&action)
     };
     let modern = r#"{"era":"modern","version":"2026-07-28"}"#;
@@ -381,64 +381,64 @@ fn a_verdict_survives_storage_and_saves_round_trips() {
     assert_eq!(resumed(sse, ALL), "open sse");
     assert_eq!(resumed(modern, "2025-06-18"), "initialize 2025-06-18");
 
-    let verdict: DetectedEra = serde_json::from_str(sse).expect("a stored verdict");
+    let era: DetectedEra = serde_json::from_str(sse).expect("a stored era");
     assert_eq!(
-        serde_json::to_string(&verdict).expect("a verdict is plain data"),
+        serde_json::to_string(&era).expect("an era always serializes"),
         sse
     );
 }
 
 #[test]
-fn a_version_that_is_refused_and_named_is_offered_once_more() {
+fn rejected_version_that_the_server_lists_is_offered_once_more() {
     let (mut probe, first) = Probe::start(Channel::Http, versions("2025-11-25 2026-07-28"));
-    let refusal = error("-32022 2026-07-28");
-    let refused = ProbeEvent::HttpRefused {
+    let error_object = error("-32022 2026-07-28");
+    let rejected = ProbeEvent::HttpRefused {
         status: 400,
-        error: Some(&refusal),
+        error: Some(&error_object),
     };
-    assert_eq!(probe.on(refused), first);
+    assert_eq!(probe.on(rejected), first);
     assert_eq!(
-        probe.on(refused),
+        probe.on(rejected),
         ProbeAction::Fail(ProbeFailure::NoCommonVersion(vec!["2026-07-28".to_owned()]))
     );
 }
 
 #[test]
-fn a_legacy_server_that_is_none_any_more_is_probed_anew() {
+fn upgraded_legacy_server_is_probed_again() {
     let known = |transport| DetectedEra::Legacy {
         version: "2025-06-18".parse().expect("a released version"),
         transport,
     };
     let ours = || versions("2025-06-18 2026-07-28");
     let discover = ProbeAction::SendDiscover("2026-07-28".parse().expect("a released version"));
-    let refused = |status| ProbeEvent::HttpRefused {
+    let rejected = |status| ProbeEvent::HttpRefused {
         status,
         error: None,
     };
 
     let (mut probe, _) = Probe::resume(Channel::Http, ours(), known(LegacyTransport::Direct));
-    assert_eq!(probe.on(refused(404)), discover);
-    // The second time it is the server's last word about `server/discover`, as in any probe.
+    assert_eq!(probe.on(rejected(404)), discover);
+    // The second rejection of `server/discover` is final, as in any probe.
     assert!(matches!(
-        probe.on(refused(400)),
+        probe.on(rejected(400)),
         ProbeAction::SendInitialize(_)
     ));
 
     let (mut probe, action) =
         Probe::resume(Channel::Http, ours(), known(LegacyTransport::HttpWithSse));
     assert_eq!(action, ProbeAction::TryHttpWithSse);
-    assert_eq!(probe.on(refused(405)), discover);
+    assert_eq!(probe.on(rejected(405)), discover);
 
-    // An outage says nothing about the era.
+    // An outage is no evidence of an era.
     let (mut probe, _) = Probe::resume(Channel::Http, ours(), known(LegacyTransport::Direct));
     assert_eq!(
-        probe.on(refused(503)),
+        probe.on(rejected(503)),
         ProbeAction::Fail(ProbeFailure::HttpStatus(503))
     );
 }
 
 #[test]
-fn only_evidence_about_the_era_contradicts_an_earlier_verdict() {
+fn only_era_evidence_contradicts_an_earlier_result() {
     let check = |status: Option<u16>, error: Option<ErrorObject>, expected: bool| {
         assert_eq!(
             contradicts_verdict(status, error.as_ref()),
