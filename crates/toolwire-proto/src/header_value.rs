@@ -1,8 +1,8 @@
-//! MCP's HTTP header names, and how any text travels inside a header value.
+//! MCP's HTTP header names, and the encoding of any text as a header value.
 //!
-//! Text a header can carry goes as it is; everything else is wrapped as `=?base64?…?=`. Reading is strict: a wrapped
-//! value that does not unwrap is an error and never taken literally, so that a gateway and a server cannot disagree
-//! about what was said. Which headers a message needs is not decided here.
+//! Text that a header can contain is not encoded. Other text is wrapped as `=?base64?…?=`. Decoding is strict: an
+//! invalid wrapped value is an error and never taken literally, so that a gateway and a server agree on the value. This
+//! module does not decide which headers a message needs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,25 +11,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memchr3;
 
-/// The revision a request speaks.
+/// The revision of a request.
 pub const PROTOCOL_VERSION: &str = "MCP-Protocol-Version";
 /// The method of the message in the body.
 pub const METHOD: &str = "Mcp-Method";
-/// The tool, prompt, resource or task the request is about.
+/// The tool, prompt, resource or task that the request names.
 pub const NAME: &str = "Mcp-Name";
-/// What the names of mirrored tool arguments begin with.
+/// The prefix of the header names of mirrored tool arguments.
 pub const PARAM_PREFIX: &str = "Mcp-Param-";
 /// The session of a request, up to 2025-11-25.
 pub const SESSION_ID: &str = "Mcp-Session-Id";
-/// The last event seen on a broken stream, up to 2025-11-25.
+/// The last event received on a broken stream, up to 2025-11-25.
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 
 const WRAP_START: &str = "=?base64?";
 const WRAP_END: &str = "?=";
 
-/// Turns any text into a header value of visible ASCII and inner spaces.
+/// Encodes any text as a header value of visible ASCII and inner spaces.
 ///
-/// The empty string stays empty: HTTP allows an empty value.
+/// The empty string stays empty, because HTTP allows an empty value.
 ///
 /// ```
 /// use toolwire_proto::header_value::encode;
@@ -39,7 +39,7 @@ const WRAP_END: &str = "?=";
 /// ```
 #[must_use]
 pub fn encode(value: &str) -> Cow<'_, str> {
-    // A tab is legal inside a header value, but it is also a control character, and those are to be wrapped.
+    // A tab is legal inside a header value. It is also a control character, which must be wrapped.
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && !value.starts_with(' ')
         && !value.ends_with(' ');
@@ -54,13 +54,13 @@ pub fn encode(value: &str) -> Cow<'_, str> {
     Cow::Owned(wrapped)
 }
 
-/// Reads a header value back, whether wrapped or not.
+/// Decodes a header value, whether wrapped or not.
 ///
 /// White space around the value is not part of it (RFC 9110, section 5.5).
 ///
 /// # Errors
-/// When the value holds characters a header must not, or is wrapped around something other than canonical base64 of
-/// UTF-8 text.
+/// Returns an error if the value has characters that a header must not contain. The same holds if it wraps anything but
+/// canonical base64 of UTF-8 text.
 pub fn decode(value: &str) -> Result<Cow<'_, str>, InvalidHeaderValue> {
     let value = trimmed(value);
     if !value
@@ -83,35 +83,36 @@ pub fn decode(value: &str) -> Result<Cow<'_, str>, InvalidHeaderValue> {
         .map_err(|_| InvalidHeaderValue::Utf8)
 }
 
-/// A value without the white space around it, which is not part of it (RFC 9110, section 5.5).
+/// Returns the value without surrounding white space, which is not part of it (RFC 9110, section 5.5).
 #[must_use]
 pub fn trimmed(value: &str) -> &str {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    // Looking at both ends costs less than asking for what to cut off, which is nothing most of the time.
-    match is_space(value.as_bytes().first()) || is_space(value.as_bytes().last()) {
-        true => value.trim_matches([' ', '\t']),
-        false => value,
+    // Checking both ends costs less than `trim_matches`, which rarely has anything to remove.
+    if is_space(value.as_bytes().first()) || is_space(value.as_bytes().last()) {
+        value.trim_matches([' ', '\t'])
+    } else {
+        value
     }
 }
 
-/// True when writing the value verbatim could end the header and start another.
+/// Returns `true` if the value, written verbatim, could end the header and start another.
 #[must_use]
 pub fn is_unsafe(value: &str) -> bool {
     memchr3(b'\r', b'\n', b'\0', value.as_bytes()).is_some()
 }
 
-/// Why a header value cannot be read.
+/// The reason why a header value is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "these are the ways the encoding can be broken"
+    reason = "the encoding has exactly these errors"
 )]
 pub enum InvalidHeaderValue {
-    /// Something other than visible ASCII, spaces and tabs.
+    /// A character other than visible ASCII, space and tab.
     Characters,
-    /// Wrapped, but not canonical base64.
+    /// A wrapped value that is not canonical base64.
     Base64,
-    /// Wrapped base64, but not of UTF-8 text.
+    /// Wrapped base64 that is not UTF-8 text.
     Utf8,
 }
 
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_header_cannot_carry_is_wrapped() {
+    fn only_text_that_a_header_cannot_contain_is_wrapped() {
         #[track_caller]
         fn check(value: &str, encoded: &str) {
             assert_eq!(encode(value), encoded);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_lenient_about_white_space_and_strict_about_the_rest() {
+    fn decoding_ignores_white_space_and_is_strict_otherwise() {
         #[track_caller]
         fn check(value: &str, expected: Result<&str, InvalidHeaderValue>) {
             assert_eq!(decode(value).as_deref().map_err(|error| *error), expected);
@@ -197,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_survives_and_is_header_safe(value in any::<String>()) {
+        fn any_text_round_trips_and_is_header_safe(value in any::<String>()) {
             let encoded = encode(&value);
             prop_assert!(encoded.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
             prop_assert_eq!(encoded.trim(), encoded.as_ref());
@@ -205,13 +206,13 @@ mod tests {
         }
 
         #[test]
-        fn text_near_the_marker_survives(value in "(=\\?base64\\?)?[ a-zA-Z0-9+/=?\t]{0,12}(\\?=)?") {
+        fn text_near_the_marker_round_trips(value in "(=\\?base64\\?)?[ a-zA-Z0-9+/=?\t]{0,12}(\\?=)?") {
             let encoded = encode(&value);
             prop_assert_eq!(decode(&encoded).unwrap(), value.as_str());
         }
 
         #[test]
-        fn reading_anything_does_not_panic(value in any::<String>()) {
+        fn decoding_any_text_does_not_panic(value in any::<String>()) {
             let _ = decode(&value);
         }
     }

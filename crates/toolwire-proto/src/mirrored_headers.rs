@@ -1,4 +1,4 @@
-//! The headers a client sends so that intermediaries need not read the body: `Mcp-Method` and `Mcp-Name`.
+//! The headers that let intermediaries route a request without parsing its body: `Mcp-Method` and `Mcp-Name`.
 //!
 //! Spec 2026-07-28, basic/transports/streamable-http, "Standard Headers". `Mcp-Param-*` are in
 //! [`crate::param_headers`], because they need the schema of the tool.
@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use crate::header_value;
 use crate::methods::{self, NameSource};
 
-/// A header on its way out: its name and its encoded value.
+/// An outgoing header: its name and its encoded value.
 pub type MirroredHeader = (Cow<'static, str>, Cow<'static, str>);
 
-/// The tool a request calls, for whoever mirrors its arguments.
+/// The tool that a request calls, for mirroring its arguments.
 #[derive(Debug, Clone)]
 pub struct CalledTool<'a> {
     name: Cow<'a, str>,
@@ -22,13 +22,13 @@ pub struct CalledTool<'a> {
 }
 
 impl<'a> CalledTool<'a> {
-    /// The tool's name.
+    /// Returns the name of the tool.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The arguments as they were given.
+    /// Returns the raw arguments.
     #[must_use]
     pub fn arguments(&self) -> Option<&'a RawValue> {
         #[derive(Deserialize)]
@@ -42,7 +42,7 @@ impl<'a> CalledTool<'a> {
     }
 }
 
-/// The routing headers of a request, and the tool when it calls one. What is in its `_meta` does not matter.
+/// Returns the routing headers of a request, and the tool if the request calls one. `_meta` is ignored.
 #[must_use]
 pub fn routing_headers<'a>(
     method: &str,
@@ -50,7 +50,7 @@ pub fn routing_headers<'a>(
 ) -> (Vec<MirroredHeader>, Option<CalledTool<'a>>) {
     let mut headers = Vec::with_capacity(2);
     let row = methods::find(method);
-    // Names that are known need no copy.
+    // Known method names need no copy.
     let named = row.map_or_else(|| method.to_owned().into(), |row| Cow::Borrowed(row.name));
     headers.push((header_value::METHOD.into(), named));
     let source = row.map_or(NameSource::None, |row| row.name_source);
@@ -66,7 +66,7 @@ pub fn routing_headers<'a>(
     (headers, called)
 }
 
-/// What a request is about, from the member that names it.
+/// Returns the name in the parameters, from the member that `source` names.
 fn name_in(params: &str, source: NameSource) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -85,7 +85,7 @@ fn name_in(params: &str, source: NameSource) -> Option<Cow<'_, str>> {
         NameSource::TaskId => "{\"taskId\":\"",
         NameSource::None => return None,
     };
-    // The typed calls write it first, and then the rest need not be read.
+    // Typed calls write this member first. The remaining parameters then need no parsing.
     if let Some(rest) = params.strip_prefix(first)
         && let Some((name, _)) = rest.split_once('"')
         && !name.contains('\\')
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_name_their_method_and_what_they_are_about() {
+    fn headers_repeat_the_method_and_the_name() {
         let check = |method: &str, params: serde_json::Value, expected: &[(&str, &str)]| {
             let params = RawJson::from(params);
             let (headers, _) = routing_headers(method, Some(params.as_raw_value()));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_called_tool_is_told_with_its_arguments() {
+    fn called_tool_is_returned_with_its_arguments() {
         let params = RawJson::from(json!({"name": "add", "arguments": {"a": 1}}));
         let (_, called) = routing_headers("tools/call", Some(params.as_raw_value()));
         let called = called.expect("it calls a tool");

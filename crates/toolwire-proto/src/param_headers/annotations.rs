@@ -1,8 +1,8 @@
-//! Finding `x-mcp-header` in an input schema, and judging what is found.
+//! Search for `x-mcp-header` annotations in an input schema, and their validation.
 //!
-//! The walk visits every place where JSON Schema 2020-12 (and draft 7) has a subschema, and only those: data in
-//! `default`, `enum` or `examples` that happens to look like an annotation is none. It keeps its own stack and is
-//! bounded by the depth the JSON reader allows.
+//! The search visits exactly the positions where JSON Schema 2020-12 (and draft 7) has a subschema. Data in `default`,
+//! `enum` or `examples` is not searched, even if it resembles an annotation. The search uses an explicit stack, and the
+//! depth limit of the JSON parser bounds it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -15,20 +15,21 @@ use crate::param_headers::{ParamHeader, ParamKind};
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// How many annotations one schema may have: a request with more headers is refused by most servers.
+/// The maximum number of annotations of one schema. Most servers reject requests with more headers.
 pub const MAX_PARAM_HEADERS: usize = 64;
 
-/// How long the names of a path may be together, so that many annotations under one huge name stay cheap.
+/// The maximum length of all names of a path in bytes, so that many annotations under one long name stay cheap.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// How much of a property name is shown in a reason.
+/// The maximum number of characters of a property name in a reason.
 const SHOWN_NAME_CHARS: usize = 64;
 
-/// Reads all annotations of a schema, or says what is wrong with the first bad one.
+/// Returns all annotations of a schema.
 ///
 /// # Errors
-/// When an annotation is empty, no HTTP token, used twice (ignoring case), on anything but a plain integer, string or
-/// boolean, or not reachable through `properties` alone. Such a tool must not be offered over HTTP.
+/// Returns an error if an annotation is empty, is not an HTTP token, or is used twice (ignoring case). The same holds
+/// if it is on anything but a plain integer, string or boolean, or is not reachable through `properties` alone. Such a
+/// tool must not be offered over HTTP.
 pub fn validate(schema: &RawJson) -> Result<Vec<ParamHeader>, InvalidParamHeader> {
     let schema = schema.to_value().map_err(|_| InvalidParamHeader {
         reason: "the schema is nested too deeply".to_owned(),
@@ -36,7 +37,7 @@ pub fn validate(schema: &RawJson) -> Result<Vec<ParamHeader>, InvalidParamHeader
     Annotations::of(&schema).collect()
 }
 
-/// Reads the valid annotations of a schema and skips the others; use [`validate`] to refuse them.
+/// Returns the valid annotations of a schema and skips the others. [`validate`] rejects them.
 #[must_use]
 pub fn collect(schema: &RawJson) -> Vec<ParamHeader> {
     match schema.to_value() {
@@ -45,7 +46,7 @@ pub fn collect(schema: &RawJson) -> Vec<ParamHeader> {
     }
 }
 
-/// The valid annotations of top-level parameters, as parameter → header.
+/// Returns the valid annotations of top-level parameters, as a map from parameter to header.
 #[must_use]
 pub fn top_level(schema: &RawJson) -> BTreeMap<String, String> {
     collect(schema)
@@ -57,7 +58,7 @@ pub fn top_level(schema: &RawJson) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Says why a name cannot follow `Mcp-Param-`; nothing when it can.
+/// Returns the reason why a name cannot follow `Mcp-Param-`. Returns `None` if it can.
 #[must_use]
 pub fn invalid_name_reason(name: &str) -> Option<&'static str> {
     if name.is_empty() {
@@ -71,7 +72,7 @@ pub fn invalid_name_reason(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Why a schema's annotations cannot be used.
+/// The reason why a schema's annotations are invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidParamHeader {
     reason: String,
@@ -85,14 +86,14 @@ impl fmt::Display for InvalidParamHeader {
 
 impl std::error::Error for InvalidParamHeader {}
 
-/// What the value of a schema keyword holds.
+/// The kind of value of a schema keyword.
 #[derive(Clone, Copy)]
 enum Keyword {
-    /// Schemas by property name: the one way to a value that a header can follow.
+    /// Schemas by property name. Only these paths can have a header.
     Properties,
-    /// Schemas by some other name.
+    /// Schemas by another name.
     SchemasByName,
-    /// One schema, or a list of them.
+    /// One schema, or a list of schemas.
     Schemas,
 }
 
@@ -122,22 +123,22 @@ fn keyword(name: &str) -> Option<Keyword> {
     })
 }
 
-/// A step on the way from the root to a schema; the steps before it are found by index.
+/// A step on the path from the root to a schema. `parent` is the index of the step before it.
 struct Step<'s> {
     name: &'s str,
     parent: Option<usize>,
 }
 
-/// A schema still to be visited.
+/// A schema to be visited.
 struct Pending<'s> {
     schema: &'s Map<String, Value>,
-    /// The last step of the way here; nothing for the root.
+    /// The last step of the path. `None` for the root.
     step: Option<usize>,
-    /// Whether the way here leads through `properties` alone.
+    /// Whether the path consists of `properties` alone.
     reachable: bool,
 }
 
-/// The annotations of a schema, good and bad, parents before their children.
+/// The annotations of a schema, valid and invalid, parents before their children.
 struct Annotations<'s> {
     steps: Vec<Step<'s>>,
     pending: Vec<Pending<'s>>,
@@ -159,7 +160,7 @@ impl<'s> Annotations<'s> {
     }
 
     fn push_children(&mut self, parent: &Pending<'s>) {
-        // Backwards, because the stack turns them round again.
+        // The order is reversed, because the stack reverses it again.
         for (name, value) in parent.schema.iter().rev() {
             match keyword(name) {
                 None => {}
@@ -187,7 +188,7 @@ impl<'s> Annotations<'s> {
     }
 
     fn push(&mut self, name: &'s str, parent: Option<usize>, schema: &'s Value, reachable: bool) {
-        // `true` and `false` are schemas too, without annotations.
+        // `true` and `false` are also schemas, without annotations.
         if let Some(schema) = schema.as_object() {
             let step = Some(self.step(name, parent));
             self.pending.push(Pending {
@@ -203,7 +204,7 @@ impl<'s> Annotations<'s> {
         self.steps.len() - 1
     }
 
-    fn judge(
+    fn check(
         &mut self,
         found: &Pending<'s>,
         annotation: &Value,
@@ -226,17 +227,17 @@ impl<'s> Annotations<'s> {
             Some("integer") => ParamKind::Integer,
             Some("string") => ParamKind::String,
             Some("boolean") => ParamKind::Boolean,
-            _ => return Err(invalid("needs the type integer, string or boolean")),
+            _ => return Err(invalid("requires the type integer, string or boolean")),
         };
         if self.names_to(found.step).map(str::len).sum::<usize>() > MAX_PATH_BYTES {
-            return Err(invalid("has too long a path"));
+            return Err(invalid("has a path that is too long"));
         }
         let folded = name.to_ascii_lowercase();
         if self.names.contains(&folded) {
             return Err(invalid("repeats a name used elsewhere in the schema"));
         }
         if self.names.len() == MAX_PARAM_HEADERS {
-            return Err(invalid("is one annotation too many"));
+            return Err(invalid("exceeds the maximum number of annotations"));
         }
         self.names.insert(folded);
         let mut path: Vec<_> = self.names_to(found.step).map(str::to_owned).collect();
@@ -248,7 +249,7 @@ impl<'s> Annotations<'s> {
         })
     }
 
-    /// The names on the way to a step, the last one first.
+    /// Returns the names on the path to a step, the last one first.
     fn names_to(&self, step: Option<usize>) -> impl Iterator<Item = &'s str> {
         let first = step.map(|index| &self.steps[index]);
         std::iter::successors(first, |step| step.parent.map(|index| &self.steps[index]))
@@ -275,7 +276,7 @@ impl Iterator for Annotations<'_> {
         while let Some(schema) = self.pending.pop() {
             self.push_children(&schema);
             if let Some(annotation) = schema.schema.get(ANNOTATION) {
-                return Some(self.judge(&schema, annotation));
+                return Some(self.check(&schema, annotation));
             }
         }
         None

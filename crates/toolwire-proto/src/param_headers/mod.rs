@@ -1,9 +1,9 @@
-//! `x-mcp-header`: tool arguments that also travel as `Mcp-Param-*` headers.
+//! `x-mcp-header`: tool arguments that are also sent as `Mcp-Param-*` headers.
 //!
-//! [`validate`] reads the annotations of an input schema once, when a tool is registered or listed. With them a client
-//! [`mirror`]s the arguments of a call into headers, and a server [`check`]s that headers and body say the same: a
-//! gateway may have routed on the one while the server acts on the other. Whether arguments fit their schema is checked
-//! elsewhere; here a value is compared as what it is, not as what it was declared to be.
+//! [`validate`] reads the annotations of an input schema once, when a tool is registered or listed. A client then
+//! [`mirror`]s the arguments of a call into headers. A server [`check`]s that headers and body agree, because a gateway
+//! may route by the headers while the server uses the body. This module does not check arguments against their schema.
+//! It compares values by their actual type, not by the declared type.
 
 mod annotations;
 #[cfg(test)]
@@ -22,29 +22,29 @@ pub use annotations::{
 
 use crate::header_value;
 
-/// The largest whole number a header may carry, in either direction; what JavaScript keeps exact.
+/// The largest absolute value of an integer in a header, which JavaScript represents exactly.
 const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
 
 /// One annotated property of an input schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParamHeader {
-    /// The whole header name, `Mcp-Param-` included.
+    /// The full header name, including `Mcp-Param-`.
     pub header: String,
-    /// The property names that lead to the value.
+    /// The property names of the path to the value.
     pub path: Vec<String>,
     /// The declared type of the value.
     pub kind: ParamKind,
 }
 
-/// The types a mirrored argument can be declared with.
+/// The declared type of a mirrored argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "the spec allows these three types only"
+    reason = "the specification permits only these three types"
 )]
 pub enum ParamKind {
-    /// A whole number that every JSON reader keeps exact.
+    /// An integer that every JSON parser represents exactly.
     Integer,
     /// Text.
     String,
@@ -52,11 +52,12 @@ pub enum ParamKind {
     Boolean,
 }
 
-/// The headers a client sends with a call, names and encoded values; null and absent arguments have none.
+/// Returns the headers that a client sends with a call, as names and encoded values. Null and absent arguments have
+/// none.
 ///
 /// # Errors
-/// When an annotated argument is something no header can say: a fraction, an integer beyond ±(2^53−1), an object or an
-/// array.
+/// Returns an error if a header cannot contain an annotated argument: a fraction, an integer beyond ±(2^53−1), an
+/// object or an array.
 pub fn mirror(
     headers: &[ParamHeader],
     arguments: &RawJson,
@@ -81,12 +82,13 @@ pub fn mirror(
     Ok(mirrored)
 }
 
-/// Checks on the server that the headers of a call say what its arguments say.
+/// Checks on the server that the headers of a call match its arguments.
 ///
-/// `lookup` is asked for each annotated header by its whole name and must ignore case; other headers do not matter.
+/// `lookup` is called with the full name of each annotated header and must ignore case. Other headers are ignored.
 ///
 /// # Errors
-/// The first header that is missing, repeated, unreadable, different, or there although the argument is null or absent.
+/// Returns the first header that is missing, repeated, malformed or different, or present although the argument is null
+/// or absent.
 pub fn check<'h>(
     headers: &[ParamHeader],
     arguments: Option<&RawValue>,
@@ -112,57 +114,54 @@ pub fn check<'h>(
     Ok(())
 }
 
-/// What a request holds under one header name.
+/// The values that a request has for one header name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a header is absent, readable once, unreadable or repeated"
+    reason = "a header is absent, valid, not text or repeated"
 )]
 pub enum HeaderLookup<'h> {
     /// No such header.
     Absent,
     /// One header with this value, still encoded.
     One(&'h str),
-    /// One header whose value is not even text.
+    /// One header whose value is not text.
     Unreadable,
-    /// The header came more than once.
+    /// The header occurs more than once.
     Repeated,
 }
 
-/// A header and the body disagree.
+/// A header that does not match the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "which header, and what is wrong with it"
-)]
+#[expect(clippy::exhaustive_structs, reason = "the header and the mismatch")]
 pub struct HeaderMismatch {
-    /// The whole name of the header.
+    /// The full name of the header.
     pub header: String,
-    /// What is wrong with it.
+    /// The kind of mismatch.
     pub reason: MismatchReason,
 }
 
-/// How a header disagrees with the body.
+/// How a header differs from the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MismatchReason {
-    /// The body has the value, the header is not there.
+    /// The body has a value, and the header is missing.
     Missing,
-    /// The header is there, the body has no value.
+    /// The header is present, and the body has no value.
     Unexpected,
-    /// The header came more than once.
+    /// The header occurs more than once.
     Repeated,
     /// The header's value cannot be decoded.
     Undecodable,
-    /// The two values differ.
+    /// The values differ.
     Different,
-    /// The body's value is none a header can say.
+    /// A header cannot contain the value of the body.
     Incomparable,
 }
 
 impl fmt::Display for HeaderMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The values stay out of the message: they may be personal and would end up in logs.
+        // The message does not contain the values: they may be personal, and the message may be logged.
         let reason = match self.reason {
             MismatchReason::Missing => "is missing although the body has a value for it",
             MismatchReason::Unexpected => "is present although the body has no value for it",
@@ -183,18 +182,21 @@ impl From<HeaderMismatch> for ErrorObject {
     }
 }
 
-/// An argument that is annotated, but that no header can say.
+/// An annotated argument that a header cannot contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it names the argument")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the error only names the argument"
+)]
 pub struct UnmirrorableArgument {
-    /// The property names that lead to the argument, joined by dots; empty when it is the arguments as a whole.
+    /// The property names of the path to the argument, joined by dots. Empty for the arguments as a whole.
     pub path: String,
 }
 
 impl fmt::Display for UnmirrorableArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
-            "" => f.write_str("the arguments cannot be read"),
+            "" => f.write_str("the arguments are not valid JSON"),
             path => write!(
                 f,
                 "argument `{path}` must be a string, a boolean or a safe integer to be sent as a header"
@@ -237,14 +239,14 @@ fn check_one(value: Option<&Value>, lookup: HeaderLookup<'_>) -> Result<(), Mism
     }
 }
 
-/// The value at the end of a path of property names; `null` counts as absent.
+/// Returns the value at a path of property names. `null` counts as absent.
 fn value_at<'v>(arguments: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter()
         .try_fold(arguments, |value, name| value.as_object()?.get(name))
         .filter(|value| !value.is_null())
 }
 
-/// How a value reads in a header before encoding; nothing for what a header cannot say.
+/// Returns the text of a value in a header before encoding. Returns `None` if a header cannot contain the value.
 fn header_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
@@ -267,7 +269,7 @@ fn safe_integer(number: &Number) -> Option<i64> {
 }
 
 fn parse_safe_integer(text: &str) -> Option<i64> {
-    // The JSON reader skips white space around a number; in a header it would be a difference.
+    // The JSON parser skips white space around a number. In a header it is a difference.
     if text.contains(|c: char| c.is_ascii_whitespace()) {
         return None;
     }

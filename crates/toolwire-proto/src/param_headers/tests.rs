@@ -82,7 +82,7 @@ fn schemas_without_annotations_are_fine() {
 }
 
 #[test]
-fn bad_annotations_are_refused_with_the_property_and_the_reason() {
+fn invalid_annotations_are_rejected_with_the_property_and_the_reason() {
     #[track_caller]
     fn check(property: &Value, expected: &str) {
         let schema = raw(json!({"properties": {
@@ -119,7 +119,7 @@ fn bad_annotations_are_refused_with_the_property_and_the_reason() {
 }
 
 #[test]
-fn annotations_off_the_properties_path_are_refused() {
+fn annotations_outside_of_properties_are_rejected() {
     #[track_caller]
     fn check(keyword: &str, value: &Value) {
         for schema in [
@@ -174,7 +174,7 @@ fn annotations_off_the_properties_path_are_refused() {
 }
 
 #[test]
-fn hostile_schemas_are_refused_cheaply() {
+fn hostile_schemas_are_rejected_cheaply() {
     let deep = format!("{}{}", r#"{"items":"#.repeat(50_000), "{}") + &"}".repeat(50_000);
     let deep = RawJson::from_string(deep).unwrap();
     assert!(validate(&deep).is_err());
@@ -200,7 +200,7 @@ fn hostile_schemas_are_refused_cheaply() {
 }
 
 #[test]
-fn arguments_are_mirrored_as_they_are() {
+fn arguments_are_mirrored_by_their_actual_type() {
     #[track_caller]
     fn check(value: &Value, expected: Option<&str>) {
         let mirrored = mirror(&region(), &raw(json!({ "region": value }))).unwrap();
@@ -225,7 +225,7 @@ fn arguments_are_mirrored_as_they_are() {
 }
 
 #[test]
-fn headers_carry_their_name_and_absent_arguments_have_none() {
+fn absent_arguments_have_no_header() {
     let mirrored = mirror(&region(), &raw(json!({"region": "a", "other": "b"})));
     let expected = ("Mcp-Param-Region".to_owned(), "a".to_owned());
     assert_eq!(mirrored, Ok(vec![expected]));
@@ -252,7 +252,7 @@ fn headers_carry_their_name_and_absent_arguments_have_none() {
 }
 
 #[test]
-fn arguments_no_header_can_say_are_not_sent() {
+fn arguments_that_do_not_fit_a_header_are_errors() {
     for value in [
         json!(1.5),
         json!(9_007_199_254_740_992_i64),
@@ -333,7 +333,7 @@ fn headers_and_body_must_agree() {
 }
 
 #[test]
-fn a_call_without_arguments_must_not_have_the_header() {
+fn call_without_arguments_must_not_have_the_header() {
     assert_eq!(check(&region(), None, |_| HeaderLookup::Absent), Ok(()));
     let mismatch = check(&region(), None, |_| HeaderLookup::One("a")).unwrap_err();
     let error = ErrorObject::from(mismatch);
@@ -343,7 +343,7 @@ fn a_call_without_arguments_must_not_have_the_header() {
 
 proptest! {
     #[test]
-    fn what_a_client_mirrors_a_server_accepts(
+    fn mirrored_arguments_pass_the_check(
         text in any::<String>(),
         number in -MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER,
         flag in any::<bool>(),

@@ -1,8 +1,8 @@
-//! The `_meta` of a client's requests: what the caller adds, and what a modern revision requires.
+//! The `_meta` of a client's requests: the caller's entries and the members that a modern revision requires.
 //!
-//! Since 2026-07-28 every request repeats who speaks, in which version and with which capabilities. These members are
-//! encoded once per connection and copied as text into each request; parameters are copied too and never decoded.
-//! Whether a key is well formed is judged in [`crate::meta_keys`].
+//! Since 2026-07-28 every request repeats the client's version, capabilities and name. These members are encoded once
+//! per connection and copied as text into each request. Parameters are copied, too, and never decoded.
+//! [`crate::meta_keys`] checks whether a key is well formed.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::stamp::{Stamp, Target};
 
-/// The capabilities as a revision can express them: what it does not know is left out.
+/// Returns the capabilities that a revision can express. Members that it does not define are omitted.
 ///
-/// A client whose only elicitation is by URL has none in 2025-06-18, where every elicitation is a form.
+/// A client that supports only URL elicitation has no elicitation in 2025-06-18, where every elicitation is a form.
 #[must_use]
 pub fn capabilities_for(
     version: ProtocolVersion,
@@ -29,7 +29,7 @@ pub fn capabilities_for(
     capabilities
 }
 
-/// What one connection writes into the `_meta` of its requests.
+/// The members that one connection writes into the `_meta` of its requests.
 ///
 /// ```
 /// use toolwire_proto::request_meta::RequestMeta;
@@ -47,13 +47,13 @@ pub fn capabilities_for(
 #[derive(Debug, Clone)]
 pub struct RequestMeta {
     version: ProtocolVersion,
-    /// The members of the protocol as the inside of an object; empty in legacy revisions.
+    /// The members of the protocol, as the inside of an object. Empty in legacy revisions.
     own: String,
     /// The keys that callers cannot set.
     reserved: &'static [&'static str],
 }
 
-/// Spec 2026-07-28, basic, "_meta": what every request carries, and the level that replaced `logging/setLevel`.
+/// Spec 2026-07-28, basic, "_meta": the members of every request, and the level that replaced `logging/setLevel`.
 const MODERN_KEYS: &[&str] = &[
     meta_key::PROTOCOL_VERSION,
     meta_key::CLIENT_CAPABILITIES,
@@ -62,7 +62,7 @@ const MODERN_KEYS: &[&str] = &[
 ];
 
 impl RequestMeta {
-    /// Encodes the members every request of a connection has; in legacy revisions there are none.
+    /// Encodes the members of every request of a connection. Legacy revisions have no such members.
     #[must_use]
     pub fn new(
         version: ProtocolVersion,
@@ -83,7 +83,8 @@ impl RequestMeta {
             meta_key::PROTOCOL_VERSION,
             meta_key::CLIENT_CAPABILITIES,
         );
-        // Without a name of its own the connection leaves the member to the caller, who may speak for somebody else.
+        // Without its own client info, the connection leaves the member to the caller, which may act for another
+        // client.
         let reserved = match client_info {
             None => &MODERN_KEYS[..2],
             Some(info) => {
@@ -100,22 +101,22 @@ impl RequestMeta {
         }
     }
 
-    /// The revision the requests are written in.
+    /// Returns the revision of the requests.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.version
     }
 
-    /// The parameters of a request with all of its metadata.
+    /// Returns the parameters of a request with all of its metadata.
     ///
-    /// Metadata in the parameters yields to `extra`, and both yield to the members of the protocol. Members of modern
-    /// revisions are not written in legacy ones. An empty `_meta` is left out; `null` parameters count as none.
+    /// `extra` takes precedence over metadata in the parameters, and the members of the protocol over both. Members of
+    /// modern revisions are not written in legacy ones. An empty `_meta` is omitted. `null` parameters count as absent.
     ///
     /// # Errors
-    /// When the parameters or their `_meta` are no object.
+    /// Returns an error if the parameters or their `_meta` are not an object.
     pub fn params(&self, params: Option<&RawJson>, extra: &Meta) -> Result<RawJson, NotAnObject> {
         let text = self.params_text(params, extra)?;
-        // Members that were read or written as JSON, joined into an object, are JSON.
+        // Valid JSON members, joined into an object, are valid JSON.
         Ok(checked_raw_box(text).into())
     }
 
@@ -137,7 +138,7 @@ impl RequestMeta {
         Ok(self.without_own_meta(inside, extra))
     }
 
-    /// The common case: parameters that are copied as they are, into a text allocated once.
+    /// Copies parameters without metadata into a text that is allocated once. This is the common case.
     fn without_own_meta(&self, inside: &str, extra: &Meta) -> String {
         let inside = inside.trim();
         let meta = || self.allowed(extra.iter());
@@ -146,7 +147,7 @@ impl RequestMeta {
         if entries + own == 0 {
             return ["{", inside, "}"].concat();
         }
-        // Entries count with the comma behind them, of which the last has none.
+        // Each entry counts with a comma behind it. The last one has none.
         let meta_length = "\"_meta\":{}".len() + entries + own - 1;
         let comma = usize::from(!inside.is_empty());
         let capacity = "{}".len() + inside.len() + comma + meta_length;
@@ -158,7 +159,7 @@ impl RequestMeta {
         output
     }
 
-    /// The rare case: the parameters bring metadata of their own.
+    /// Merges the metadata in the parameters. This case is rare.
     fn with_own_meta(
         &self,
         members: &IndexMap<String, &RawValue>,
@@ -178,7 +179,7 @@ impl RequestMeta {
         output
     }
 
-    /// The entries a caller may set.
+    /// Returns the entries that a caller may set.
     fn allowed<'a>(
         &self,
         entries: impl Iterator<Item = (&'a str, &'a RawJson)>,
@@ -205,7 +206,7 @@ impl RequestMeta {
     }
 }
 
-/// False when no name in the text can be `_meta`: neither written plainly nor with escapes, which all begin with `\u`.
+/// Returns `false` if no name in the text can be `_meta`, neither plain nor with escapes, which all begin with `\u`.
 fn may_name_meta(text: &str) -> bool {
     // Both begin with a byte that is rare in parameters.
     let contains = |first: u8, rest: &[u8]| {
@@ -215,7 +216,7 @@ fn may_name_meta(text: &str) -> bool {
     contains(b'_', b"meta") || contains(b'\\', b"u")
 }
 
-/// How long an entry becomes, with the comma behind it; longer when its key needs escapes.
+/// Returns the length of an entry with the comma behind it. The entry is longer if its key needs escapes.
 fn entry_length(key: &str, value: &RawJson) -> usize {
     "\"\":,".len() + key.len() + value.get().len()
 }
@@ -234,23 +235,23 @@ fn write_entry(output: &mut String, key: &str, value: &str) {
     output.push_str(value);
 }
 
-/// Writes the comma between two members; the first of an object follows its brace.
+/// Writes the comma between two members. The first member follows the brace.
 fn separate(output: &mut String) {
     if !output.ends_with('{') {
         output.push(',');
     }
 }
 
-/// Parameters that cannot carry metadata.
+/// Parameters that cannot contain metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "these are the two objects metadata needs"
+    reason = "metadata needs exactly these two objects"
 )]
 pub enum NotAnObject {
-    /// The parameters are something else than an object.
+    /// The parameters are not an object.
     Params,
-    /// The parameters have a `_meta` that is something else than an object.
+    /// The `_meta` in the parameters is not an object.
     Meta,
 }
 

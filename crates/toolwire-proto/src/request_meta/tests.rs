@@ -35,7 +35,7 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 
 #[test]
-fn modern_requests_always_carry_the_members_of_the_protocol() {
+fn modern_requests_always_have_the_members_of_the_protocol() {
     let check = |params, extra, expected| check(MODERN, params, extra, expected);
     check(None, "{}", r#"{"_meta":{OWN}}"#);
     check(Some("{}"), "{}", r#"{"_meta":{OWN}}"#);
@@ -63,7 +63,7 @@ fn modern_requests_always_carry_the_members_of_the_protocol() {
 }
 
 #[test]
-fn legacy_requests_carry_no_modern_member() {
+fn legacy_requests_have_no_modern_member() {
     let modern =
         format!(r#"{{{OWN},"io.modelcontextprotocol/logLevel":"info","progressToken":7}}"#);
     let only_modern = format!("{{{OWN}}}");
@@ -86,7 +86,7 @@ fn legacy_requests_carry_no_modern_member() {
 }
 
 #[test]
-fn the_protocol_wins_over_the_caller_and_the_caller_over_the_parameters() {
+fn protocol_members_override_the_caller_and_the_caller_overrides_the_parameters() {
     check(
         MODERN,
         Some(
@@ -121,7 +121,7 @@ fn only_the_top_level_counts_as_metadata_and_escaped_names_count() {
 }
 
 #[test]
-fn a_client_without_a_name_leaves_it_to_the_caller() {
+fn client_without_info_leaves_it_to_the_caller() {
     let nameless = RequestMeta::new(MODERN, None, &ClientCapabilities::new());
     let own = concat!(
         r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
@@ -139,7 +139,7 @@ fn a_client_without_a_name_leaves_it_to_the_caller() {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn values_other_than_objects_are_rejected() {
     let check = |params: &str, expected| {
         for version in [MODERN, LEGACY] {
             let written = on(version).params(Some(&raw(params)), &Meta::new());
@@ -172,7 +172,7 @@ fn parameters_without_metadata_cost_one_allocation_of_the_right_size() {
 }
 
 #[test]
-fn deep_parameters_are_copied_unread() {
+fn deep_parameters_are_copied_without_parsing() {
     let deep = format!(
         r#"{{"_meta":{{}},"a":{}{}}}"#,
         "[".repeat(50_000),
@@ -186,7 +186,7 @@ fn deep_parameters_are_copied_unread() {
 }
 
 #[test]
-fn capabilities_are_what_the_revision_can_express() {
+fn capabilities_are_limited_to_the_revision() {
     let all = json!({
         "roots": {"listChanged": true}, "sampling": {"context": {}, "tools": {}},
         "elicitation": {"form": {}, "url": {}}, "tasks": {"list": {}},
@@ -227,9 +227,9 @@ fn object() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// The text is what merging three trees would give.
+    /// The text equals the merge of three trees.
     #[test]
-    fn writing_by_hand_equals_merging_trees(mut params in object(), own in proptest::option::of(object()), extra in object()) {
+    fn writing_text_equals_merging_trees(mut params in object(), own in proptest::option::of(object()), extra in object()) {
         let members = params.as_object_mut().expect("an object");
         members.remove("_meta");
         let mut expected = members.clone();
