@@ -1,13 +1,13 @@
-//! The ids of events on resumable streams, up to 2025-11-25: the stream and the place in it.
+//! The ids of events on resumable streams, up to 2025-11-25: the stream and the position in it.
 //!
-//! A client gives back the last id it saw, on whichever connection, so the id alone has to say which stream is meant
-//! (spec 2025-11-25, basic/transports, "Resumability and Redelivery"). Whether there is such a stream, and whose it is,
-//! is not known here.
+//! A client sends the last id it received on any connection, so the id alone identifies the stream (spec 2025-11-25,
+//! basic/transports, "Resumability and Redelivery"). This module does not know whether the stream exists, or which
+//! client owns it.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// How long the name of a stream is: long enough not to be guessed, short enough to be repeated with every event.
+/// The length of a stream name: long enough to be unguessable, short enough to be repeated with every event.
 const STREAM_LENGTH: RangeInclusive<usize> = 16..=64;
 
 /// The id of an event, written `<stream>.<sequence>`.
@@ -27,7 +27,7 @@ pub struct EventId<'a> {
 }
 
 impl<'a> EventId<'a> {
-    /// The id of an event; `None` unless the stream is named with 16 to 64 characters of the base64url alphabet.
+    /// Creates an id. Returns `None` unless the stream name is 16 to 64 characters of the base64url alphabet.
     #[must_use]
     pub fn new(stream: &'a str, sequence: u64) -> Option<Self> {
         let is_stream = STREAM_LENGTH.contains(&stream.len())
@@ -37,11 +37,11 @@ impl<'a> EventId<'a> {
         is_stream.then_some(Self { stream, sequence })
     }
 
-    /// Reads an id back; `None` for everything that was not written here.
+    /// Parses an id. Returns `None` for every text that [`Self::write_into`] does not produce.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let (stream, digits) = text.split_once('.')?;
-        // One number has one spelling; what is left for `parse` to refuse is overflow.
+        // A number has one spelling. After this check `parse` can fail only by overflow.
         let is_plain = match digits.as_bytes() {
             [b'0'] => true,
             [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
@@ -53,13 +53,13 @@ impl<'a> EventId<'a> {
         Self::new(stream, digits.parse().ok()?)
     }
 
-    /// The stream.
+    /// Returns the stream name.
     #[must_use]
     pub fn stream(&self) -> &'a str {
         self.stream
     }
 
-    /// The place in the stream.
+    /// Returns the position in the stream.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sequence
@@ -88,7 +88,7 @@ mod tests {
     const STREAM: &str = "abcdefghijklmn-_";
 
     #[test]
-    fn ids_are_read_strictly() {
+    fn ids_are_parsed_strictly() {
         #[track_caller]
         fn check(text: &str, expected: Option<u64>) {
             let sequence = EventId::parse(text).map(|id| id.sequence());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_appended_to_what_is_there() {
+    fn id_is_appended_to_the_buffer() {
         let mut buffer = "id: ".to_owned();
         let id = EventId::new(STREAM, 12).expect("the stream is well named");
         id.write_into(&mut buffer);
@@ -138,21 +138,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(stream in "[A-Za-z0-9_-]{16,64}", sequence in any::<u64>()) {
+        fn written_id_is_parsed_back(stream in "[A-Za-z0-9_-]{16,64}", sequence in any::<u64>()) {
             let id = EventId::new(&stream, sequence).expect("the stream is well named");
             let written = id.to_string();
             prop_assert_eq!(EventId::parse(&written), Some(id));
         }
 
         #[test]
-        fn what_is_read_is_written_the_same_way(text in "[a-z]{14,18}[.][0-9+ ]{1,3}") {
+        fn parsed_id_is_written_the_same_way(text in "[a-z]{14,18}[.][0-9+ ]{1,3}") {
             if let Some(id) = EventId::parse(&text) {
                 prop_assert_eq!(id.to_string(), text.as_str());
             }
         }
 
         #[test]
-        fn reading_anything_does_not_panic(text in any::<String>()) {
+        fn parsing_any_text_does_not_panic(text in any::<String>()) {
             let _ = EventId::parse(&text);
         }
     }

@@ -1,38 +1,38 @@
-//! One message per line, on bytes: how stdio carries messages.
+//! Framing of stdio: one message per line, on bytes.
 //!
-//! Frames end at 0x0A and nowhere else, whatever the bytes between mean, so one bad message never costs the next. A
-//! line over the limit is skipped without being kept. Whether a frame is a message is for [`crate::strict_json`] to
-//! say.
+//! Frames end at 0x0A and at no other byte, so that an invalid message does not affect the next one. A line over the
+//! limit is skipped and not buffered. This module does not check whether a frame is a message. [`crate::strict_json`]
+//! does.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What comes off a line beside the message: a byte order mark and a carriage return.
+/// The maximum number of bytes trimmed from a line: a byte order mark and a carriage return.
 const TRIMMED: usize = BYTE_ORDER_MARK.len() + 1;
 
-/// How much is kept of a line that is too long.
+/// The number of bytes retained of a line that is too long.
 const HEAD: usize = 256;
 
 /// One line of the stream, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a line is whole, too long, or cut off by the end of the stream"
+    reason = "a line is complete, too long, or cut off by the end of the stream"
 )]
 pub enum Frame<'a> {
-    /// A line; borrowed from the chunk unless it began in an earlier one.
+    /// A complete line. Borrowed from the chunk, unless it began in an earlier chunk.
     Line(Cow<'a, [u8]>),
     /// A line over the limit, which was skipped.
     TooLong,
-    /// The last line, without a newline: a message if it can be read, otherwise half of one.
+    /// The last line without a newline: a complete message or the first part of one.
     Unterminated(Vec<u8>),
 }
 
-/// Cuts a byte stream into lines, whatever chunks it arrives in.
+/// A decoder that splits a byte stream into lines, independent of its chunks.
 ///
-/// Lines that lie within a chunk are not copied at all, others once. Blank lines are skipped.
+/// A line within one chunk is not copied. Other lines are copied once. Blank lines are skipped.
 ///
 /// ```
 /// use toolwire_proto::framing::{Frame, LineDecoder};
@@ -50,18 +50,18 @@ pub enum Frame<'a> {
 #[derive(Debug)]
 pub struct LineDecoder {
     max_bytes: usize,
-    /// The line so far, when it began in an earlier chunk.
+    /// The buffered part of a line that began in an earlier chunk.
     pending: Vec<u8>,
-    /// The line is already too long; its bytes are not kept.
+    /// The current line is too long, and its bytes are not buffered.
     skipping: bool,
-    /// The beginning of the last line that was too long.
+    /// The first bytes of the last line that was too long.
     head: Vec<u8>,
-    /// No message has come yet, so a byte order mark may.
+    /// No message has arrived yet, so a byte order mark is allowed.
     at_start: bool,
 }
 
 impl LineDecoder {
-    /// A decoder for lines of at most so many bytes, not counting the line end.
+    /// Creates a decoder for lines of at most `max_bytes` bytes, not counting the line end.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -73,13 +73,13 @@ impl LineDecoder {
         }
     }
 
-    /// The first bytes of the line that the last [`Frame::TooLong`] stands for: enough to see whose answer it was.
+    /// Returns the first bytes of the line of the last [`Frame::TooLong`]. They usually contain the id of the message.
     #[must_use]
     pub fn skipped_head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Takes the next line off the chunk; nothing when the chunk is used up.
+    /// Takes the next line from the chunk. Returns `None` when the chunk is used up.
     pub fn next_frame<'a>(&mut self, chunk: &mut &'a [u8]) -> Option<Frame<'a>> {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (part, rest) = (&chunk[..end], &chunk[end + 1..]);
@@ -88,12 +88,12 @@ impl LineDecoder {
                 return Some(frame);
             }
         }
-        self.keep(chunk);
+        self.buffer(chunk);
         *chunk = &[];
         None
     }
 
-    /// What is left when the stream has ended.
+    /// Returns the remaining line after the end of the stream.
     pub fn finish(&mut self) -> Option<Frame<'static>> {
         match self.end_line(&[])? {
             Frame::Line(line) => Some(Frame::Unterminated(line.into_owned())),
@@ -106,7 +106,7 @@ impl LineDecoder {
         let line = if self.pending.is_empty() && !self.skipping {
             Cow::Borrowed(last_part)
         } else {
-            self.keep(last_part);
+            self.buffer(last_part);
             Cow::Owned(std::mem::take(&mut self.pending))
         };
         if std::mem::take(&mut self.skipping) {
@@ -141,8 +141,8 @@ impl LineDecoder {
         }
     }
 
-    /// Keeps a part of a line, or begins to skip the line when it is certain to be too long.
-    fn keep(&mut self, part: &[u8]) {
+    /// Buffers a part of a line, or starts to skip the line once it exceeds the limit.
+    fn buffer(&mut self, part: &[u8]) {
         if self.skipping {
             return;
         }
@@ -157,7 +157,7 @@ impl LineDecoder {
             return;
         }
         if needed > self.pending.capacity() {
-            // Doubling as a vector does, but never past the limit.
+            // The capacity doubles as in a vector, but never exceeds the limit.
             let capacity = needed.max(self.pending.capacity() * 2).min(most);
             self.pending.reserve_exact(capacity - self.pending.len());
         }
@@ -167,7 +167,7 @@ impl LineDecoder {
 
 /// Appends a message and its newline.
 ///
-/// Raw line ends in the message become spaces: in valid JSON they can only be white space between tokens.
+/// Raw line ends in the message become spaces. In valid JSON they can only be white space between tokens.
 pub fn encode_line(out: &mut Vec<u8>, message: &[u8]) {
     out.reserve(message.len() + 1);
     let start = out.len();
@@ -182,38 +182,38 @@ pub fn encode_line(out: &mut Vec<u8>, message: &[u8]) {
     out.push(b'\n');
 }
 
-/// How many answers unreadable lines get: ten in any ten seconds.
+/// A limit on error responses to malformed lines: ten in any ten seconds.
 ///
-/// A peer that prints its log, or echoes what it is sent, must not start a storm of error messages.
+/// A peer that prints a log, or echoes its input, must not cause a flood of error messages.
 #[derive(Debug, Clone, Default)]
 pub struct ParseErrorQuota {
-    /// When the latest answers were given, as a ring whose oldest entry is at `oldest` once it is full.
-    answers: Vec<Duration>,
+    /// The times of the latest responses, as a ring. Once it is full, its oldest entry is at `oldest`.
+    responses: Vec<Duration>,
     oldest: usize,
 }
 
 impl ParseErrorQuota {
-    /// The most answers in one window.
+    /// The maximum number of responses in one window.
     pub const MAX_RESPONSES: usize = 10;
 
     /// The length of the window.
     pub const WINDOW: Duration = Duration::from_secs(10);
 
-    /// A quota that is not used yet.
+    /// Creates an unused quota.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// True when an unreadable line may be answered now; counts the answer.
+    /// Returns `true` and counts one response if a malformed line may get a response now.
     ///
-    /// `now` is the time since any fixed moment and does not go backwards.
+    /// `now` is the time since any fixed point and does not go backwards.
     pub fn take(&mut self, now: Duration) -> bool {
-        if self.answers.len() < Self::MAX_RESPONSES {
-            self.answers.push(now);
+        if self.responses.len() < Self::MAX_RESPONSES {
+            self.responses.push(now);
             return true;
         }
-        let oldest = &mut self.answers[self.oldest];
+        let oldest = &mut self.responses[self.oldest];
         if now.saturating_sub(*oldest) < Self::WINDOW {
             return false;
         }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_line_that_is_too_long_is_kept() {
+    fn first_bytes_of_an_overlong_line_are_retained() {
         let line =
             b"{\"id\":7,\"result\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n";
         for size in 1..=line.len() {
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// The frames of a stream that arrives in these chunks, and then ends.
+    /// Returns the frames of a stream that arrives in these chunks and then ends.
     fn frames<'a>(max_bytes: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Frame<'a>> {
         let mut decoder = LineDecoder::new(max_bytes);
         let mut frames = Vec::new();
@@ -255,8 +255,11 @@ mod tests {
             while let Some(frame) = decoder.next_frame(&mut chunk) {
                 frames.push(frame);
             }
-            let kept = decoder.pending.capacity();
-            assert!(kept <= max_bytes + 64 * 1024, "{kept} bytes kept");
+            let buffered = decoder.pending.capacity();
+            assert!(
+                buffered <= max_bytes + 64 * 1024,
+                "{buffered} bytes buffered"
+            );
         }
         frames.extend(decoder.finish());
         assert_eq!(decoder.finish(), None);
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_removed_before_the_first_message_only() {
+    fn byte_order_mark_is_removed_only_before_the_first_message() {
         check(
             b"\xEF\xBB\xBFa\n\xEF\xBB\xBFb\n",
             &[line(b"a"), line(b"\xEF\xBB\xBFb")],
@@ -305,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_itself_passes() {
+    fn line_of_exactly_the_limit_is_accepted() {
         check(b"1234567\n", &[line(b"1234567")]);
         check(b"12345678\n", &[line(b"12345678")]);
         check(b"12345678\r\n", &[line(b"12345678")]);
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlong_line_is_skipped_without_being_kept() {
+    fn overlong_line_is_skipped_without_buffering() {
         let limit = 1 << 20;
         let filler = vec![b'x'; 64 * 1024];
         let mut chunks: Vec<&[u8]> = vec![&filler; 64];
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_stream_ends_the_line() {
+    fn end_of_the_stream_ends_the_line() {
         check(b"a\n{}", &[line(b"a"), Frame::Unterminated(b"{}".to_vec())]);
         check(b"{}\r", &[Frame::Unterminated(b"{}".to_vec())]);
         check(b"1234567890123456", &[Frame::TooLong]);
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_line_is_one_line() {
+    fn encoded_message_is_one_line() {
         let mut out = Vec::new();
         encode_line(&mut out, b"{}");
         encode_line(&mut out, b"{\r\n\"a\": 1\n}");
@@ -346,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_answers_in_any_ten_seconds() {
+    fn quota_permits_ten_responses_in_any_ten_seconds() {
         let mut quota = ParseErrorQuota::new();
         let mut take = |milliseconds| quota.take(Duration::from_millis(milliseconds));
         for second in 0..10 {
@@ -381,7 +384,7 @@ mod tests {
         }
 
         #[test]
-        fn written_messages_are_read_back(messages in prop::collection::vec("[a-z\"{} \u{2028}é]{0,12}[a-z]", 0..8)) {
+        fn encoded_messages_are_decoded_back(messages in prop::collection::vec("[a-z\"{} \u{2028}é]{0,12}[a-z]", 0..8)) {
             let mut stream = Vec::new();
             for message in &messages {
                 encode_line(&mut stream, message.as_bytes());

@@ -1,35 +1,35 @@
-//! Walking through the pages of a list without walking in circles.
+//! Pagination of a list that always ends.
 //!
-//! Cursors are opaque: they are sent back as they came and compared, never read. Only an absent `nextCursor` ends a
-//! list; an empty one is a cursor like any other. Spec 2026-07-28, server/utilities/pagination.
+//! Cursors are opaque: they are sent back unchanged and compared, never parsed. Only an absent `nextCursor` ends a
+//! list. An empty one is an ordinary cursor. Spec 2026-07-28, server/utilities/pagination.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-/// How many pages of one list a client reads, unless told otherwise; the specification sets no limit.
+/// The default limit of pages that a client reads of one list. The specification sets no limit.
 pub const DEFAULT_PAGES: usize = 1000;
 
-/// The way through one list: tells after each page which cursor to ask for next.
+/// The state of reading one list. After each page it returns the cursor of the next page.
 ///
 /// ```
 /// use toolwire_proto::pagination::PageCursor;
 ///
-/// let mut walk = PageCursor::default();
-/// assert_eq!(walk.next(Some("second")), Ok(Some("second".to_owned())));
-/// assert_eq!(walk.next(None), Ok(None));
+/// let mut pages = PageCursor::default();
+/// assert_eq!(pages.next(Some("second")), Ok(Some("second".to_owned())));
+/// assert_eq!(pages.next(None), Ok(None));
 /// ```
 #[derive(Debug, Clone)]
 pub struct PageCursor {
     limit: usize,
     pages: usize,
-    /// Digests instead of cursors, because a server may make cursors as long as messages.
+    /// Digests of cursors. Cursors themselves may be as long as messages.
     seen: BTreeSet<[u8; 32]>,
 }
 
 impl PageCursor {
-    /// Allows this many pages, the first included; the first is always allowed.
+    /// Creates a cursor for at most `limit` pages. The first page is always allowed.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -39,10 +39,11 @@ impl PageCursor {
         }
     }
 
-    /// Takes the `nextCursor` of the page that was just read; `None` when the list is at its end.
+    /// Takes the `nextCursor` of the page that was just read. Returns `None` at the end of the list.
     ///
     /// # Errors
-    /// When the cursor was given before, so that the list would never end, or when the next page would be one too many.
+    /// Returns an error if the cursor was used before, because the list would never end, or if the next page exceeds
+    /// the limit.
     pub fn next(&mut self, next_cursor: Option<&str>) -> Result<Option<String>, PageError> {
         self.pages += 1;
         let Some(cursor) = next_cursor else {
@@ -57,7 +58,7 @@ impl PageCursor {
         Ok(Some(cursor.to_owned()))
     }
 
-    /// How many pages were read.
+    /// Returns the number of pages that were read.
     #[must_use]
     pub fn pages(&self) -> usize {
         self.pages
@@ -70,18 +71,18 @@ impl Default for PageCursor {
     }
 }
 
-/// A list that does not come to an end.
+/// A list that does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PageError {
-    /// This page, counted from 1, named a cursor that an earlier one had named.
+    /// This page, counted from 1, has a cursor that an earlier page had.
     RepeatedCursor {
         /// The number of the page.
         page: usize,
     },
-    /// There are more pages than this client reads.
+    /// The list has more pages than the client reads.
     TooManyPages {
-        /// How many it reads.
+        /// The limit of the client.
         limit: usize,
     },
 }
@@ -92,11 +93,11 @@ impl fmt::Display for PageError {
             Self::RepeatedCursor { page } => write!(
                 f,
                 "page {page} of the list points back to an earlier page, so the list never ends; this is a bug of the \
-                 server, ask for single pages to read what there is"
+                 server, request single pages to read its items"
             ),
             Self::TooManyPages { limit } => write!(
                 f,
-                "the list has more than {limit} pages; raise the limit or ask for single pages"
+                "the list has more than {limit} pages; raise the limit or request single pages"
             ),
         }
     }
@@ -110,14 +111,17 @@ mod tests {
 
     use super::*;
 
-    fn walk(limit: usize, cursors: &[Option<&str>]) -> Vec<Result<Option<String>, PageError>> {
-        let mut walk = PageCursor::new(limit);
-        cursors.iter().map(|cursor| walk.next(*cursor)).collect()
+    fn read_pages(
+        limit: usize,
+        cursors: &[Option<&str>],
+    ) -> Vec<Result<Option<String>, PageError>> {
+        let mut pages = PageCursor::new(limit);
+        cursors.iter().map(|cursor| pages.next(*cursor)).collect()
     }
 
     #[test]
     fn only_an_absent_cursor_ends_the_list() {
-        let steps = walk(9, &[Some("a"), Some(""), Some(" a"), Some("null"), None]);
+        let steps = read_pages(9, &[Some("a"), Some(""), Some(" a"), Some("null"), None]);
         let cursors: Vec<_> = steps.into_iter().map(|step| step.expect("new")).collect();
         let cursors: Vec<_> = cursors.iter().map(Option::as_deref).collect();
         assert_eq!(
@@ -127,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_returns_is_an_error() {
+    fn repeated_cursor_is_an_error() {
         let check = |cursors: &[&str]| {
             let cursors: Vec<_> = cursors.iter().copied().map(Some).collect();
             let page = cursors.len();
-            let steps = walk(9, &cursors);
+            let steps = read_pages(9, &cursors);
             assert!(steps[..page - 1].iter().all(Result::is_ok));
             assert_eq!(steps[page - 1], Err(PageError::RepeatedCursor { page }));
         };
@@ -142,31 +146,31 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_a_thousand_pages() {
-        let mut walk = PageCursor::default();
+    fn default_limit_is_a_thousand_pages() {
+        let mut pages = PageCursor::default();
         for page in 1..DEFAULT_PAGES {
-            assert!(walk.next(Some(&page.to_string())).is_ok());
+            assert!(pages.next(Some(&page.to_string())).is_ok());
         }
-        let mut at_the_end = walk.clone();
+        let mut at_the_end = pages.clone();
         assert_eq!(at_the_end.next(None), Ok(None));
         assert_eq!(at_the_end.pages(), 1000);
         assert_eq!(
-            walk.next(Some("more")),
+            pages.next(Some("more")),
             Err(PageError::TooManyPages { limit: 1000 })
         );
     }
 
     #[test]
-    fn the_first_page_is_always_allowed() {
+    fn first_page_is_always_allowed() {
         for limit in [0, 1] {
-            assert_eq!(walk(limit, &[None]), [Ok(None)]);
-            let more = walk(limit, &[Some("a")]);
+            assert_eq!(read_pages(limit, &[None]), [Ok(None)]);
+            let more = read_pages(limit, &[Some("a")]);
             assert_eq!(more, [Err(PageError::TooManyPages { limit })]);
         }
     }
 
     #[test]
-    fn errors_say_what_to_do() {
+    fn errors_name_the_remedy() {
         let shown = PageError::TooManyPages { limit: 3 }.to_string();
         assert!(shown.contains("more than 3 pages") && shown.contains("raise the limit"));
         let shown = PageError::RepeatedCursor { page: 7 }.to_string();
@@ -174,13 +178,13 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a server says, the walk ends, and no cursor is asked for twice.
+        /// For any cursors of a server, pagination ends, and no cursor is requested twice.
         #[test]
-        fn every_walk_ends(cursors in proptest::collection::vec("[a-e]{0,2}", 0..64), limit in 1_usize..20) {
-            let mut walk = PageCursor::new(limit);
+        fn pagination_always_ends(cursors in proptest::collection::vec("[a-e]{0,2}", 0..64), limit in 1_usize..20) {
+            let mut pages = PageCursor::new(limit);
             let mut asked = Vec::new();
             for cursor in &cursors {
-                match walk.next(Some(cursor)) {
+                match pages.next(Some(cursor)) {
                     Ok(cursor) => asked.push(cursor.expect("the list goes on")),
                     Err(_) => break,
                 }

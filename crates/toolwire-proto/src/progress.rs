@@ -1,8 +1,8 @@
-//! The gate every progress notification passes: values grow, and nothing follows the end.
+//! The filter for progress notifications: values increase, and none follows the completion.
 //!
 //! Spec, basic/patterns/progress: the value increases with each notification and notifications stop with completion.
 
-/// Lets strictly increasing progress of one request through.
+/// A filter that accepts only strictly increasing progress of one request.
 ///
 /// ```
 /// use toolwire_proto::progress::ProgressGate;
@@ -20,24 +20,24 @@ pub struct ProgressGate {
 }
 
 impl ProgressGate {
-    /// True when this value may be sent (or believed); it then becomes the new mark.
+    /// Returns `true` if this value may be sent or reported, and records it.
     ///
-    /// NaN and the infinities have no JSON form and never pass.
+    /// NaN and the infinities have no JSON form and are never accepted.
     pub fn accept(&mut self, progress: f64) -> bool {
-        let grows = self.last.is_none_or(|last| progress > last);
-        let passes = !self.completed && progress.is_finite() && grows;
-        if passes {
+        let increases = self.last.is_none_or(|last| progress > last);
+        let is_accepted = !self.completed && progress.is_finite() && increases;
+        if is_accepted {
             self.last = Some(progress);
         }
-        passes
+        is_accepted
     }
 
-    /// Closes the gate: the request has its outcome.
+    /// Marks the request as complete. Later values are not accepted.
     pub fn complete(&mut self) {
         self.completed = true;
     }
 
-    /// True when the request has its outcome.
+    /// Returns `true` if the request is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.completed
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn only_growing_finite_values_pass() {
+    fn only_increasing_finite_values_are_accepted() {
         let check = |values: &[f64], expected: &[f64]| assert_eq!(accepted(values), expected);
         check(&[], &[]);
         check(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_passes_after_completion() {
+    fn no_value_is_accepted_after_completion() {
         let mut gate = ProgressGate::default();
         assert!(!gate.is_complete());
         gate.complete();
@@ -82,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_passes_always_grows(values in proptest::collection::vec(any::<f64>(), 0..64)) {
+        fn accepted_values_always_increase(values in proptest::collection::vec(any::<f64>(), 0..64)) {
             prop_assert!(accepted(&values).is_sorted_by(|earlier, later| earlier < later));
         }
     }

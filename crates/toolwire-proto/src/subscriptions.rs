@@ -1,7 +1,8 @@
-//! `subscriptions/listen`: what a listener gets to hear, and the notifications that tell it.
+//! `subscriptions/listen`: the filter of a listener, and the notifications that it receives.
 //!
-//! A listener hears only what it asked for and what the server declared. Everything on a listen stream carries the id of
-//! the listen request, with the JSON type it had. Delivery, queues and coalescing are for the floors above.
+//! A listener receives only changes that it requested and that the server declared. Every message on a listen stream
+//! has the id of the listen request, with its original JSON type. Delivery, queues and coalescing belong to higher
+//! layers.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +18,18 @@ use toolwire_types::{
 use crate::methods::Capability;
 use crate::uri_template::MAX_URI_BYTES;
 
-/// The most URIs, and the most task ids, one listener may name.
+/// The maximum number of URIs, and of task ids, that one listener may name.
 pub const LONGEST_FILTER: usize = 1024;
 
-/// The most bytes that the URIs and task ids of one listener may have together.
+/// The maximum total length in bytes of the URIs and task ids of one listener.
 pub const MAX_FILTER_BYTES: usize = 64 * 1024;
 
-/// What a URI or task id of a filter takes in memory besides its bytes, and once more while it waits to be sent.
+/// The memory that a URI or task id of a filter uses besides its bytes, and again while its change is pending.
 const NAME_OVERHEAD: usize = 256;
 
-/// Something a listener may want to hear of.
+/// A change that a listener may subscribe to.
 ///
-/// Nodes of one service tell each other of changes as JSON.
+/// Nodes of one service exchange changes as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -46,7 +47,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What a notification announces; `None` when it announces no change.
+    /// Returns the change that a notification reports. Returns `None` if it reports no change.
     #[must_use]
     pub fn of_notification(method: &str, params: Option<&RawValue>) -> Option<Self> {
         #[derive(Deserialize)]
@@ -67,9 +68,10 @@ impl Change {
         }
     }
 
-    /// The notification that announces it, without a subscription id.
+    /// Returns the notification of the change, without a subscription id.
     ///
-    /// `None` for a task: its notification is the whole task, which has to be read first; see [`task_notification`].
+    /// Returns `None` for a task: its notification contains the whole task, which must be loaded first, see
+    /// [`task_notification`].
     #[must_use]
     pub fn to_notification(&self) -> Option<Notification> {
         let (method, params) = match self {
@@ -86,51 +88,56 @@ impl Change {
     }
 }
 
-/// The notification about a task that changed; `task` is the whole detailed task, an object.
+/// Returns the notification of a changed task. `task` is the whole detailed task, an object.
 #[must_use]
 pub fn task_notification(task: RawJson) -> Notification {
     Notification::new("notifications/tasks", Some(task))
 }
 
-/// The first message of a subscription.
+/// Returns the first message of a subscription.
 #[must_use]
-pub fn acknowledgement(subscription: &RequestId, honoured: SubscriptionFilter) -> Notification {
-    let params = SubscriptionsAcknowledgedNotificationParams::new(subscription, honoured);
-    let params = RawJson::from_serialize(&params).expect("a filter is plain data");
+pub fn acknowledgement(subscription: &RequestId, accepted: SubscriptionFilter) -> Notification {
+    let params = SubscriptionsAcknowledgedNotificationParams::new(subscription, accepted);
+    let params = RawJson::from_serialize(&params).expect("a filter always serializes");
     Notification::new("notifications/subscriptions/acknowledged", Some(params))
 }
 
-/// The part of a listener's wish that the server can grant, as the acknowledgement reports it.
+/// Returns the part of a requested filter that the server supports, as the acknowledgement reports it.
 ///
-/// Spec 2026-07-28, basic/patterns/subscriptions: unsupported kinds are left out.
+/// Spec 2026-07-28, basic/patterns/subscriptions: unsupported kinds are omitted.
 #[must_use]
 pub fn accepted_filter(
-    wish: &SubscriptionFilter,
+    requested: &SubscriptionFilter,
     server: &ServerCapabilities,
 ) -> SubscriptionFilter {
-    let granted = |wished: Option<bool>, capability: Capability| {
-        (wished == Some(true) && capability.is_advertised(server)).then_some(true)
+    let granted = |value: Option<bool>, capability: Capability| {
+        (value == Some(true) && capability.is_advertised(server)).then_some(true)
     };
-    let named = |wished: &Option<Vec<String>>, possible: bool| {
-        wished
+    let named = |value: &Option<Vec<String>>, possible: bool| {
+        value
             .as_ref()
             .filter(|names| possible && !names.is_empty())
             .map(|names| distinct(names))
     };
     let mut granted_filter = SubscriptionFilter::new();
     granted_filter.tools_list_changed =
-        granted(wish.tools_list_changed, Capability::ToolsListChanged);
-    granted_filter.prompts_list_changed =
-        granted(wish.prompts_list_changed, Capability::PromptsListChanged);
+        granted(requested.tools_list_changed, Capability::ToolsListChanged);
+    granted_filter.prompts_list_changed = granted(
+        requested.prompts_list_changed,
+        Capability::PromptsListChanged,
+    );
     granted_filter.resources_list_changed = granted(
-        wish.resources_list_changed,
+        requested.resources_list_changed,
         Capability::ResourcesListChanged,
     );
     granted_filter.resource_subscriptions = named(
-        &wish.resource_subscriptions,
+        &requested.resource_subscriptions,
         Capability::ResourcesSubscribe.is_advertised(server),
     );
-    granted_filter.task_ids = named(&wish.task_ids, server.extension(TASKS_EXTENSION).is_some());
+    granted_filter.task_ids = named(
+        &requested.task_ids,
+        server.extension(TASKS_EXTENSION).is_some(),
+    );
     granted_filter
 }
 
@@ -143,7 +150,7 @@ fn distinct(names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// A listener's filter, ready to be asked.
+/// The accepted filter of a listener.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     tools: bool,
@@ -154,11 +161,12 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Takes the granted part of a wish; see [`honoured`].
+    /// Creates a filter from the accepted part of a request, see [`accepted_filter`].
     ///
     /// # Errors
-    /// −32602 when it names more than [`LONGEST_FILTER`] URIs or tasks, when one of them is longer than [`MAX_URI_BYTES`],
-    /// or when all are longer than [`MAX_FILTER_BYTES`]; on HTTP it goes with status 400.
+    /// Returns −32602 if the filter names more than [`LONGEST_FILTER`] URIs or tasks, or if one of them is longer than
+    /// [`MAX_URI_BYTES`]. The same holds if all together are longer than [`MAX_FILTER_BYTES`]. On HTTP the error has
+    /// status 400.
     pub fn new(filter: &SubscriptionFilter) -> Result<Self, ErrorObject> {
         check_name_bytes(filter)?;
         let names = |names: &Option<Vec<String>>, member: &str| match names {
@@ -184,7 +192,7 @@ impl Filter {
         names.map(|name| 2 * name.len() + NAME_OVERHEAD).sum()
     }
 
-    /// True when the listener wants to hear of the change.
+    /// Returns `true` if the listener receives the change.
     #[must_use]
     pub fn accepts(&self, change: &Change) -> bool {
         match change {
@@ -196,7 +204,7 @@ impl Filter {
         }
     }
 
-    /// Every change the listener wants to hear of, for when nobody knows which of them happened.
+    /// Returns every change that the listener receives, for cases in which the actual changes are unknown.
     pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
         let lists = [
             (self.tools, Change::ToolsListChanged),
@@ -210,7 +218,7 @@ impl Filter {
             .chain(self.tasks.iter().cloned().map(Change::Task))
     }
 
-    /// True for a subscribed URI and for what lies below one.
+    /// Returns `true` for a subscribed URI and for its sub-resources.
     ///
     /// Schema 2026-07-28, ResourceUpdatedNotificationParams: the URI may be a sub-resource of the subscribed one.
     fn covers(&self, uri: &str) -> bool {
@@ -218,7 +226,7 @@ impl Filter {
     }
 }
 
-/// Rejects a filter with too long a name, or with too many bytes in all names.
+/// Rejects a filter with a name that is too long, or with too many bytes in all names.
 fn check_name_bytes(filter: &SubscriptionFilter) -> Result<(), ErrorObject> {
     let members = [
         ("resourceSubscriptions", &filter.resource_subscriptions),
@@ -246,7 +254,7 @@ fn check_name_bytes(filter: &SubscriptionFilter) -> Result<(), ErrorObject> {
 }
 
 pub(crate) fn lies_below(uri: &str, above: &str) -> bool {
-    // A scheme and its slashes are no resource, so nothing lies below them.
+    // A scheme and its slashes are not a resource, so they have no sub-resources.
     let scheme = uri.find("://").map_or(0, |end| end + 3);
     above.len() > scheme
         && uri
@@ -254,9 +262,9 @@ pub(crate) fn lies_below(uri: &str, above: &str) -> bool {
             .is_some_and(|rest| above.ends_with('/') || rest.starts_with(['/', '?', '#']))
 }
 
-/// Puts the listen request's id into `params._meta` of a notification, whatever else is there.
+/// Adds the listen request's id to `params._meta` of a notification. Other metadata stays.
 ///
-/// Parameters that are no object are replaced, because only an object can carry the id.
+/// Parameters that are not an object are replaced, because only an object can contain the id.
 #[must_use]
 pub fn stamp(mut notification: Notification, subscription: &RequestId) -> Notification {
     let members = notification.params.as_ref().map(RawJson::parse);
@@ -268,16 +276,16 @@ pub fn stamp(mut notification: Notification, subscription: &RequestId) -> Notifi
         .get("_meta")
         .and_then(|raw| raw.parse().ok())
         .unwrap_or_default();
-    let id = RawJson::from_serialize(subscription).expect("an id is a number or a string");
+    let id = RawJson::from_serialize(subscription).expect("an id always serializes");
     meta.insert(meta_key::SUBSCRIPTION_ID, id);
-    let meta = RawJson::from_serialize(&meta).expect("metadata is plain data");
+    let meta = RawJson::from_serialize(&meta).expect("metadata always serializes");
     members.insert("_meta".to_owned(), meta);
-    let params = RawJson::from_serialize(&members).expect("members with names are an object");
+    let params = RawJson::from_serialize(&members).expect("named members always serialize");
     notification.params = Some(params);
     notification
 }
 
-/// The subscription a notification or closing result belongs to, for clients that listen more than once.
+/// Returns the subscription of a notification or a listen result, for clients with several subscriptions.
 #[must_use]
 pub fn subscription_of(params_or_result: &RawValue) -> Option<RequestId> {
     #[derive(Deserialize)]
@@ -302,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_read_from_their_notifications() {
+    fn changes_are_parsed_from_their_notifications() {
         let changes = [
             Change::ToolsListChanged,
             Change::PromptsListChanged,
@@ -334,10 +342,10 @@ mod tests {
     }
 
     #[test]
-    fn the_acknowledged_part_is_what_was_asked_for_and_is_declared() {
-        let check = |wish: Value, server: Value, expected: Value| {
+    fn accepted_filter_is_requested_and_declared() {
+        let check = |requested: Value, server: Value, expected: Value| {
             let server: ServerCapabilities = serde_json::from_value(server).expect("capabilities");
-            let granted = accepted_filter(&filter(wish), &server);
+            let granted = accepted_filter(&filter(requested), &server);
             assert_eq!(serde_json::to_value(granted).expect("plain data"), expected);
         };
         let everything = json!({
@@ -370,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_hears_only_what_it_asked_for() {
+    fn listener_receives_only_requested_changes() {
         let changes = [
             ("toolsListChanged", Change::ToolsListChanged),
             ("promptsListChanged", Change::PromptsListChanged),
@@ -390,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscribed_uri_covers_itself_and_what_lies_below_it() {
+    fn subscribed_uri_covers_itself_and_its_sub_resources() {
         let check = |subscribed: &str, changed: &str, expected: bool| {
             let listener = Filter::new(&filter(json!({"resourceSubscriptions": [subscribed]})))
                 .expect("a small filter");
@@ -421,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_may_name_1024_uris() {
+    fn filter_may_name_1024_uris() {
         for (count, fits) in [(1023, true), (1024, true), (1025, false)] {
             for member in ["resourceSubscriptions", "taskIds"] {
                 let names: Vec<_> = (0..count).map(|number| format!("a:{number}")).collect();
@@ -435,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_of_a_filter_may_have_8_kib() {
+    fn uri_of_a_filter_may_have_8_kib() {
         for (bytes, fits) in [(MAX_URI_BYTES, true), (MAX_URI_BYTES + 1, false)] {
             for member in ["resourceSubscriptions", "taskIds"] {
                 let names = ["a".repeat(bytes)];
@@ -450,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_a_filter_may_have_64_kib_together() {
+    fn all_names_of_a_filter_may_have_64_kib() {
         for (bytes, fits) in [(MAX_FILTER_BYTES, true), (MAX_FILTER_BYTES + 1, false)] {
             let mut uris: Vec<_> = (0..15).map(|n| format!("{n:04}").repeat(1024)).collect();
             let rest = bytes - uris.iter().map(String::len).sum::<usize>();
@@ -494,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stamp_keeps_the_type_of_the_id_and_everything_else() {
+    fn stamp_keeps_the_type_of_the_id_and_other_members() {
         let check = |params: Option<Value>, id: RequestId, expected: Value| {
             let plain = Notification::new("notifications/x", params.map(RawJson::from));
             let stamped = stamp(plain, &id).params.expect("the id is in there");
@@ -518,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn the_acknowledgement_names_the_subscription_and_what_is_granted() {
+    fn acknowledgement_has_the_subscription_and_the_accepted_filter() {
         let granted = SubscriptionFilter::new().with_tools_list_changed();
         let notification = acknowledgement(&"listen-1".into(), granted);
         assert_eq!(
@@ -535,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_announced_as_a_whole() {
+    fn task_notification_contains_the_whole_task() {
         let notification = task_notification(json!({"taskId": "t", "status": "working"}).into());
         assert_eq!(notification.method, "notifications/tasks");
         assert!(subscription_of(RawJson::empty_object().as_raw_value()).is_none());

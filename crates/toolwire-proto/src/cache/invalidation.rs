@@ -1,21 +1,22 @@
-//! Which kept answers a change makes worthless.
+//! The cached responses that a change invalidates.
 //!
-//! Spec 2026-07-28, server/utilities/caching: a relevant notification counts more than the time an answer has left.
+//! Spec 2026-07-28, server/utilities/caching: a relevant notification takes precedence over the remaining lifetime of a
+//! response.
 
 use crate::subscriptions::{Change, lies_below};
 
-/// The answers that are out of date after a change.
+/// The cached responses that a change invalidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Invalidation<'a> {
-    /// The methods whose answers they are.
+    /// The methods whose responses are invalid.
     pub methods: &'static [&'static str],
-    /// Of these only what the change of this resource concerns; all of them when there is none.
+    /// The resource whose responses are invalid. If `None`, all responses of the methods are invalid.
     pub uri: Option<&'a str>,
 }
 
 impl Invalidation<'_> {
-    /// True when an answer to this method, about this URI, is one of them.
+    /// Returns `true` if the response to this method, about this URI, is invalid.
     #[must_use]
     pub fn covers(&self, method: &str, uri: Option<&str>) -> bool {
         let concerned = match (self.uri, uri) {
@@ -27,21 +28,21 @@ impl Invalidation<'_> {
     }
 }
 
-/// True when news about `updated` are news about `read`: the same resource, or one that holds it.
+/// Returns `true` if an update of `updated` concerns `read`, which is the same resource or contains it.
 ///
-/// Schema 2026-07-28, ResourceUpdatedNotificationParams: the URI may be a sub-resource of the one somebody asked for.
+/// Schema 2026-07-28, ResourceUpdatedNotificationParams: the URI may be a sub-resource of the subscribed resource.
 #[must_use]
 pub fn concerns(updated: &str, read: &str) -> bool {
     updated == read || lies_below(updated, read)
 }
 
-/// What a change outdates; nothing that is ever kept when there is none.
+/// Returns the cache entries that a change invalidates, or `None` if it invalidates nothing cacheable.
 #[must_use]
 pub fn outdated_by(change: &Change) -> Option<Invalidation<'_>> {
     let (methods, uri): (&'static [&'static str], _) = match change {
         Change::ToolsListChanged => (&["tools/list"], None),
         Change::PromptsListChanged => (&["prompts/list"], None),
-        // There is no notification for templates alone.
+        // No notification exists for templates alone.
         Change::ResourcesListChanged => (&["resources/list", "resources/templates/list"], None),
         Change::ResourceUpdated(uri) => (&["resources/read"], Some(uri.as_str())),
         Change::Task(_) => return None,
@@ -55,7 +56,7 @@ mod tests {
     use crate::cache::is_cacheable_method;
 
     #[test]
-    fn a_change_outdates_what_it_is_about() {
+    fn change_invalidates_the_responses_it_concerns() {
         #[track_caller]
         fn check(change: Change, expected: &[&str]) {
             let asked = [

@@ -1,7 +1,7 @@
-//! Cache hints: how long a result stays fresh, for whom, and which results may be kept at all.
+//! Cache hints: how long a result stays fresh, which clients may share it, and which results may be cached.
 //!
-//! Only reading, writing and judging hints happens here. Storing results, keying them by method, parameters and
-//! authorization context, and dropping them on a change notification is the client's business.
+//! This module parses, writes and evaluates hints. It does not store results. The client stores them, keys them by
+//! method, parameters and authorization context, and drops them on a change notification.
 
 mod invalidation;
 
@@ -18,35 +18,38 @@ pub use invalidation::{Invalidation, concerns, outdated_by};
 const TTL_MS: &str = "ttlMs";
 const CACHE_SCOPE: &str = "cacheScope";
 
-/// The largest whole number every JSON reader keeps exact.
+/// The largest integer that every JSON parser represents exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// How long a result may be served from a cache, and to whom.
+/// The lifetime and the sharing scope of a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the two members of the wire")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the hint has two members on the wire"
+)]
 pub struct CacheHint {
-    /// How long the result stays fresh after it was received.
+    /// How long the result stays fresh after it is received.
     pub ttl: Duration,
-    /// Who may share it.
+    /// Which clients may share the result.
     pub scope: CacheScope,
 }
 
 impl Default for CacheHint {
-    /// Stale at once, and for nobody else: what a server says that has no opinion.
+    /// Returns a hint that is stale at once and private, for servers without a caching policy.
     fn default() -> Self {
         Self::private(Duration::ZERO)
     }
 }
 
 impl CacheHint {
-    /// The lifetime in milliseconds, as the wire has it.
+    /// Returns the lifetime in milliseconds, as on the wire.
     #[must_use]
     pub fn ttl_ms(&self) -> u64 {
         u64::try_from(self.ttl.as_millis())
             .map_or(MAX_SAFE_INTEGER, |ttl| ttl.min(MAX_SAFE_INTEGER))
     }
 
-    /// A hint for any client.
+    /// Creates a hint for results that any client may share.
     #[must_use]
     pub const fn public(ttl: Duration) -> Self {
         Self {
@@ -55,7 +58,7 @@ impl CacheHint {
         }
     }
 
-    /// A hint for the client that asked.
+    /// Creates a hint for results that only the requesting client may use.
     #[must_use]
     pub const fn private(ttl: Duration) -> Self {
         Self {
@@ -65,10 +68,10 @@ impl CacheHint {
     }
 }
 
-/// Reads the hint of a complete result; nothing when it has no usable `ttlMs`.
+/// Parses the hint of a complete result. Returns `None` if the result has no valid `ttlMs`.
 ///
-/// A negative time is zero. Without a scope, or with an unknown one, the result is private: the spec gives no default,
-/// and private is the choice that leaks nothing.
+/// A negative lifetime counts as zero. If the scope is missing or unknown, the result is private. The specification
+/// gives no default, and private leaks nothing.
 #[must_use]
 pub fn parse(result: &RawValue) -> Option<CacheHint> {
     let members = HintMembers::read(result)?;
@@ -81,15 +84,16 @@ pub fn parse(result: &RawValue) -> Option<CacheHint> {
         _ => CacheScope::Private,
     };
     Some(CacheHint {
-        // The cast saturates: negative becomes zero, and the absurdly long becomes for ever.
+        // The cast saturates: a negative value becomes zero, and a huge one becomes the maximum.
         ttl: Duration::from_millis(milliseconds as u64),
         scope,
     })
 }
 
-/// Copies a result with the hint written into it, replacing one it had.
+/// Returns a copy of the result with this hint, which replaces an existing one.
 ///
-/// A result that still asks for input must not carry a hint and is copied unchanged, as is anything but an object.
+/// An `input_required` result must not have a hint and is copied unchanged. The same holds for a value that is not an
+/// object.
 #[must_use]
 pub fn attach(hint: CacheHint, result: &RawJson) -> RawJson {
     if !HintMembers::read(result.as_raw_value()).is_some_and(|members| members.is_complete()) {
@@ -102,10 +106,10 @@ pub fn attach(hint: CacheHint, result: &RawJson) -> RawJson {
     let scope = RawJson::from_serialize(&hint.scope).expect("a scope is a string");
     members.insert(TTL_MS.to_owned(), ttl_ms.as_raw_value());
     members.insert(CACHE_SCOPE.to_owned(), scope.as_raw_value());
-    RawJson::from_serialize(&members).expect("string keys and JSON values always serialise")
+    RawJson::from_serialize(&members).expect("string keys and JSON values always serialize")
 }
 
-/// True for the methods whose complete results carry hints.
+/// Returns `true` for the methods whose complete results have hints.
 #[must_use]
 pub fn is_cacheable_method(method: &str) -> bool {
     matches!(
@@ -119,9 +123,9 @@ pub fn is_cacheable_method(method: &str) -> bool {
     )
 }
 
-/// True when the answer to a request may be kept.
+/// Returns `true` if the response to a request may be cached.
 ///
-/// The answer to a retry that carried `inputResponses` or `requestState` never is, whatever its hint says.
+/// The response to a retry with `inputResponses` or `requestState` is never cached, even if it has a hint.
 #[must_use]
 pub fn may_cache(method: &str, params: Option<&RawValue>) -> bool {
     #[derive(Deserialize)]
@@ -141,19 +145,19 @@ pub fn may_cache(method: &str, params: Option<&RawValue>) -> bool {
         })
 }
 
-/// Until when one received result is fresh; each page of a list has its own.
+/// The time until which a received result is fresh. Each page of a list has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
     expires: Duration,
 }
 
 impl Freshness {
-    /// A result that is stale at once: it had no hint, or something it depends on changed.
+    /// A result that is stale at once, because it had no hint or a dependency changed.
     pub const STALE: Self = Self {
         expires: Duration::ZERO,
     };
 
-    /// The freshness of a result received at `received`, on the clock later passed to [`Self::is_fresh`].
+    /// Returns the freshness of a result received at `received`, on the clock later passed to [`Self::is_fresh`].
     #[must_use]
     pub const fn of(hint: CacheHint, received: Duration) -> Self {
         Self {
@@ -161,19 +165,19 @@ impl Freshness {
         }
     }
 
-    /// The freshness of a result that was kept until `expires`, a moment on the same clock.
+    /// Returns the freshness of a result that is cached until `expires`, a time on the same clock.
     #[must_use]
     pub const fn until(expires: Duration) -> Self {
         Self { expires }
     }
 
-    /// When it ends, on the clock it was made with.
+    /// Returns the expiry time, on the clock that the value was created with.
     #[must_use]
     pub const fn expires(self) -> Duration {
         self.expires
     }
 
-    /// True while the result may be served without asking again.
+    /// Returns `true` while the result may be served from the cache.
     #[must_use]
     pub fn is_fresh(self, now: Duration) -> bool {
         now < self.expires
@@ -200,7 +204,8 @@ impl<'a> HintMembers<'a> {
             .flatten()
     }
 
-    /// Servers of older revisions leave `resultType` out of their results, which are all complete.
+    /// Returns `true` if the result is complete. Servers of older revisions omit `resultType`, and their results are
+    /// always complete.
     fn is_complete(&self) -> bool {
         self.result_type.is_none()
             || read::<Cow<'_, str>>(self.result_type).as_deref() == Some("complete")
@@ -211,7 +216,7 @@ fn read<'a, T: Deserialize<'a>>(member: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(member?.get()).ok()
 }
 
-/// Keeps a member that is `null`, which `Option` alone would take for absent.
+/// Deserializes a `null` member as present. `Option` alone would treat it as absent.
 fn present<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_read_leniently_and_default_to_private() {
+    fn hints_are_parsed_leniently_and_default_to_private() {
         #[track_caller]
         fn check(result: &str, expected: Option<CacheHint>) {
             assert_eq!(parse(raw(result).as_raw_value()), expected, "{result}");
@@ -264,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_written_into_a_copy() {
+    fn hint_is_written_into_a_copy() {
         #[track_caller]
         fn check(hint: CacheHint, result: &str, expected: &str) {
             let original = raw(result);
@@ -294,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attached_hint_is_read_back() {
+    fn attached_hint_is_parsed_back() {
         for hint in [
             CacheHint::public(milliseconds(1)),
             CacheHint::private(milliseconds(MAX_SAFE_INTEGER)),
@@ -305,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_retries_are_not_kept() {
+    fn responses_to_retries_are_not_cached() {
         #[track_caller]
         fn check(method: &str, params: Option<&str>, expected: bool) {
             let params = params.map(raw);
@@ -339,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_fresh_for_its_time_from_receipt() {
+    fn result_is_fresh_for_its_ttl_after_receipt() {
         let freshness = Freshness::of(CacheHint::private(milliseconds(10)), milliseconds(100));
         assert!(freshness.is_fresh(milliseconds(100)));
         assert!(freshness.is_fresh(milliseconds(109)));

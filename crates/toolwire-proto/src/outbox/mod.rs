@@ -1,8 +1,8 @@
 //! The queue of one outgoing stream, with a rule for each kind of message when the reader is slow.
 //!
-//! Responses, requests and other messages are never lost and keep their order; whoever produces them asks
-//! [`Outbox::is_full`] and waits. What only reports a state is thinned out: of a token's progress the newest remains,
-//! old log entries give way, and a change already announced is not announced twice. Nothing here waits or writes.
+//! Responses, requests and other messages are never dropped and stay in order. Their producer checks
+//! [`Outbox::is_full`] and waits. Notifications that report a state are reduced: only the newest progress of a token
+//! remains, old log entries are dropped, and a pending change is not queued twice. This module does not wait or write.
 
 #[cfg(test)]
 mod tests;
@@ -12,19 +12,19 @@ use std::collections::{HashMap, VecDeque};
 
 use toolwire_types::ProgressToken;
 
-/// How much longer a message is with its frame, whatever the transport: as an event it is `data: `, and two line ends.
+/// The bytes that framing adds to a message. As an event these are `data: ` and two line ends.
 const FRAME: usize = 8;
 
-/// How much may wait in a queue.
+/// The limits of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a queue is measured in messages and bytes"
 )]
 pub struct OutboxLimits {
-    /// The number of messages.
+    /// The maximum number of messages.
     pub messages: usize,
-    /// Their bytes together.
+    /// The maximum number of bytes of all messages.
     pub bytes: usize,
 }
 
@@ -37,43 +37,43 @@ impl Default for OutboxLimits {
     }
 }
 
-/// What a message is, as far as the queue must know.
+/// The kind of an outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OutgoingKind {
-    /// An answer: always accepted, never lost.
+    /// A response: always accepted, never dropped.
     Response,
-    /// A request: always accepted, never lost.
+    /// A request: always accepted, never dropped.
     Request,
     /// Progress for this token.
     Progress(ProgressToken),
-    /// A log entry: the oldest give way when the queue is full.
+    /// A log entry. The oldest entries are dropped when the queue is full.
     Log,
-    /// "This list has changed": one is enough while it waits.
+    /// A list change. At most one per method and subscription is queued.
     ListChanged {
         /// The notification's method.
         method: Cow<'static, str>,
         /// The subscription it belongs to, if any.
         subscription: Option<String>,
     },
-    /// "This resource has changed": one for each URI is enough while it waits.
+    /// A resource update. At most one per URI and subscription is queued.
     ResourceUpdated {
         /// The resource.
         uri: String,
         /// The subscription it belongs to, if any.
         subscription: Option<String>,
     },
-    /// Answers that are lines already, each with its end: always accepted, never lost.
+    /// Responses that are already framed as lines: always accepted, never dropped.
     Lines {
-        /// How many there are.
+        /// The number of responses.
         messages: usize,
     },
-    /// Any other message: always accepted, never lost.
+    /// Any other message: always accepted, never dropped.
     Other,
 }
 
 impl OutgoingKind {
-    /// True when one waiting message of an equal kind always stands for all.
+    /// Returns `true` if one queued message of this kind stands for all.
     fn is_change(&self) -> bool {
         match self {
             Self::ListChanged { .. } | Self::ResourceUpdated { .. } => true,
@@ -86,7 +86,7 @@ impl OutgoingKind {
         }
     }
 
-    /// How many messages there are in one of this kind.
+    /// Returns the number of messages in one of this kind.
     fn messages(&self) -> usize {
         match self {
             Self::Lines { messages } => *messages,
@@ -95,33 +95,33 @@ impl OutgoingKind {
     }
 }
 
-/// A message on its way out.
+/// An outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a message and what it is")]
+#[expect(clippy::exhaustive_structs, reason = "a message and its kind")]
 pub struct Outgoing {
-    /// What it is.
+    /// The kind of the message.
     pub kind: OutgoingKind,
     /// The encoded message, without framing.
     pub bytes: Vec<u8>,
 }
 
 impl Outgoing {
-    /// A message of this kind.
+    /// Creates a message of this kind.
     #[must_use]
     pub fn new(kind: OutgoingKind, bytes: Vec<u8>) -> Self {
         Self { kind, bytes }
     }
 }
 
-/// How many messages never left as such.
+/// The numbers of messages that were dropped or merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Dropped {
-    /// Log entries that were lost.
+    /// Log entries that were dropped.
     pub logs: u64,
     /// Progress that newer progress replaced.
     pub progress: u64,
-    /// Changes that were announced together with an earlier one.
+    /// Changes that were merged with an earlier one.
     pub changes: u64,
 }
 
@@ -140,13 +140,13 @@ pub struct Dropped {
 #[derive(Debug)]
 pub struct Outbox {
     limits: OutboxLimits,
-    /// The messages in order; a log entry that was dropped leaves a gap.
-    slots: VecDeque<Option<Outgoing>>,
-    /// The number of slots that have left at the front: slot `n` of all time is `slots[n - departed]`.
+    /// The messages in order. A dropped log entry leaves a gap.
+    entries: VecDeque<Option<Outgoing>>,
+    /// The number of entries removed from the front. Entry `n`, counted from the start, is `entries[n - departed]`.
     departed: u64,
-    /// The slots of waiting changes.
+    /// The entry numbers of queued changes.
     changes: HashMap<OutgoingKind, u64>,
-    /// The slots of waiting log entries, oldest first.
+    /// The entry numbers of queued log entries, oldest first.
     logs: VecDeque<u64>,
     messages: usize,
     bytes: usize,
@@ -154,12 +154,12 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(limits: OutboxLimits) -> Self {
         Self {
             limits,
-            slots: VecDeque::new(),
+            entries: VecDeque::new(),
             departed: 0,
             changes: HashMap::new(),
             logs: VecDeque::new(),
@@ -169,10 +169,10 @@ impl Outbox {
         }
     }
 
-    /// Adds a message, merges it with a waiting one, or drops what its kind allows to be dropped.
+    /// Adds a message, merges it with a queued one, or drops messages if its kind permits.
     pub fn push(&mut self, outgoing: Outgoing) {
         match outgoing.kind {
-            OutgoingKind::Progress(_) if self.has_no_room_for(&outgoing) => {
+            OutgoingKind::Progress(_) if self.exceeds_limits(&outgoing) => {
                 if self.merge(outgoing) {
                     self.dropped.progress += 1;
                 }
@@ -183,8 +183,8 @@ impl Outbox {
                 }
             }
             OutgoingKind::Log => {
-                while self.has_no_room_for(&outgoing) && self.drop_oldest_log() {}
-                if self.has_no_room_for(&outgoing) {
+                while self.exceeds_limits(&outgoing) && self.drop_oldest_log() {}
+                if self.exceeds_limits(&outgoing) {
                     self.dropped.logs += 1;
                 } else {
                     self.append(outgoing);
@@ -198,11 +198,11 @@ impl Outbox {
         }
     }
 
-    /// Takes the next message.
+    /// Removes and returns the next message.
     pub fn pop(&mut self) -> Option<Outgoing> {
-        while let Some(slot) = self.slots.pop_front() {
+        while let Some(entry) = self.entries.pop_front() {
             self.departed += 1;
-            let Some(outgoing) = slot else { continue };
+            let Some(outgoing) = entry else { continue };
             self.messages -= outgoing.kind.messages();
             self.bytes -= outgoing.bytes.len();
             if outgoing.kind == OutgoingKind::Log {
@@ -215,7 +215,8 @@ impl Outbox {
         None
     }
 
-    /// Takes all messages and appends them, framed by `encode` unless they are lines already; says how many there were.
+    /// Removes all messages and appends them to `out`, framed by `encode` unless they are lines. Returns the number of
+    /// messages.
     pub fn pop_all_into(
         &mut self,
         out: &mut Vec<u8>,
@@ -225,8 +226,8 @@ impl Outbox {
         if !self.is_only_lines() {
             out.reserve(self.bytes + count * FRAME);
         }
-        self.departed += self.slots.len() as u64;
-        for outgoing in self.slots.drain(..).flatten() {
+        self.departed += self.entries.len() as u64;
+        for outgoing in self.entries.drain(..).flatten() {
             match outgoing.kind {
                 OutgoingKind::Lines { .. } if out.is_empty() => *out = outgoing.bytes,
                 OutgoingKind::Lines { .. } => out.extend_from_slice(&outgoing.bytes),
@@ -240,89 +241,91 @@ impl Outbox {
         count
     }
 
-    /// Whether nothing has to be framed any more, nor put together.
+    /// Returns `true` if the queue contains exactly one entry, which is already framed.
     fn is_only_lines(&self) -> bool {
-        let only = match self.slots.front() {
+        let only = match self.entries.front() {
             Some(Some(outgoing)) => matches!(outgoing.kind, OutgoingKind::Lines { .. }),
             _ => false,
         };
-        only && self.slots.len() == 1
+        only && self.entries.len() == 1
     }
 
-    /// How much may wait.
+    /// Returns the limits.
     #[must_use]
     pub fn limits(&self) -> OutboxLimits {
         self.limits
     }
 
-    /// True when a producer that can wait should wait.
+    /// Returns `true` if a producer that can wait should wait.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.messages >= self.limits.messages || self.bytes >= self.limits.bytes
     }
 
-    /// True when nothing waits.
+    /// Returns `true` if the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages == 0
     }
 
-    /// How many messages wait.
+    /// Returns the number of queued messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.messages
     }
 
-    /// How many bytes wait, without framing.
+    /// Returns the number of queued bytes, without framing.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What was dropped or merged so far.
+    /// Returns how many messages were dropped or merged so far.
     #[must_use]
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }
 
-    /// An empty queue has room for anything, or a message over the byte limit could never leave.
-    fn has_no_room_for(&self, outgoing: &Outgoing) -> bool {
+    /// Returns `true` if the message exceeds the limits. An empty queue accepts any message, so that one over the byte
+    /// limit can be sent.
+    fn exceeds_limits(&self, outgoing: &Outgoing) -> bool {
         !self.is_empty()
             && (self.messages >= self.limits.messages
                 || self.bytes.saturating_add(outgoing.bytes.len()) > self.limits.bytes)
     }
 
-    /// Puts the message in the place of the latest waiting one of its kind, or at the end; true when it was merged.
-    /// Replacing the latest, and not an earlier one, keeps the progress of a token in order.
+    /// Replaces the latest queued message of this kind, or appends the message. Returns `true` if it was merged.
+    ///
+    /// Replacing the latest message keeps the progress of a token in order.
     fn merge(&mut self, outgoing: Outgoing) -> bool {
-        let Some(waiting) = self.latest_waiting(&outgoing.kind) else {
+        let Some(queued) = self.latest_queued(&outgoing.kind) else {
             self.append(outgoing);
             return false;
         };
-        let replaced = std::mem::replace(&mut waiting.bytes, outgoing.bytes);
-        let added = waiting.bytes.len();
+        let replaced = std::mem::replace(&mut queued.bytes, outgoing.bytes);
+        let added = queued.bytes.len();
         self.bytes = self.bytes - replaced.len() + added;
         true
     }
 
-    fn latest_waiting(&mut self, kind: &OutgoingKind) -> Option<&mut Outgoing> {
+    fn latest_queued(&mut self, kind: &OutgoingKind) -> Option<&mut Outgoing> {
         if kind.is_change() {
             let number = *self.changes.get(kind)?;
-            return self.slot(number)?.as_mut();
+            return self.entry(number)?.as_mut();
         }
-        // Progress is merged only when there is no room, and then what it replaces is near the end: it is looked for
-        // rather than remembered, which would cost every notice that has room.
-        let mut from_the_end = self.slots.iter_mut().rev().flatten();
+        // Progress is merged only when the queue is full, and the replaced message is then near the end. A search is
+        // cheaper than an index, which every notification would have to update.
+        let mut from_the_end = self.entries.iter_mut().rev().flatten();
         from_the_end.find(|outgoing| outgoing.kind == *kind)
     }
 
-    fn slot(&mut self, number: u64) -> Option<&mut Option<Outgoing>> {
+    fn entry(&mut self, number: u64) -> Option<&mut Option<Outgoing>> {
         let index = usize::try_from(number.checked_sub(self.departed)?).ok()?;
-        self.slots.get_mut(index)
+        self.entries.get_mut(index)
     }
 
     fn append(&mut self, outgoing: Outgoing) {
-        let number = self.departed + self.slots.len() as u64;
+        let number = self.departed + self.entries.len() as u64;
         self.messages += outgoing.kind.messages();
         self.bytes += outgoing.bytes.len();
         if outgoing.kind == OutgoingKind::Log {
@@ -330,14 +333,14 @@ impl Outbox {
         } else if outgoing.kind.is_change() {
             self.changes.insert(outgoing.kind.clone(), number);
         }
-        self.slots.push_back(Some(outgoing));
+        self.entries.push_back(Some(outgoing));
     }
 
     fn drop_oldest_log(&mut self) -> bool {
         let Some(number) = self.logs.pop_front() else {
             return false;
         };
-        if let Some(log) = self.slot(number).and_then(Option::take) {
+        if let Some(log) = self.entry(number).and_then(Option::take) {
             self.messages -= 1;
             self.bytes -= log.bytes.len();
             self.dropped.logs += 1;
@@ -346,18 +349,18 @@ impl Outbox {
         true
     }
 
-    /// Keeps the gaps in proportion to the messages, so that a reader that stands still cannot make them pile up.
+    /// Limits the number of gaps in proportion to the messages, so that a stalled reader does not make them accumulate.
     fn close_gaps(&mut self) {
-        const GAPS_TO_SPARE: usize = 64;
-        if self.slots.len() <= 2 * self.messages + GAPS_TO_SPARE {
+        const SPARE_GAPS: usize = 64;
+        if self.entries.len() <= 2 * self.messages + SPARE_GAPS {
             return;
         }
-        let slots = std::mem::take(&mut self.slots);
+        let entries = std::mem::take(&mut self.entries);
         self.changes.clear();
         self.logs.clear();
         self.messages = 0;
         self.bytes = 0;
-        for outgoing in slots.into_iter().flatten() {
+        for outgoing in entries.into_iter().flatten() {
             self.append(outgoing);
         }
     }

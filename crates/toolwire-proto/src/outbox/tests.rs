@@ -1,4 +1,4 @@
-//! One rule for each kind, then all of them against a queue that never drops anything.
+//! Tests of each kind's rule, and of all rules against a queue that never drops anything.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ fn updated(uri: &str, subscription: Option<&str>) -> OutgoingKind {
     }
 }
 
-/// Pushes all messages into a queue for four, then lists what leaves.
+/// Pushes all messages into a queue for four, then lists the messages that it returns.
 #[track_caller]
 fn check(pushed: &[(&OutgoingKind, &str)], expected: &str, dropped: (u64, u64, u64)) {
     let mut outbox = limited(4, 100);
@@ -54,7 +54,7 @@ fn check(pushed: &[(&OutgoingKind, &str)], expected: &str, dropped: (u64, u64, u
 }
 
 #[test]
-fn lines_count_as_the_messages_they_are_and_are_not_framed_again() {
+fn lines_count_as_messages_and_are_not_framed_again() {
     let lines = OutgoingKind::Lines { messages: 2 };
     for others_before in [0, 1] {
         let mut outbox = limited(4, 100);
@@ -103,7 +103,7 @@ fn responses_requests_and_others_are_never_dropped() {
 }
 
 #[test]
-fn progress_is_replaced_only_when_there_is_no_room() {
+fn progress_is_replaced_only_when_the_queue_is_full() {
     let (a, b) = (&progress("a"), &progress("b"));
     check(
         &[(a, "a1"), (a, "a2"), (b, "b1"), (a, "a3")],
@@ -138,7 +138,7 @@ fn progress_is_replaced_only_when_there_is_no_room() {
 }
 
 #[test]
-fn the_oldest_log_gives_way() {
+fn oldest_log_entry_is_dropped() {
     check(
         &[
             (&Log, "1"),
@@ -165,7 +165,7 @@ fn the_oldest_log_gives_way() {
 }
 
 #[test]
-fn a_log_over_the_byte_limit_passes_only_alone() {
+fn log_entry_over_the_byte_limit_is_queued_only_alone() {
     let long = "x".repeat(101);
     check(&[(&Log, &long)], &long, (0, 0, 0));
     check(&[(&Log, "1"), (&Log, "2"), (&Log, &long)], &long, (2, 0, 0));
@@ -173,7 +173,7 @@ fn a_log_over_the_byte_limit_passes_only_alone() {
 }
 
 #[test]
-fn a_change_already_announced_is_not_announced_twice() {
+fn queued_change_is_not_queued_twice() {
     let (tools, prompts) = (&list_changed("tools", None), &list_changed("prompts", None));
     let subscribed = &list_changed("tools", Some("s"));
     check(
@@ -202,7 +202,7 @@ fn a_change_already_announced_is_not_announced_twice() {
 }
 
 #[test]
-fn a_change_after_the_announcement_left_is_announced_again() {
+fn change_is_queued_again_after_it_was_sent() {
     let mut outbox = limited(4, 100);
     for text in ["1", "2", "3"] {
         outbox.push(message(&updated("x", None), text));
@@ -212,7 +212,7 @@ fn a_change_after_the_announcement_left_is_announced_again() {
 }
 
 #[test]
-fn the_queue_is_full_at_its_limits() {
+fn queue_is_full_at_its_limits() {
     let mut outbox = limited(3, 10);
     let full_after = |outbox: &mut Outbox, text: &str| {
         outbox.push(message(&Response, text));
@@ -229,7 +229,7 @@ fn the_queue_is_full_at_its_limits() {
 }
 
 #[test]
-fn a_queue_that_was_emptied_at_once_begins_anew() {
+fn emptied_queue_works_again() {
     let (list, a) = (&list_changed("tools", None), &progress("a"));
     let mut outbox = limited(4, 100);
     for round in ["1", "2"] {
@@ -253,7 +253,7 @@ fn dropped_logs_leave_no_growing_gaps() {
     outbox.push(message(&progress("a"), "a1"));
     for _ in 0..10_000 {
         outbox.push(message(&Log, "l"));
-        assert!(outbox.slots.len() <= 2 * 4 + 65);
+        assert!(outbox.entries.len() <= 2 * 4 + 65);
     }
     outbox.push(message(&progress("a"), "a2"));
     assert_eq!(outbox.pop(), Some(message(&Response, "r")));
@@ -283,9 +283,9 @@ fn kinds() -> impl Strategy<Value = Option<OutgoingKind>> {
 }
 
 proptest! {
-    /// `None` pops. Each message carries the number of its push.
+    /// `None` pops. Each message contains the number of its push.
     #[test]
-    fn nothing_that_matters_is_lost_or_reordered(
+    fn lossless_messages_are_never_lost_or_reordered(
         steps in prop::collection::vec(kinds(), 0..400),
         messages in 1_usize..8,
         bytes in 1_usize..24,
@@ -305,9 +305,9 @@ proptest! {
                 }
                 None => left.extend(outbox.pop().map(|outgoing| (outgoing.kind.clone(), number(&outgoing)))),
             }
-            let waiting = outbox.slots.iter().flatten();
-            prop_assert_eq!(outbox.len(), waiting.clone().count());
-            prop_assert_eq!(outbox.bytes(), waiting.map(|outgoing| outgoing.bytes.len()).sum::<usize>());
+            let queued = outbox.entries.iter().flatten();
+            prop_assert_eq!(outbox.len(), queued.clone().count());
+            prop_assert_eq!(outbox.bytes(), queued.map(|outgoing| outgoing.bytes.len()).sum::<usize>());
         }
         while let Some(outgoing) = outbox.pop() {
             left.push((outgoing.kind.clone(), number(&outgoing)));
@@ -316,13 +316,13 @@ proptest! {
         let lost = dropped.logs + dropped.progress + dropped.changes;
         prop_assert_eq!(left.len() as u64 + lost, pushed.len() as u64);
 
-        // What is never dropped left completely and in order.
-        let kept = |kind: &OutgoingKind| matches!(kind, Response | Request | Other);
-        let expected: Vec<usize> = (0..pushed.len()).filter(|&at| kept(&pushed[at])).collect();
-        let actual: Vec<usize> = left.iter().filter(|(kind, _)| kept(kind)).map(|(_, at)| *at).collect();
+        // Messages that are never dropped are all returned, in order.
+        let lossless = |kind: &OutgoingKind| matches!(kind, Response | Request | Other);
+        let expected: Vec<usize> = (0..pushed.len()).filter(|&at| lossless(&pushed[at])).collect();
+        let actual: Vec<usize> = left.iter().filter(|(kind, _)| lossless(kind)).map(|(_, at)| *at).collect();
         prop_assert_eq!(actual, expected);
 
-        // Every kind left in the order it was pushed, and for what merges the last one left.
+        // Every kind is returned in push order. For merged kinds the last message is returned.
         let mut last_left = HashMap::new();
         for (kind, at) in left {
             prop_assert_eq!(&pushed[at], &kind);

@@ -1,26 +1,26 @@
-//! Requests the peer sent: which of them may still be answered.
+//! Requests from the peer, and which of them may still get a response.
 //!
-//! Exchanges are told apart by a number of our own, because real clients use one id for everything: two requests in
-//! flight with the same id both run and both answer, and a cancellation of that id means all of them.
+//! Exchanges are identified by the ledger's own number, because some clients use one id for everything. Two requests in
+//! flight with the same id both run and both get a response. A cancellation of that id cancels all of them.
 
 use toolwire_types::RequestId;
 
 use crate::requests::{DEFAULT_IN_FLIGHT, Overloaded};
 
-/// Which inbound request an exchange is about; never used twice by one ledger.
+/// The key of an inbound request. One ledger never uses a key twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeKey {
     number: u64,
-    /// Where the ledger has it.
-    place: usize,
+    /// The index in the ledger.
+    index: usize,
 }
 
-/// A ledger that is empty gives back the memory of more places than this.
-const SPARE_PLACES: usize = 64;
+/// The capacity that an empty ledger retains. More capacity is freed.
+const SPARE_ENTRIES: usize = 64;
 
 /// Whether the peer may cancel a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a request can be cancelled or not")]
+#[expect(clippy::exhaustive_enums, reason = "a request is cancellable or not")]
 pub enum CancelPolicy {
     /// Every request but `initialize`.
     Allowed,
@@ -29,7 +29,7 @@ pub enum CancelPolicy {
 }
 
 impl CancelPolicy {
-    /// The rule for a method: `initialize` is never cancelled.
+    /// Returns the policy of a method: `initialize` is never cancelled.
     #[must_use]
     pub fn of(method: &str) -> Self {
         match method {
@@ -39,28 +39,28 @@ impl CancelPolicy {
     }
 }
 
-/// Whether anything may still be sent for a request.
+/// Whether messages may still be sent for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a request is either waiting or done with"
+    reason = "a request is either waiting or closed"
 )]
 pub enum SendState {
-    /// The peer waits: send.
+    /// The peer waits for the response. Messages may be sent.
     Waiting,
-    /// The peer cancelled, or has its answer: send nothing, notifications included.
+    /// The peer cancelled the request or has its response. Nothing may be sent, including notifications.
     Closed,
 }
 
-/// The requests of the peer that are being worked on, each with a note of whoever works on it.
+/// The peer's requests in flight, each with caller-supplied data.
 #[derive(Debug, Clone)]
 pub struct InboundLedger<T = ()> {
     limit: usize,
     next: u64,
-    /// Ids are only looked for when something is cancelled, which is rare, so there is no index of them that every request
-    /// would have to enter and leave.
-    places: Vec<Option<Exchange<T>>>,
-    /// Which places are empty.
+    /// The requests, without an index of their ids. Ids are looked up only on cancellation, which is rare, and every
+    /// request would have to update an index.
+    entries: Vec<Option<Exchange<T>>>,
+    /// The indexes of empty entries.
     free: Vec<usize>,
 }
 
@@ -74,21 +74,21 @@ struct Exchange<T> {
 }
 
 impl<T> InboundLedger<T> {
-    /// A ledger for at most `limit` requests at a time.
+    /// Creates a ledger for at most `limit` requests at a time.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
             next: 0,
-            places: Vec::new(),
+            entries: Vec::new(),
             free: Vec::new(),
         }
     }
 
-    /// Notes a request that is about to run.
+    /// Records a request that is about to run.
     ///
     /// # Errors
-    /// When the ledger is full; the request must then be answered with that error and not run.
+    /// Returns an error if the ledger is full. The caller must send that error as the response and not run the request.
     pub fn begin(
         &mut self,
         id: RequestId,
@@ -101,8 +101,8 @@ impl<T> InboundLedger<T> {
         Ok(self.enter(id, cancellation, note))
     }
 
-    /// Notes a request that is about to wait, or to be looked after by somebody else. Whoever does this has found the
-    /// ledger not to be [full](Self::is_full) before the request ran.
+    /// Records a request that continues in the background. The caller has checked before the request ran that the
+    /// ledger is not [full](Self::is_full).
     pub fn enter(&mut self, id: RequestId, cancellation: CancelPolicy, note: T) -> ExchangeKey {
         let number = self.next;
         self.next += 1;
@@ -113,52 +113,52 @@ impl<T> InboundLedger<T> {
             cancelled: false,
             note,
         });
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.places[place] = exchange;
-                place
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index] = exchange;
+                index
             }
             None => {
-                self.places.push(exchange);
-                self.places.len() - 1
+                self.entries.push(exchange);
+                self.entries.len() - 1
             }
         };
-        ExchangeKey { number, place }
+        ExchangeKey { number, index }
     }
 
-    /// Whether no more requests may run.
+    /// Returns `true` if no more requests may run.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.len() >= self.limit
     }
 
-    /// Marks every request with this id as cancelled and returns those for which this is news.
+    /// Marks every request with this id as cancelled, and returns those that were not cancelled before.
     pub fn cancel(&mut self, id: &RequestId) -> Vec<ExchangeKey> {
-        let mut news = Vec::new();
-        for (place, exchange) in self.places.iter_mut().enumerate() {
+        let mut cancelled = Vec::new();
+        for (index, exchange) in self.entries.iter_mut().enumerate() {
             let Some(exchange) = exchange else { continue };
-            let is_news = exchange.id == *id && !exchange.cancelled;
-            if is_news && exchange.cancellation == CancelPolicy::Allowed {
+            let is_new = exchange.id == *id && !exchange.cancelled;
+            if is_new && exchange.cancellation == CancelPolicy::Allowed {
                 exchange.cancelled = true;
                 let number = exchange.number;
-                news.push(ExchangeKey { number, place });
+                cancelled.push(ExchangeKey { number, index });
             }
         }
-        news
+        cancelled
     }
 
-    /// What was noted about a request in flight.
+    /// Returns the caller's data of a request in flight.
     #[must_use]
     pub fn note(&self, key: ExchangeKey) -> Option<&T> {
         self.find(key).map(|exchange| &exchange.note)
     }
 
-    /// What was noted about each request in flight.
+    /// Returns the caller's data of each request in flight.
     pub fn notes(&self) -> impl Iterator<Item = &T> {
-        self.places.iter().flatten().map(|exchange| &exchange.note)
+        self.entries.iter().flatten().map(|exchange| &exchange.note)
     }
 
-    /// Whether a notification may go out for this request now.
+    /// Returns whether a notification may be sent for this request now.
     #[must_use]
     pub fn may_send(&self, key: ExchangeKey) -> SendState {
         match self.find(key) {
@@ -167,15 +167,15 @@ impl<T> InboundLedger<T> {
         }
     }
 
-    /// Removes a request that has its outcome. Says whether the outcome may be sent, and what was noted.
+    /// Removes a completed request. Returns whether its outcome may be sent, and the caller's data.
     pub fn finish(&mut self, key: ExchangeKey) -> (SendState, Option<T>) {
         if self.find(key).is_none() {
             return (SendState::Closed, None);
         }
-        let finished = self.places[key.place].take();
-        self.free.push(key.place);
-        if self.is_empty() && self.places.len() > SPARE_PLACES {
-            self.places = Vec::new();
+        let finished = self.entries[key.index].take();
+        self.free.push(key.index);
+        if self.is_empty() && self.entries.len() > SPARE_ENTRIES {
+            self.entries = Vec::new();
             self.free = Vec::new();
         }
         match finished {
@@ -184,27 +184,27 @@ impl<T> InboundLedger<T> {
         }
     }
 
-    /// True when a request with this id is in flight and not cancelled.
+    /// Returns `true` if a request with this id is in flight and not cancelled.
     #[must_use]
     pub fn is_waiting(&self, id: &RequestId) -> bool {
-        let mut exchanges = self.places.iter().flatten();
+        let mut exchanges = self.entries.iter().flatten();
         exchanges.any(|exchange| exchange.id == *id && !exchange.cancelled)
     }
 
-    /// How many requests are in flight.
+    /// Returns the number of requests in flight.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.entries.len() - self.free.len()
     }
 
-    /// True when nothing is in flight.
+    /// Returns `true` if no request is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     fn find(&self, key: ExchangeKey) -> Option<&Exchange<T>> {
-        let exchange = self.places.get(key.place)?.as_ref()?;
+        let exchange = self.entries.get(key.index)?.as_ref()?;
         (exchange.number == key.number).then_some(exchange)
     }
 }
@@ -225,11 +225,11 @@ mod tests {
     fn begin(ledger: &mut InboundLedger, id: impl Into<RequestId>) -> ExchangeKey {
         ledger
             .begin(id.into(), CancelPolicy::Allowed, ())
-            .expect("the ledger has room")
+            .expect("the ledger is not full")
     }
 
     #[test]
-    fn a_finished_request_may_send_its_answer_once() {
+    fn finished_request_may_send_one_response() {
         let mut ledger = InboundLedger::default();
         let key = begin(&mut ledger, 1);
         assert_eq!(ledger.may_send(key), SendState::Waiting);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn two_requests_with_one_id_both_answer() {
+    fn two_requests_with_one_id_both_get_a_response() {
         let mut ledger = InboundLedger::default();
         let (first, second) = (begin(&mut ledger, 1), begin(&mut ledger, 1));
         assert_ne!(first, second);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_an_id_silences_every_request_that_has_it_and_no_other() {
+    fn cancellation_closes_every_request_with_the_id_and_no_other() {
         let mut ledger = InboundLedger::default();
         let (first, second) = (begin(&mut ledger, 1), begin(&mut ledger, 1));
         let text = begin(&mut ledger, "1");
@@ -276,19 +276,19 @@ mod tests {
         let mut ledger = InboundLedger::default();
         let key = ledger
             .begin(1.into(), CancelPolicy::of("initialize"), ())
-            .expect("the ledger has room");
+            .expect("the ledger is not full");
         assert_eq!(CancelPolicy::of("tools/call"), CancelPolicy::Allowed);
         assert_eq!(ledger.cancel(&1.into()), []);
         assert_eq!(ledger.finish(key).0, SendState::Waiting);
     }
 
     #[test]
-    fn a_full_ledger_refuses_and_takes_again_after_a_finish() {
+    fn full_ledger_rejects_requests_until_one_finishes() {
         let mut ledger = InboundLedger::new(2);
         let first = begin(&mut ledger, 1);
         begin(&mut ledger, 2);
-        let refused = ledger.begin(3.into(), CancelPolicy::Allowed, ());
-        assert_eq!(refused, Err(Overloaded));
+        let rejected = ledger.begin(3.into(), CancelPolicy::Allowed, ());
+        assert_eq!(rejected, Err(Overloaded));
         let error = ErrorObject::from(Overloaded);
         assert_eq!(error.code, -32603);
         assert_eq!(
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_key_does_not_reach_who_has_its_place_now() {
+    fn old_key_does_not_match_the_request_that_reuses_its_entry() {
         let mut ledger = InboundLedger::default();
         let old = begin(&mut ledger, 1);
         ledger.finish(old);
@@ -312,19 +312,19 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_ledger_holds_no_memory_of_a_crowd() {
+    fn empty_ledger_frees_its_memory() {
         let mut ledger = InboundLedger::new(1000);
         let keys: Vec<_> = (0..1000).map(|id| begin(&mut ledger, id)).collect();
         for key in keys {
             ledger.finish(key);
         }
-        assert_eq!(ledger.places.capacity(), 0);
+        assert_eq!(ledger.entries.capacity(), 0);
         assert_eq!(ledger.len(), 0);
     }
 
     proptest! {
         #[test]
-        fn after_everything_is_finished_nothing_is_left(
+        fn ledger_is_empty_after_all_requests_finish(
             steps in proptest::collection::vec((0_i64..4, 0_u8..3), 0..200),
         ) {
             let mut ledger = InboundLedger::new(16);

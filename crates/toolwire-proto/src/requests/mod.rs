@@ -1,7 +1,8 @@
 //! Ledgers of requests in flight, one for each direction.
 //!
-//! [`InboundLedger`] knows what the peer asked and may still be answered; [`OutboundLedger`] knows what was asked of the
-//! peer and until when an answer is awaited. Both are bounded, and neither waits or reads a clock.
+//! [`InboundLedger`] records which requests of the peer may still get a response. [`OutboundLedger`] records which
+//! requests were sent to the peer, with the deadlines of their responses. Both are bounded, and neither waits or reads
+//! a clock.
 
 mod inbound;
 mod outbound;
@@ -14,25 +15,25 @@ use toolwire_types::ErrorObject;
 pub use inbound::{CancelPolicy, ExchangeKey, InboundLedger, SendState};
 pub use outbound::{OutboundLedger, RequestTimeouts, spellings};
 
-/// Whether a client may take a request back.
+/// Returns `true` if a client may cancel a request of this method.
 ///
-/// Spec 2025-11-25, basic/utilities/cancellation: a client must not cancel `initialize`. Nor does it cancel
-/// `server/discover`: a server that leaves it unanswered may be one that takes nothing before `initialize`.
+/// Spec 2025-11-25, basic/utilities/cancellation: a client must not cancel `initialize`. It does not cancel
+/// `server/discover` either: a server that sends no response to it may accept nothing before `initialize`.
 #[must_use]
 pub fn is_cancellable(method: &str) -> bool {
     !matches!(method, "initialize" | "server/discover")
 }
 
-/// How many requests may be in flight in one direction of one connection, unless told otherwise.
+/// The default limit of requests in flight in one direction of one connection.
 pub const DEFAULT_IN_FLIGHT: usize = 1024;
 
-/// The ledger is full.
+/// The error of a full ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Overloaded;
 
 impl Overloaded {
-    /// For bounds that are kept elsewhere.
+    /// Creates the error, for limits outside of the ledgers.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_questions_of_a_connection_are_not_taken_back() {
+    fn first_requests_of_a_connection_are_not_cancellable() {
         assert!(!is_cancellable("initialize"));
         assert!(!is_cancellable("server/discover"));
         assert!(is_cancellable("tools/call"));

@@ -1,6 +1,7 @@
-//! Requests sent to the peer: who waits for which answer, and until when.
+//! Requests sent to the peer, with the deadlines of their responses.
 //!
-//! Times are durations since an origin of the caller's choice. The slot is whatever the caller wakes with the answer.
+//! Times are durations since an origin that the caller chooses. The waiter is the value that the caller notifies with
+//! the response.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,16 +10,16 @@ use toolwire_types::RequestId;
 
 use crate::requests::{DEFAULT_IN_FLIGHT, Overloaded};
 
-/// How long an answer is awaited.
+/// How long the sender waits for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a wait has these two ends and no more"
+    reason = "a request has exactly these two timeouts"
 )]
 pub struct RequestTimeouts {
-    /// Without a sign of life for this long, the request has failed.
+    /// The request fails after this time without a response or progress. Default: 60 s.
     pub idle: Duration,
-    /// After this long it has failed, whatever progress was reported.
+    /// The request fails after this time, even if progress was reported. Default: 600 s.
     pub maximum: Duration,
 }
 
@@ -31,7 +32,7 @@ impl Default for RequestTimeouts {
     }
 }
 
-/// The requests that wait for the peer's answer, each with a slot `T`.
+/// The requests that pending for the peer's response, each with a waiter `T`.
 #[derive(Debug, Clone)]
 pub struct OutboundLedger<T> {
     limit: usize,
@@ -42,14 +43,14 @@ pub struct OutboundLedger<T> {
 
 #[derive(Debug, Clone)]
 struct PendingRequest<T> {
-    slot: T,
+    waiter: T,
     idle: Duration,
     deadline: Duration,
     latest: Duration,
 }
 
 impl<T> OutboundLedger<T> {
-    /// A ledger for at most `limit` requests at a time.
+    /// Creates a ledger for at most `limit` requests at a time.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -60,10 +61,10 @@ impl<T> OutboundLedger<T> {
         }
     }
 
-    /// A ledger of the usual size that mints its ids from `first` on.
+    /// Creates a ledger with the default limit whose ids start at `first`.
     ///
-    /// Several nodes that ask the same client start at random points, so that their ids do not meet. Many clients keep
-    /// numbers as doubles: `first` is best positive and well below 2⁵³.
+    /// Several nodes that send requests to the same client start at random numbers, so that their ids do not collide.
+    /// Many clients store numbers as doubles, so `first` should be positive and well below 2⁵³.
     #[must_use]
     pub fn starting_at(first: i64) -> Self {
         Self {
@@ -72,30 +73,30 @@ impl<T> OutboundLedger<T> {
         }
     }
 
-    /// Notes a request that is about to be sent and mints its id, one that was never used before.
+    /// Records a request that is about to be sent, and returns its new id.
     ///
     /// # Errors
-    /// When the ledger is full; the slot is dropped.
+    /// Returns an error if the ledger is full. The waiter is dropped.
     pub fn begin(
         &mut self,
-        slot: T,
+        waiter: T,
         now: Duration,
-        patience: RequestTimeouts,
+        timeouts: RequestTimeouts,
     ) -> Result<RequestId, Overloaded> {
         if self.waiting.len() >= self.limit {
             return Err(Overloaded);
         }
         let id = RequestId::Number(self.next);
-        // A caller's start may be the last number there is; the negative ones are as good.
+        // The start may be the maximum. The ids then continue with negative numbers.
         self.next = self.next.wrapping_add(1);
-        let latest = now.saturating_add(patience.maximum);
-        let deadline = now.saturating_add(patience.idle).min(latest);
+        let latest = now.saturating_add(timeouts.maximum);
+        let deadline = now.saturating_add(timeouts.idle).min(latest);
         self.by_deadline.insert((deadline, id.clone()));
         self.waiting.insert(
             id.clone(),
             PendingRequest {
-                slot,
-                idle: patience.idle,
+                waiter,
+                idle: timeouts.idle,
                 deadline,
                 latest,
             },
@@ -103,35 +104,36 @@ impl<T> OutboundLedger<T> {
         Ok(id)
     }
 
-    /// Notes a sign of life: the wait starts anew, but never past its maximum. False when nobody waits.
+    /// Records progress, which extends the deadline up to the maximum. Returns `false` if the request is not pending.
     pub fn on_progress(&mut self, id: &RequestId, now: Duration) -> bool {
-        let Some(wait) = self.waiting.get_mut(id) else {
+        let Some(pending) = self.waiting.get_mut(id) else {
             return false;
         };
-        let deadline = now.saturating_add(wait.idle).min(wait.latest);
-        if deadline > wait.deadline {
-            self.by_deadline.remove(&(wait.deadline, id.clone()));
+        let deadline = now.saturating_add(pending.idle).min(pending.latest);
+        if deadline > pending.deadline {
+            self.by_deadline.remove(&(pending.deadline, id.clone()));
             self.by_deadline.insert((deadline, id.clone()));
-            wait.deadline = deadline;
+            pending.deadline = deadline;
         }
         true
     }
 
-    /// The slot an answer belongs to; `None` for unknown ids, late answers and second answers.
+    /// Removes the request of a response and returns its waiter. Returns `None` for unknown ids, late responses and
+    /// second responses.
     ///
-    /// Some servers answer request `7` with id `"7"`. Ids minted here are numbers, so such an answer is unambiguous and
-    /// taken.
+    /// Some servers respond to request `7` with id `"7"`. The ids of this ledger are numbers, so such a response is
+    /// unambiguous and accepted.
     pub fn resolve(&mut self, id: &RequestId) -> Option<T> {
         spellings(id).find_map(|id| self.remove(&id))
     }
 
-    /// Whether a request with this id waits for its answer; as [`resolve`](Self::resolve), but the wait goes on.
+    /// Returns `true` if a request with this id is pending. Ids match as in [`resolve`](Self::resolve).
     #[must_use]
     pub fn is_waiting_for(&self, id: &RequestId) -> bool {
         spellings(id).any(|id| self.waiting.contains_key(&id))
     }
 
-    /// Removes and returns every request whose time is over.
+    /// Removes and returns every request whose deadline has passed.
     pub fn expired(&mut self, now: Duration) -> Vec<(RequestId, T)> {
         let mut expired = Vec::new();
         while let Some((deadline, id)) = self.by_deadline.first()
@@ -139,44 +141,44 @@ impl<T> OutboundLedger<T> {
         {
             let id = id.clone();
             match self.remove(&id) {
-                Some(slot) => expired.push((id, slot)),
+                Some(waiter) => expired.push((id, waiter)),
                 None => break,
             }
         }
         expired
     }
 
-    /// When [`OutboundLedger::expired`] has something to say next.
+    /// Returns the earliest deadline of the pending requests.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Duration> {
         self.by_deadline.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Removes and returns everything, oldest id first: the connection is gone.
+    /// Removes and returns all requests, lowest id first, after the connection has closed.
     pub fn fail_all(&mut self) -> Vec<(RequestId, T)> {
         self.by_deadline.clear();
         std::mem::take(&mut self.waiting)
             .into_iter()
-            .map(|(id, wait)| (id, wait.slot))
+            .map(|(id, pending)| (id, pending.waiter))
             .collect()
     }
 
-    /// How many requests wait.
+    /// Returns the number of pending requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True when nothing waits.
+    /// Returns `true` if no request is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     fn remove(&mut self, id: &RequestId) -> Option<T> {
-        let wait = self.waiting.remove(id)?;
-        self.by_deadline.remove(&(wait.deadline, id.clone()));
-        Some(wait.slot)
+        let pending = self.waiting.remove(id)?;
+        self.by_deadline.remove(&(pending.deadline, id.clone()));
+        Some(pending.waiter)
     }
 }
 
@@ -186,9 +188,9 @@ impl<T> Default for OutboundLedger<T> {
     }
 }
 
-/// The ids of this side that an id in the peer's words may stand for: itself, then the number it spells.
+/// Returns the ids that an id from the peer may stand for: the id itself, then the number that it spells.
 ///
-/// Some servers answer request `7` with id `"7"`. A side that mints only numbers may take such an answer.
+/// Some servers respond to request `7` with id `"7"`. A side that uses only numbers may accept such a response.
 ///
 /// ```
 /// use toolwire_proto::requests::spellings;
@@ -199,7 +201,7 @@ impl<T> Default for OutboundLedger<T> {
 pub fn spellings(id: &RequestId) -> impl Iterator<Item = RequestId> + use<> {
     let number = match id {
         RequestId::Number(_) => None,
-        // Only the plain form: "07" and "+7" are other texts.
+        // Only the canonical form counts: "07" and "+7" are other texts.
         RequestId::String(text) => text
             .parse()
             .ok()
@@ -212,7 +214,7 @@ pub fn spellings(id: &RequestId) -> impl Iterator<Item = RequestId> + use<> {
 mod tests {
     use super::*;
 
-    const PATIENCE: RequestTimeouts = RequestTimeouts {
+    const TIMEOUTS: RequestTimeouts = RequestTimeouts {
         idle: Duration::from_secs(10),
         maximum: Duration::from_secs(25),
     };
@@ -221,14 +223,14 @@ mod tests {
         Duration::from_secs(number)
     }
 
-    fn begin(ledger: &mut OutboundLedger<&'static str>, slot: &'static str) -> RequestId {
+    fn begin(ledger: &mut OutboundLedger<&'static str>, waiter: &'static str) -> RequestId {
         ledger
-            .begin(slot, Duration::ZERO, PATIENCE)
-            .expect("the ledger has room")
+            .begin(waiter, Duration::ZERO, TIMEOUTS)
+            .expect("the ledger is not full")
     }
 
     #[test]
-    fn an_answer_finds_its_slot_once() {
+    fn response_resolves_its_request_once() {
         let mut ledger = OutboundLedger::default();
         let first = begin(&mut ledger, "first");
         let second = begin(&mut ledger, "second");
@@ -241,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_written_as_text_is_understood_only_in_its_plain_form() {
+    fn id_as_text_is_accepted_only_in_canonical_form() {
         let check = |id: &str, expected: Option<&str>| {
             let mut ledger = OutboundLedger::default();
-            assert_eq!(begin(&mut ledger, "slot"), 1.into());
+            assert_eq!(begin(&mut ledger, "waiter"), 1.into());
             assert_eq!(ledger.resolve(&id.into()), expected, "{id:?}");
         };
-        check("1", Some("slot"));
+        check("1", Some("waiter"));
         check("01", None);
         check("+1", None);
         check(" 1", None);
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_start_where_they_are_told_to() {
+    fn ids_start_at_the_given_number() {
         let mut ledger = OutboundLedger::starting_at(4_000_000_000_000);
         let first = begin(&mut ledger, "first");
         assert_eq!(first, 4_000_000_000_000.into());
@@ -282,40 +284,40 @@ mod tests {
     }
 
     #[test]
-    fn silence_ends_a_wait_and_progress_prolongs_it_up_to_the_maximum() {
+    fn progress_extends_the_deadline_up_to_the_maximum() {
         let mut ledger = OutboundLedger::default();
-        let quiet = begin(&mut ledger, "quiet");
-        let lively = begin(&mut ledger, "lively");
+        let silent = begin(&mut ledger, "silent");
+        let active = begin(&mut ledger, "active");
         assert!(ledger.expired(seconds(9)).is_empty());
-        assert!(ledger.on_progress(&lively, seconds(9)));
+        assert!(ledger.on_progress(&active, seconds(9)));
         assert_eq!(ledger.next_deadline(), Some(seconds(10)));
-        assert_eq!(ledger.expired(seconds(10)), [(quiet.clone(), "quiet")]);
-        assert!(!ledger.on_progress(&quiet, seconds(11)));
+        assert_eq!(ledger.expired(seconds(10)), [(silent.clone(), "silent")]);
+        assert!(!ledger.on_progress(&silent, seconds(11)));
         assert_eq!(ledger.next_deadline(), Some(seconds(19)));
-        assert!(ledger.on_progress(&lively, seconds(18)));
+        assert!(ledger.on_progress(&active, seconds(18)));
         assert_eq!(ledger.next_deadline(), Some(seconds(25)));
-        assert!(ledger.on_progress(&lively, seconds(24)));
+        assert!(ledger.on_progress(&active, seconds(24)));
         assert!(ledger.expired(seconds(24)).is_empty());
-        assert_eq!(ledger.expired(seconds(25)), [(lively, "lively")]);
+        assert_eq!(ledger.expired(seconds(25)), [(active, "active")]);
         assert!(ledger.is_empty());
     }
 
     #[test]
-    fn an_endless_patience_does_not_overflow() {
+    fn maximum_timeouts_do_not_overflow() {
         let mut ledger = OutboundLedger::default();
         let forever = RequestTimeouts {
             idle: Duration::MAX,
             maximum: Duration::MAX,
         };
         let id = ledger
-            .begin("slot", seconds(5), forever)
-            .expect("the ledger has room");
+            .begin("waiter", seconds(5), forever)
+            .expect("the ledger is not full");
         assert!(ledger.on_progress(&id, seconds(6)));
         assert_eq!(ledger.next_deadline(), Some(Duration::MAX));
     }
 
     #[test]
-    fn a_dead_connection_fails_everything() {
+    fn closed_connection_fails_all_requests() {
         let mut ledger = OutboundLedger::default();
         let first = begin(&mut ledger, "first");
         let second = begin(&mut ledger, "second");
@@ -326,11 +328,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ledger_refuses() {
+    fn full_ledger_rejects_requests() {
         let mut ledger = OutboundLedger::new(1);
         begin(&mut ledger, "first");
         assert_eq!(
-            ledger.begin("second", Duration::ZERO, PATIENCE),
+            ledger.begin("second", Duration::ZERO, TIMEOUTS),
             Err(Overloaded)
         );
         assert_eq!(ledger.len(), 1);

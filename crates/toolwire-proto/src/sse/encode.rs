@@ -1,4 +1,4 @@
-//! Writes an event stream.
+//! Encoder of an event stream.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use crate::sse::SseEvent;
 
 /// An id or event type that cannot be written, because it would end its line or be ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "there is nothing more to say")]
+#[expect(clippy::exhaustive_structs, reason = "the error has no details")]
 pub struct UnsafeField;
 
 impl fmt::Display for UnsafeField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("event id or type holds CR, LF or NUL")
+        f.write_str("event id or type contains CR, LF or NUL")
     }
 }
 
 impl std::error::Error for UnsafeField {}
 
 impl SseEvent {
-    /// Appends the event as bytes. An empty event type is not written: it means the default type.
+    /// Appends the event as bytes. An empty event type is not written, because it means the default type.
     ///
     /// # Errors
-    /// When the id or the event type holds CR, LF or NUL; nothing is written then.
+    /// Returns an error if the id or the event type contains CR, LF or NUL. Nothing is written then.
     pub fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), UnsafeField> {
         let event = self.event.as_deref().filter(|event| !event.is_empty());
         check(self.id.as_deref())?;
@@ -36,10 +36,10 @@ impl SseEvent {
     }
 }
 
-/// Appends one message as an event, with an id when the stream can be resumed.
+/// Appends one message as an event, with an id if the stream is resumable.
 ///
 /// # Errors
-/// When the id holds CR, LF or NUL; nothing is written then.
+/// Returns an error if the id contains CR, LF or NUL. Nothing is written then.
 pub fn encode_message(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) -> Result<(), UnsafeField> {
     check(id)?;
     write_field(out, "id", id);
@@ -47,7 +47,7 @@ pub fn encode_message(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) -> Resul
     Ok(())
 }
 
-/// Appends a comment, which keeps a connection alive and is otherwise ignored. Line ends in it become spaces.
+/// Appends a comment, which keeps a connection alive and is ignored otherwise. Line ends in it become spaces.
 pub fn encode_comment(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b": ");
     let one_line = |byte| match byte {
@@ -74,8 +74,8 @@ fn write_field(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
     }
 }
 
-/// Writes one `data` line for each line of the data, then ends the event. A carriage return cannot be carried inside a
-/// line, so it counts as a line end; otherwise data could smuggle in fields of its own.
+/// Writes one `data` line for each line of the data, then ends the event. A line cannot contain a carriage return, so
+/// it counts as a line end. Otherwise data could inject fields.
 fn write_data(out: &mut Vec<u8>, mut data: &[u8]) {
     out.reserve(data.len() + "data: \n\n".len());
     loop {
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn data_cannot_smuggle_fields() {
+    fn data_cannot_inject_fields() {
         check_event(&SseEvent::new("a\rid: 1"), "data: a\ndata: id: 1\n\n");
         check_event(&SseEvent::new("a\r\n\n"), "data: a\ndata: \ndata: \n\n");
     }
 
     #[test]
-    fn unsafe_ids_and_types_are_refused() {
+    fn unsafe_ids_and_types_are_rejected() {
         for value in ["a\nb", "a\r", "\0"] {
             let mut out = Vec::new();
             assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_events_are_read_back(
+        fn encoded_events_are_decoded_back(
             id in prop::option::of("[^\r\n\0]{0,6}"),
             event in prop::option::of("[^\r\n\0]{1,6}"),
             data in "([ :\n\0\u{FEFF}a]|[^\r]){0,20}",

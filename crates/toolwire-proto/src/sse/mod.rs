@@ -1,7 +1,7 @@
-//! Event streams as WHATWG HTML defines them ("Server-sent events"): how HTTP carries more than one message.
+//! Event streams as WHATWG HTML defines them ("Server-sent events"), which carry several messages over HTTP.
 //!
-//! [`SseDecoder`] reads a stream in whatever chunks it arrives, with a cap on the size of an event; the `encode_*`
-//! functions write one. What the data means is not looked at.
+//! [`SseDecoder`] decodes a stream in any chunks, with a limit on the size of an event. The `encode_*` functions write
+//! one. This module does not interpret the data.
 
 mod decode;
 mod encode;
@@ -17,18 +17,18 @@ pub use self::reconnect::{ReconnectLimitError, Reconnects};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SseEvent {
-    /// The `id` given with this event; empty means that the last id is to be forgotten.
+    /// The `id` of this event. An empty id clears the last id.
     pub id: Option<String>,
-    /// The event type, when it is not the default `message`.
+    /// The event type, if it is not the default `message`.
     pub event: Option<String>,
     /// The data, its lines joined with LF.
     pub data: String,
-    /// The time to wait before reconnecting, when given with this event.
+    /// The reconnection time, if given with this event.
     pub retry: Option<Duration>,
 }
 
 impl SseEvent {
-    /// An event with data and nothing else.
+    /// Creates an event with data only.
     #[must_use]
     pub fn new(data: impl Into<String>) -> Self {
         Self {
@@ -37,21 +37,21 @@ impl SseEvent {
         }
     }
 
-    /// Gives the event an id.
+    /// Sets the id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Gives the event a type.
+    /// Sets the event type.
     #[must_use]
     pub fn with_event(mut self, event: impl Into<String>) -> Self {
         self.event = Some(event.into());
         self
     }
 
-    /// Tells the client how long to wait before reconnecting; whole milliseconds count.
+    /// Sets the time that the client waits before it reconnects, in whole milliseconds.
     #[must_use]
     pub fn with_retry(mut self, retry: Duration) -> Self {
         self.retry = Some(retry);

@@ -1,17 +1,17 @@
-//! When to open a lost stream again, and when to give up.
+//! The pauses between attempts to reopen a lost stream, and their limit.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What a server's `retry` is raised to: no server gets a client to knock without a pause.
+/// The minimum pause. A server cannot make a client reconnect without a pause.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// What a server's `retry` is lowered to: no server puts a client to sleep for good.
+/// The maximum pause. A server cannot make a client wait forever.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The pause before the first attempt when the server asked for none; it doubles with each further one.
+/// The pause before the first attempt if the server sent no `retry`. It doubles with each further attempt.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// Counts the attempts to open a lost stream again. Only news count as success: a stream that opens and ends at once
-/// is as bad as one that does not open.
+/// A counter of attempts to reopen a lost stream. Only a new event counts as success: a stream that opens and ends at
+/// once is the same as one that does not open.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,45 +27,45 @@ const FIRST: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub struct Reconnects {
     limit: u32,
-    made: u32,
+    attempts: u32,
 }
 
-/// The stream was opened too often without any news.
+/// A stream that was reopened too often without a new event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectLimitError;
 
 impl fmt::Display for ReconnectLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the stream was opened again too often without any news")
+        f.write_str("the stream was reopened too often without a new event")
     }
 }
 
 impl std::error::Error for ReconnectLimitError {}
 
 impl Reconnects {
-    /// Allows this many attempts in a row without news.
+    /// Creates a counter for `limit` consecutive attempts without a new event.
     #[must_use]
     pub fn new(limit: u32) -> Self {
-        Self { limit, made: 0 }
+        Self { limit, attempts: 0 }
     }
 
-    /// Something new arrived.
+    /// Records a new event and resets the counter.
     pub fn heard(&mut self) {
-        self.made = 0;
+        self.attempts = 0;
     }
 
-    /// How long to wait before the next attempt; `wish` is what the server's `retry` asked for, within reason.
+    /// Returns how long to wait before the next attempt. `retry` is the server's reconnection time, which is clamped.
     ///
     /// # Errors
-    /// When there were too many attempts without news.
-    pub fn next(&mut self, wish: Option<Duration>) -> Result<Duration, ReconnectLimitError> {
-        if self.made >= self.limit {
+    /// Returns an error if there were too many attempts without a new event.
+    pub fn next(&mut self, retry: Option<Duration>) -> Result<Duration, ReconnectLimitError> {
+        if self.attempts >= self.limit {
             return Err(ReconnectLimitError);
         }
-        let doubled = FIRST.saturating_mul(1 << self.made.min(10));
-        self.made += 1;
-        Ok(wish.unwrap_or(doubled).clamp(SHORTEST, LONGEST))
+        let doubled = FIRST.saturating_mul(1 << self.attempts.min(10));
+        self.attempts += 1;
+        Ok(retry.unwrap_or(doubled).clamp(SHORTEST, LONGEST))
     }
 }
 
@@ -74,9 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_of_the_server_are_kept_within_reason() {
-        let check = |wish: u64, expected: u64| {
-            let pause = Reconnects::new(1).next(Some(Duration::from_millis(wish)));
+    fn retry_of_the_server_is_clamped() {
+        let check = |retry: u64, expected: u64| {
+            let pause = Reconnects::new(1).next(Some(Duration::from_millis(retry)));
             assert_eq!(pause, Ok(Duration::from_millis(expected)));
         };
         check(0, 100);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_without_news_slow_down_and_end() {
+    fn attempts_without_events_slow_down_and_end() {
         let mut reconnects = Reconnects::new(8);
         let pauses: Vec<_> = std::iter::from_fn(|| reconnects.next(None).ok())
             .map(|pause| pause.as_millis())

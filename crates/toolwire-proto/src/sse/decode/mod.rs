@@ -1,4 +1,4 @@
-//! Reads an event stream.
+//! Decoder of an event stream.
 
 #[cfg(test)]
 mod tests;
@@ -9,26 +9,26 @@ use crate::sse::SseEvent;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What a line may hold beside a value: the longest field name of interest, a colon and a space.
+/// The maximum length of a line beside its value: the longest relevant field name, a colon and a space.
 const LONGEST_PREFIX: usize = "event: ".len();
 
-/// An event over the size limit; its remaining lines are skipped.
+/// An event over the size limit. Its remaining lines are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "there is nothing more to say")]
+#[expect(clippy::exhaustive_structs, reason = "the error has no details")]
 pub struct TooLong;
 
 impl std::fmt::Display for TooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("event over the size limit")
+        f.write_str("event exceeds the size limit")
     }
 }
 
 impl std::error::Error for TooLong {}
 
-/// Cuts a byte stream into events, whatever chunks it arrives in.
+/// A decoder that splits a byte stream into events, independent of its chunks.
 ///
-/// The size of an event is that of its data, id and type together. Comments cost nothing. Bytes that are not UTF-8 are
-/// replaced, as the standard demands. An event that the end of the stream cuts off is never seen.
+/// The size of an event is the total size of its data, id and type. Comments do not count. Bytes that are not UTF-8 are
+/// replaced, as the standard requires. An event that the end of the stream cuts off is not returned.
 ///
 /// ```
 /// use toolwire_proto::sse::{SseDecoder, SseEvent};
@@ -43,14 +43,14 @@ impl std::error::Error for TooLong {}
 #[derive(Debug)]
 pub struct SseDecoder {
     max_event_bytes: usize,
-    /// How much of a byte order mark has been seen, while nothing else has.
+    /// The number of bytes of a byte order mark so far, until another byte arrives.
     mark: Option<usize>,
-    /// The last byte was a carriage return, so a line feed that follows belongs to it.
+    /// Whether the last byte was a carriage return. A line feed after it belongs to the same line end.
     after_return: bool,
     line: Line,
-    /// The line so far, when it is kept.
+    /// The buffered part of the current line.
     pending: Vec<u8>,
-    /// The event is too long and already reported.
+    /// Whether the event is too long and was reported.
     skipping_event: bool,
     id: Option<Vec<u8>>,
     event: Vec<u8>,
@@ -61,19 +61,19 @@ pub struct SseDecoder {
     reconnect_after: Option<Duration>,
 }
 
-/// What is known of the current line.
+/// The state of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// Nothing has come yet: if it ends now, the event is complete.
+    /// No byte has arrived. If the line ends now, the event is complete.
     Empty,
     /// Its bytes are in `pending`.
-    Kept,
-    /// Its bytes do not matter.
+    Buffered,
+    /// Its bytes are ignored.
     Skipped,
 }
 
 impl SseDecoder {
-    /// A decoder for events of at most so many bytes.
+    /// Creates a decoder for events of at most `max_event_bytes` bytes.
     #[must_use]
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
@@ -92,9 +92,9 @@ impl SseDecoder {
         }
     }
 
-    /// Takes the next event off the chunk; nothing when the chunk is used up.
+    /// Takes the next event from the chunk. Returns `None` when the chunk is used up.
     ///
-    /// After an error the decoder goes on with the event after the one that was too long.
+    /// After an error the decoder continues with the event after the one that was too long.
     pub fn next_event(&mut self, chunk: &mut &[u8]) -> Option<Result<SseEvent, TooLong>> {
         self.skip_byte_order_mark(chunk);
         loop {
@@ -103,9 +103,9 @@ impl SseDecoder {
                 *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
             }
             let Some(end) = memchr::memchr2(b'\r', b'\n', chunk) else {
-                let kept = self.keep(chunk);
+                let buffered = self.buffer(chunk);
                 *chunk = &[];
-                return kept.err().map(Err);
+                return buffered.err().map(Err);
             };
             let part = &chunk[..end];
             self.after_return = chunk[end] == b'\r';
@@ -116,13 +116,13 @@ impl SseDecoder {
         }
     }
 
-    /// The id to send as `Last-Event-ID` when reconnecting; also from events without data.
+    /// Returns the id to send as `Last-Event-ID` on reconnection. Events without data also set it.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_event_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The latest reconnection time the stream asked for, as sent: the caller clamps it.
+    /// Returns the latest reconnection time of the stream, as sent. The caller clamps it.
     #[must_use]
     pub fn reconnect_after(&self) -> Option<Duration> {
         self.reconnect_after
@@ -138,23 +138,27 @@ impl SseDecoder {
                 self.mark = None;
                 if seen > 0 {
                     self.pending.extend_from_slice(&BYTE_ORDER_MARK[..seen]);
-                    self.line = Line::Kept;
+                    self.line = Line::Buffered;
                 }
             }
         }
     }
 
-    /// Adds a part to the line, if anything in it can matter.
-    fn keep(&mut self, part: &[u8]) -> Result<(), TooLong> {
+    /// Adds a part to the line, unless the line is ignored.
+    fn buffer(&mut self, part: &[u8]) -> Result<(), TooLong> {
         if part.is_empty() {
             return Ok(());
         }
         if self.line == Line::Empty {
             let skipped = self.skipping_event || part[0] == b':';
-            self.line = if skipped { Line::Skipped } else { Line::Kept };
+            self.line = if skipped {
+                Line::Skipped
+            } else {
+                Line::Buffered
+            };
         }
-        if self.line == Line::Kept {
-            let most = self.room().saturating_add(LONGEST_PREFIX);
+        if self.line == Line::Buffered {
+            let most = self.remaining().saturating_add(LONGEST_PREFIX);
             if self.pending.len().saturating_add(part.len()) > most {
                 self.line = Line::Skipped;
                 return self.skip_event();
@@ -164,19 +168,19 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// Ends the line, and with an empty line the event.
+    /// Ends the line. An empty line ends the event.
     fn end_line(&mut self, last_part: &[u8]) -> Option<Result<SseEvent, TooLong>> {
         if self.line == Line::Empty && last_part.is_empty() {
             return self.end_event().map(Ok);
         }
-        let whole_line_is_here = self.line == Line::Empty;
-        let result = if whole_line_is_here {
+        let is_complete_line = self.line == Line::Empty;
+        let result = if is_complete_line {
             self.field_unless_skipped(last_part)
         } else {
-            self.keep(last_part).and_then(|()| {
+            self.buffer(last_part).and_then(|()| {
                 let line = std::mem::take(&mut self.pending);
                 match self.line {
-                    Line::Kept => self.field(&line),
+                    Line::Buffered => self.field(&line),
                     Line::Empty | Line::Skipped => Ok(()),
                 }
             })
@@ -188,7 +192,7 @@ impl SseDecoder {
     fn field_unless_skipped(&mut self, line: &[u8]) -> Result<(), TooLong> {
         if self.skipping_event || line.starts_with(b":") {
             Ok(())
-        } else if line.len() > self.room().saturating_add(LONGEST_PREFIX) {
+        } else if line.len() > self.remaining().saturating_add(LONGEST_PREFIX) {
             self.skip_event()
         } else {
             self.field(line)
@@ -206,7 +210,7 @@ impl SseDecoder {
         if !matches!(name, b"data" | b"event" | b"id" | b"retry") {
             return Ok(());
         }
-        if value.len() > self.room() {
+        if value.len() > self.remaining() {
             return self.skip_event();
         }
         match name {
@@ -227,8 +231,8 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// How many more bytes the event may hold.
-    fn room(&self) -> usize {
+    /// Returns the number of bytes that the event may still add.
+    fn remaining(&self) -> usize {
         let id = self.id.as_ref().map_or(0, Vec::len);
         let used = self.data.len() + self.event.len() + id;
         self.max_event_bytes.saturating_sub(used)
@@ -253,7 +257,7 @@ impl SseDecoder {
         if id.is_some() {
             self.last_event_id.clone_from(&id);
         }
-        // Without a single `data` line there is no event; an empty one makes an event with empty data.
+        // Without a `data` line there is no event. An empty `data` line makes an event with empty data.
         data.pop()?;
         Some(SseEvent {
             id,
@@ -269,7 +273,7 @@ fn text(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// ASCII digits only; a number beyond all clocks is the longest wait there is.
+/// Parses ASCII digits. A number that is out of range becomes the maximum.
 fn milliseconds(value: &[u8]) -> Option<Duration> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;

@@ -62,7 +62,7 @@ fn data_lines_are_joined() {
 }
 
 #[test]
-fn events_without_data_are_not_seen() {
+fn events_without_data_are_not_returned() {
     check("event: x\n\n\n\ndata: a\n\n", &[data("a")]);
     check("data: a\n", &[]);
     check("data: a", &[]);
@@ -77,7 +77,7 @@ fn other_fields_and_comments_are_ignored() {
 }
 
 #[test]
-fn a_byte_order_mark_is_ignored_at_the_start_only() {
+fn byte_order_mark_is_ignored_only_at_the_start() {
     check("\u{FEFF}data: a\n\n\u{FEFF}data: b\n\n", &[data("a")]);
     check("\u{FEFF}\u{FEFF}data: a\n\n", &[]);
     check("\u{FEFF}:\u{FEFF}\n\u{FEFF}\ndata: a\n\n", &[data("a")]);
@@ -89,7 +89,7 @@ fn a_byte_order_mark_is_ignored_at_the_start_only() {
 }
 
 #[test]
-fn id_event_and_retry_come_with_their_event() {
+fn events_have_their_id_type_and_retry() {
     check(
         "id: 1\nevent: tick\nretry: 250\ndata: a\n\ndata: b\n\n",
         &[
@@ -127,7 +127,7 @@ fn retry_takes_digits_only() {
 }
 
 #[test]
-fn the_last_id_outlives_its_event() {
+fn last_id_remains_after_its_event() {
     let mut decoder = SseDecoder::new(100);
     let mut after = |stream: &str| {
         decode(&mut decoder, [stream.as_bytes()]);
@@ -146,7 +146,7 @@ fn bytes_that_are_not_utf8_are_replaced() {
 }
 
 #[test]
-fn the_limit_itself_passes() {
+fn event_of_exactly_the_limit_is_accepted() {
     let long = |data: &str| Ok(SseEvent::new(data));
     check_limited(8, b"data: 1234567\n\n", &[long("1234567")]);
     check_limited(8, b"data: 12345678\n\n", &[long("12345678")]);
@@ -161,7 +161,7 @@ fn the_limit_itself_passes() {
 }
 
 #[test]
-fn an_endless_line_is_reported_once_and_not_kept() {
+fn endless_line_is_reported_once_and_not_buffered() {
     let mut decoder = SseDecoder::new(1000);
     let filler = [b'x'; 4096];
     let mut chunks: Vec<&[u8]> = vec![b"data: "];
@@ -179,15 +179,15 @@ fn an_endless_line_is_reported_once_and_not_kept() {
 }
 
 #[test]
-fn fifty_thousand_junk_events_do_no_harm() {
+fn fifty_thousand_junk_events_use_no_memory() {
     let stream = format!(
-        "{}data: answer\n\n",
+        "{}data: response\n\n",
         "event: junk\nfoo\n\ndata: ?\n\n".repeat(50_000)
     );
     let mut decoder = SseDecoder::new(100);
     let events = decode(&mut decoder, [stream.as_bytes()]);
     assert_eq!(events.len(), 50_001);
-    assert_eq!(events[50_000], Ok(data("answer")));
+    assert_eq!(events[50_000], Ok(data("response")));
 }
 
 fn stream() -> impl Strategy<Value = Vec<u8>> {
