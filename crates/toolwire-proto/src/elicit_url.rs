@@ -1,9 +1,9 @@
-//! Where a server may send a user.
+//! The URLs to which a server may send a user.
 
 use crate::web_url::WebUrl;
 
-/// Whether this is an absolute `http` or `https` URL that every reader reads the same way: in ASCII, with a host, and
-/// without the name of a user, which people take for the host.
+/// Returns `true` for an absolute `http` or `https` URL that all parsers parse alike. Such a URL is ASCII and has a
+/// host. It has no user info, which users mistake for the host.
 ///
 /// Spec 2025-11-25, client/elicitation: the `url` of an elicitation must be a valid URL.
 ///

@@ -1,8 +1,8 @@
-//! What a client makes of a result before it reads it as the answer to the method it sent.
+//! Classification of a result by the client before it decodes the result.
 //!
-//! Since 2026-07-28 `resultType` says whether a result is the answer, a question or the promise of a later answer. A
-//! kind the client does not know, or one the method cannot have, is no answer at all: reading it as one would show a
-//! caller half of something. Nothing here decodes a complete result; that is left to whoever sent the request.
+//! Since 2026-07-28 `resultType` states whether a result is complete, requests input or refers to a task. An unknown
+//! kind, or one that the method cannot have, is invalid: decoding it as complete would give the caller a partial
+//! result. This module does not decode complete results. The sender of the request does.
 
 use std::borrow::Cow;
 
@@ -14,29 +14,29 @@ use toolwire_types::{InputRequiredResult, ProtocolVersion, ResultType};
 use crate::features::VersionFeatures;
 use crate::methods;
 
-/// What a result is.
+/// The kind of a result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[expect(
     clippy::large_enum_variant,
-    reason = "lives for one match, and questions are read at once"
+    reason = "the value exists for one match, and input requests are parsed at once"
 )]
 pub enum ResultKind {
-    /// The answer; it decodes by the method that was sent.
+    /// A complete result, to be decoded by its method.
     Complete,
-    /// Questions to answer, or a state to send back, before there is an answer.
+    /// Input requests, or a state to send back, before the result is complete.
     InputRequired(InputRequiredResult),
-    /// The answer comes later, through a task.
+    /// A task that will have the result later.
     Task,
-    /// A `resultType` the client does not know, or one that this method cannot have; the response is invalid.
+    /// A `resultType` that is unknown, or that this method cannot have. The response is invalid.
     Unknown(String),
-    /// The kind is known, but what it brings cannot be read; the response is invalid for this reason.
+    /// A known kind whose content cannot be parsed, with the reason. The response is invalid.
     Malformed(String),
 }
 
-/// Tells what a result is, from the revision it came in and the method it answers.
+/// Returns the kind of a result, by its revision and its method.
 ///
-/// `declared` says whether the client declared an extension on that request.
+/// `declared` returns whether the client declared an extension on that request.
 ///
 /// ```
 /// use toolwire_proto::result_kind::{ResultKind, classify};
@@ -52,24 +52,24 @@ pub fn classify(
     declared: impl Fn(&str) -> bool,
     result: &RawValue,
 ) -> ResultKind {
-    // Members with names of a later revision are the peer's own in an earlier one.
+    // In an earlier revision, members with names of a later one are the peer's own.
     if !version.has_result_type() || is_plainly_complete(result.get()) {
         return ResultKind::Complete;
     }
     let name = match result_type(result.get()) {
         Ok(Some(name)) => name,
-        // Spec 2026-07-28, basic, "ResultType": servers of earlier revisions leave it out.
+        // Spec 2026-07-28, basic, "ResultType": servers of earlier revisions omit it.
         Ok(None) => return ResultKind::Complete,
         Err(reason) => return ResultKind::Malformed(reason),
     };
     let method = methods::find(method);
     match ResultType::from(name.as_ref()) {
         ResultType::Complete => ResultKind::Complete,
-        // Spec 2026-07-28, basic/patterns/mrtr: three methods may ask, and no other.
+        // Spec 2026-07-28, basic/patterns/mrtr: only three methods may request input.
         ResultType::InputRequired if method.is_some_and(|method| method.may_ask_input) => {
             input_required(result.get())
         }
-        // Tasks extension: a task that was not asked for, or on another method, is invalid.
+        // Tasks extension: a task without the declared extension, or of another method, is invalid.
         ResultType::Task
             if method.is_some_and(|method| method.may_become_task) && declared(TASKS_EXTENSION) =>
         {
@@ -79,10 +79,10 @@ pub fn classify(
     }
 }
 
-/// Whether the first or the last member says that the result is complete, which is where most servers say it.
+/// Returns `true` if the first or the last member states that the result is complete, as most servers write it.
 ///
-/// No other text looks like this. A quote without a backslash before it begins or ends a string, so the one in front of
-/// `complete` begins it, those around `resultType` are its own, and the brace is the first or the last of the result.
+/// The check is exact. A quote without a backslash before it starts or ends a string. So the quote before `complete`
+/// starts a string, the quotes around `resultType` belong to it, and the brace is the first or the last of the result.
 fn is_plainly_complete(result: &str) -> bool {
     let first = result
         .strip_prefix("{\"resultType\":\"complete\"")
@@ -90,7 +90,7 @@ fn is_plainly_complete(result: &str) -> bool {
     (first || result.ends_with(",\"resultType\":\"complete\"}")) && names_type_once(result)
 }
 
-/// False when `resultType` may be there twice: written plainly, or with escapes, which all begin with `\u`.
+/// Returns `false` if `resultType` may occur twice, either plain or with escapes, which all begin with `\u`.
 fn names_type_once(result: &str) -> bool {
     let bytes = result.as_bytes();
     let count = |byte: u8, before: &[u8], after: &[u8]| {
@@ -101,7 +101,7 @@ fn names_type_once(result: &str) -> bool {
     count(b'T', b"result", b"ype") == 1 && count(b'\\', b"", b"u") == 0
 }
 
-/// The `resultType` of a result, when it has one.
+/// Returns the `resultType` of a result, if present.
 fn result_type(result: &str) -> Result<Option<Cow<'_, str>>, String> {
     #[derive(Deserialize)]
     struct ResultMembers<'a> {
@@ -110,7 +110,7 @@ fn result_type(result: &str) -> Result<Option<Cow<'_, str>>, String> {
     }
 
     if !result.trim_start().starts_with('{') {
-        return Err("the result is no object".to_owned());
+        return Err("the result is not an object".to_owned());
     }
     let members: ResultMembers<'_> =
         serde_json::from_str(result).map_err(|error| format!("the result: {error}"))?;
@@ -119,20 +119,20 @@ fn result_type(result: &str) -> Result<Option<Cow<'_, str>>, String> {
     };
     match serde_json::from_str(value.get()) {
         Ok(Name(name)) => Ok(Some(name)),
-        Err(_) => Err("`resultType` is no string".to_owned()),
+        Err(_) => Err("`resultType` is not a string".to_owned()),
     }
 }
 
-/// A string that is copied only when it is written with escapes.
+/// A string that is copied only if it has escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A member that is `null` is there all the same, and no kind of result.
+/// Deserializes a `null` member as present, and thus as an invalid kind.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads the questions. Without questions and state the next round would be the same request again, for ever.
+/// Parses the input requests. Without input requests and state, the next round would repeat the same request forever.
 fn input_required(result: &str) -> ResultKind {
     let asked: InputRequiredResult = match serde_json::from_str(result) {
         Ok(asked) => asked,
@@ -164,7 +164,7 @@ mod tests {
         classify(version, method, |id| tasks && id == TASKS_EXTENSION, result)
     }
 
-    /// The kind as one word, with what was wrong behind it.
+    /// Returns the kind as one word, followed by the reason.
     fn shown(kind: ResultKind) -> String {
         match kind {
             ResultKind::Complete => "complete".to_owned(),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_what_its_type_says() {
+    fn result_type_determines_the_kind() {
         check("tools/call", "{}", "complete");
         check("tools/call", r#"{"content":[]}"#, "complete");
         check("tools/list", r#"{"resultType":"complete"}"#, "complete");
@@ -205,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_complete_at_its_ends_is_read_like_anything_else() {
+    fn shortcut_for_complete_results_agrees_with_parsing() {
         let check = |result: &str, plain: bool| {
             assert_eq!(is_plainly_complete(result), plain, "{result}");
             let read = result_type(result).map(|name| name.is_none_or(|name| name == "complete"));
-            // The shortcut never says more than reading the whole would.
+            // The shortcut never returns more than parsing the whole result would.
             assert!(!plain || read == Ok(true), "{result}");
         };
         check(r#"{"resultType":"complete"}"#, true);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_methods_that_may_ask_are_asked() {
+    fn only_three_methods_may_require_input() {
         let asks = r#"{"resultType":"input_required","requestState":""}"#;
         for method in methods::all() {
             let expected = match method.name {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_needs_the_extension_and_a_tool_call() {
+    fn task_requires_the_extension_and_a_tool_call() {
         let task = r#"{"resultType":"task","taskId":"t"}"#;
         for method in methods::all() {
             let expected = match method.name {
@@ -263,18 +263,18 @@ mod tests {
     }
 
     #[test]
-    fn questions_come_with_their_state() {
+    fn input_requests_have_their_state() {
         let result = r#"{"resultType":"input_required","inputRequests":{"q":{"method":"roots/list"}},
             "requestState":"s\u0000"}"#;
         let ResultKind::InputRequired(asked) = kind(MODERN, "tools/call", false, result) else {
             panic!("it asks");
         };
         assert_eq!(asked.request_state.as_deref(), Some("s\0"));
-        assert_eq!(asked.input_requests.expect("questions").len(), 1);
+        assert_eq!(asked.input_requests.expect("input requests").len(), 1);
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_with_a_reason() {
+    fn malformed_results_are_rejected_with_a_reason() {
         let check = |result: &str, expected: &str| {
             let shown = shown(kind(MODERN, "tools/call", true, result));
             assert!(
@@ -283,10 +283,10 @@ mod tests {
             );
         };
         for odd in ["[]", "null", "\"complete\"", " 3"] {
-            check(odd, "no object");
+            check(odd, "not an object");
         }
         for odd in ["null", "1", "{}", "[\"complete\"]"] {
-            check(&format!(r#"{{"resultType":{odd}}}"#), "no string");
+            check(&format!(r#"{{"resultType":{odd}}}"#), "not a string");
         }
         check(
             r#"{"resultType":"complete","resultType":"task"}"#,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn every_result_of_an_earlier_revision_is_the_answer() {
+    fn every_result_of_an_earlier_revision_is_complete() {
         for version in ProtocolVersion::ALL.into_iter().filter(|v| v.is_legacy()) {
             for result in [
                 r#"{"resultType":"later"}"#,
@@ -322,7 +322,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unknown_names_come_back_as_they_were(name in ".{0,12}") {
+        fn unknown_types_are_returned_unchanged(name in ".{0,12}") {
             prop_assume!(!["complete", "input_required", "task"].contains(&name.as_str()));
             let result = serde_json::json!({"a": [1], "resultType": name}).to_string();
             prop_assert_eq!(kind(MODERN, "tools/call", true, &result), ResultKind::Unknown(name));

@@ -1,8 +1,8 @@
-//! What both sides check before a model is asked, and when it has answered.
+//! Checks of both sides before a model is called, and on its response.
 //!
-//! Tools are offered only to clients that declared them, and every tool a model used has its result in the next
-//! message, which holds results and nothing else: models refuse other conversations, with worse messages. Who speaks in
-//! which order is otherwise free. Spec 2025-11-25 and 2026-07-28, client/sampling, "Message Content Guidelines".
+//! Tools are offered only to clients that declared them. The next message after a tool use has the result of every use,
+//! and nothing else. Models reject other conversations, with less helpful messages. The order of roles is not
+//! restricted otherwise. Spec 2025-11-25 and 2026-07-28, client/sampling, "Message Content Guidelines".
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,13 +14,13 @@ use toolwire_types::{
 
 use crate::features::VersionFeatures;
 
-/// Checks a request for a message of a model.
+/// Checks a sampling request.
 ///
-/// `declared` are the capabilities the server was told in this revision, see
+/// `declared` are the client capabilities that the server received in this revision, see
 /// [`capabilities_for`](crate::request_meta::capabilities_for).
 ///
 /// # Errors
-/// The first rule that is broken; as an [`ErrorObject`] it is the answer to send.
+/// Returns the first violation. As an [`ErrorObject`] it is the response to send.
 pub fn check_sampling(
     params: &CreateMessageRequestParams,
     declared: &ClientCapabilities,
@@ -36,18 +36,19 @@ pub fn check_sampling(
     check_conversation(&params.messages)
 }
 
-/// Checks the tools that a model's answer uses: each under an id of its own, and none by the user.
+/// Checks the tool uses in a model's response: each has its own id, and none is by the user.
 ///
 /// # Errors
-/// The first use that breaks a rule; the answer counts as message 0.
-pub fn check_uses(answer: &CreateMessageResult) -> Result<(), InvalidSampling> {
-    uses(0, answer.role, answer.content.blocks()).map(|_| ())
+/// Returns the first violation. The response counts as message 0.
+pub fn check_uses(response: &CreateMessageResult) -> Result<(), InvalidSampling> {
+    uses(0, response.role, response.content.blocks()).map(|_| ())
 }
 
-/// Leaves out a wish for the context of MCP servers that the client did not offer to add.
+/// Removes `includeContext` if the client did not declare that it adds the context of MCP servers.
 ///
-/// Revisions from 2025-11-25 on have a capability for it; before, any client may be asked. A client may always ignore the
-/// wish, so nothing is lost without it. Spec 2026-07-28, schema, `CreateMessageRequestParams.includeContext`.
+/// Revisions from 2025-11-25 on have a capability for it. In earlier ones any client may receive the member. A client
+/// may always ignore it, so its removal loses nothing. Spec 2026-07-28, schema,
+/// `CreateMessageRequestParams.includeContext`.
 pub fn drop_undeclared_context(
     params: &mut CreateMessageRequestParams,
     version: ProtocolVersion,
@@ -55,18 +56,18 @@ pub fn drop_undeclared_context(
 ) {
     let sampling = declared.sampling.as_ref();
     let offered = sampling.is_some_and(|sampling| sampling.context.is_some());
-    let wished = !matches!(params.include_context, None | Some(IncludeContext::None));
-    if version.has_sampling_context() && wished && !offered {
+    let is_requested = !matches!(params.include_context, None | Some(IncludeContext::None));
+    if version.has_sampling_context() && is_requested && !offered {
         params.include_context = None;
     }
 }
 
-/// Checks that tool uses and tool results follow each other.
+/// Checks that tool uses and tool results match.
 ///
 /// # Errors
-/// The first message that breaks a rule.
+/// Returns the first message that violates a rule.
 pub fn check_conversation(messages: &[SamplingMessage]) -> Result<(), InvalidSampling> {
-    // The tool uses of the last message, which this one must answer.
+    // The tool uses of the previous message, whose results this message must have.
     let mut open = BTreeSet::new();
     for (message, content) in messages.iter().enumerate() {
         let results = results(message, content)?;
@@ -82,7 +83,7 @@ pub fn check_conversation(messages: &[SamplingMessage]) -> Result<(), InvalidSam
     none_open(messages.len(), &open)
 }
 
-/// The ids a message has results for; `None` when it is no message of results.
+/// Returns the ids of the tool results of a message. Returns `None` if the message has no tool results.
 fn results(
     message: usize,
     content: &SamplingMessage,
@@ -103,7 +104,7 @@ fn results(
     }
 }
 
-/// The ids of the tools a message uses.
+/// Returns the ids of the tool uses of a message.
 fn uses(
     message: usize,
     role: Role,
@@ -134,41 +135,41 @@ fn none_open(message: usize, open: &BTreeSet<&str>) -> Result<(), InvalidSamplin
     }
 }
 
-/// A request for a message that must not reach a model. Messages are counted from 0, as in `messages[0]`.
+/// A sampling request that must not reach a model. Messages are counted from 0, as in `messages[0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidSampling {
-    /// It has `tools` or `toolChoice`, and the client did not declare `sampling.tools`.
+    /// The request has `tools` or `toolChoice`, and the client did not declare `sampling.tools`.
     ToolsNotDeclared,
-    /// The message before this one uses a tool whose result is not in this one.
+    /// The message lacks the result of a tool use of the previous message.
     MissingResult {
-        /// Which message.
+        /// The index of the message.
         message: usize,
         /// The id of the tool use.
         id: String,
     },
-    /// The message has a result for a tool that the message before it does not use, or has it twice.
+    /// The message has a result without a tool use in the previous message, or has it twice.
     UnexpectedResult {
-        /// Which message.
+        /// The index of the message.
         message: usize,
         /// The id in the result.
         id: String,
     },
-    /// The message has tool results and something else.
+    /// The message has tool results and other content.
     MixedResults {
-        /// Which message.
+        /// The index of the message.
         message: usize,
     },
-    /// The message uses two tools under one id.
+    /// The message has two tool uses with one id.
     RepeatedUse {
-        /// Which message.
+        /// The index of the message.
         message: usize,
         /// The id of the tool uses.
         id: String,
     },
-    /// The user uses a tool, or the assistant brings a result.
+    /// The user uses a tool, or the assistant has a tool result.
     WrongRole {
-        /// Which message.
+        /// The index of the message.
         message: usize,
     },
 }
@@ -177,16 +178,16 @@ impl fmt::Display for InvalidSampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ToolsNotDeclared => f.write_str(
-                "`tools` and `toolChoice` need the client capability `sampling.tools`, which was not declared",
+                "`tools` and `toolChoice` require the client capability `sampling.tools`, which was not declared",
             ),
             Self::MissingResult { message, id } => write!(
                 f,
-                "tool result missing: messages[{message}] must answer the tool use {id:?} of the message before it"
+                "tool result missing: messages[{message}] must have the result of the tool use {id:?} of the previous message"
             ),
             Self::UnexpectedResult { message, id } => write!(
                 f,
-                "messages[{message}] has a tool result for {id:?}, which is no unanswered tool use of the message \
-                 before it"
+                "messages[{message}] has a tool result for {id:?}, which matches no open tool use of the \
+                 previous message"
             ),
             Self::MixedResults { message } => write!(
                 f,
@@ -197,7 +198,7 @@ impl fmt::Display for InvalidSampling {
             }
             Self::WrongRole { message } => write!(
                 f,
-                "messages[{message}] has the wrong role: the assistant uses tools and the user brings their results"
+                "messages[{message}] has the wrong role: tool uses belong to the assistant and tool results to the user"
             ),
         }
     }
@@ -219,10 +220,11 @@ mod tests {
 
     use super::*;
 
-    /// A conversation in short: `u` and `a` are who speaks; then `t` is a text, `+x` a tool use and `-x` its result.
+    /// Builds a conversation from a script: `u` and `a` are the roles, `t` is a text, `+x` a tool use and `-x` its
+    /// result.
     fn messages(script: &str) -> Vec<SamplingMessage> {
         let message = |message: &str| {
-            let (role, blocks) = message.split_once(':').expect("who speaks");
+            let (role, blocks) = message.split_once(':').expect("a role");
             let block = |block: &str| match (block.get(..1), block.get(1..)) {
                 (Some("+"), Some(id)) => {
                     json!({"type": "tool_use", "id": id, "name": "n", "input": {}})
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_use_is_answered_in_the_next_message() {
+    fn every_tool_use_has_its_result_in_the_next_message() {
         check("u:t a:+1 u:-1", "ok");
         check("u:t a:t,+1,+2 u:-2,-1 a:t", "ok");
         check("a:+1 u:-1 a:+1 u:-1", "ok");
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn results_answer_something() {
+    fn results_need_a_tool_use() {
         check("u:-1", "unexpected 0 1");
         check("a:+1 u:-2", "unexpected 1 2");
         check("a:+1 u:-1,-1", "unexpected 1 1");
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_alone_and_roles_fit() {
+    fn results_are_alone_and_roles_match() {
         check("a:+1 u:-1,t", "mixed 1");
         check("a:+1 u:t,-1", "mixed 1");
         check("u:t,-1", "mixed 0");
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_need_the_capability() {
+    fn tools_require_the_capability() {
         let check = |params: CreateMessageRequestParams, declared: Value, good: bool| {
             let declared: ClientCapabilities =
                 serde_json::from_value(declared).expect("capabilities");
@@ -332,31 +334,31 @@ mod tests {
             check(params, json!({"sampling": {"tools": {}}}), true);
         }
         check(plain(), json!({"sampling": {}}), true);
-        let unanswered = CreateMessageRequestParams::new(messages("a:+1"), 1);
+        let incomplete = CreateMessageRequestParams::new(messages("a:+1"), 1);
         let declared = serde_json::from_value(json!({"sampling": {"tools": {}}})).expect("plain");
-        assert!(check_sampling(&unanswered, &declared).is_err());
+        assert!(check_sampling(&incomplete, &declared).is_err());
     }
 
     #[test]
-    fn context_is_asked_for_where_it_is_offered() {
+    fn context_is_requested_only_if_declared() {
         let check = |version, context: Value, declared: Value, expected: Value| {
             let params = json!({"messages": [], "maxTokens": 1, "includeContext": context});
             let mut params: CreateMessageRequestParams =
                 serde_json::from_value(params).expect("a request");
             let declared = serde_json::from_value(declared).expect("capabilities");
             drop_undeclared_context(&mut params, version, &declared);
-            let kept = serde_json::to_value(&params.include_context).expect("a word");
-            assert_eq!(kept, expected, "{version}");
+            let remaining = serde_json::to_value(&params.include_context).expect("a word");
+            assert_eq!(remaining, expected, "{version}");
         };
         let plain = || json!({"sampling": {}});
         let able = || json!({"sampling": {"context": {}}});
-        for wish in ["thisServer", "allServers", "later"] {
+        for context in ["thisServer", "allServers", "later"] {
             for version in [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28] {
-                check(version, json!(wish), plain(), json!(null));
-                check(version, json!(wish), able(), json!(wish));
+                check(version, json!(context), plain(), json!(null));
+                check(version, json!(context), able(), json!(context));
             }
             for version in [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_06_18] {
-                check(version, json!(wish), plain(), json!(wish));
+                check(version, json!(context), plain(), json!(context));
             }
         }
         check(
@@ -381,7 +383,9 @@ mod tests {
             assert_eq!(error.code, -32602);
             error.message.to_string()
         };
-        assert!(error("u:t a:+x").contains("messages[2] must answer the tool use \"x\""));
+        assert!(
+            error("u:t a:+x").contains("messages[2] must have the result of the tool use \"x\"")
+        );
         assert!(error("a:+1 u:-1,t").contains("messages[1] must have tool results only"));
         assert!(error("u:-1").contains("messages[0] has a tool result for \"1\""));
         assert!(error("u:+1").contains("messages[0] has the wrong role"));
@@ -391,9 +395,9 @@ mod tests {
     }
 
     proptest! {
-        /// Conversations that are answered in order pass, and leaving out any message of results breaks them.
+        /// Conversations with all results in order are valid. Without one message of results they are not.
         #[test]
-        fn answered_conversations_pass(uses in proptest::collection::vec(0_usize..4, 1..6), left_out in any::<proptest::sample::Index>()) {
+        fn complete_conversations_are_valid(uses in proptest::collection::vec(0_usize..4, 1..6), left_out in any::<proptest::sample::Index>()) {
             let ids = |sign: &str, count: usize| {
                 (0..count).map(|id| format!("{sign}{id}")).collect::<Vec<_>>().join(",")
             };

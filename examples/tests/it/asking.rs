@@ -63,7 +63,7 @@ async fn a_form_that_does_not_fit_reaches_nobody() {
                 })
                 .await;
             let told = message["error"]["message"].as_str().unwrap_or_default();
-            let why = r#"the response to "details" cannot be used"#;
+            let why = r#"the response to "details" is invalid"#;
             assert!(told.starts_with(why), "{revision:?}: {message}");
             assert_eq!(message["error"]["code"], code, "{revision:?}");
             client.end().await;

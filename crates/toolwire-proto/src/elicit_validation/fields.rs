@@ -1,4 +1,4 @@
-//! What one field of a form allows, and what it is filled in with.
+//! Values of one form field: the default and the checks.
 
 use serde_json::{Number, Value};
 use toolwire_types::{EnumOption, NumberKind, NumberSchema, PrimitiveSchema, StringSchema};
@@ -10,7 +10,7 @@ use crate::elicit_validation::invalid::FieldError;
 const AFTER_I64: f64 = 9_223_372_036_854_775_808.0;
 const AFTER_U64: f64 = 2.0 * AFTER_I64;
 
-/// True when the field is of a kind the specification knows.
+/// Returns `true` if the specification defines the kind of the field.
 pub(super) fn is_readable(field: &PrimitiveSchema) -> bool {
     matches!(
         field,
@@ -25,7 +25,7 @@ pub(super) fn is_readable(field: &PrimitiveSchema) -> bool {
     )
 }
 
-/// What the field is filled in with at first.
+/// Returns the default value of the field.
 pub(super) fn default(field: &PrimitiveSchema) -> Option<Value> {
     match field {
         PrimitiveSchema::String(field) => field.default.clone().map(Value::from),
@@ -40,7 +40,7 @@ pub(super) fn default(field: &PrimitiveSchema) -> Option<Value> {
     }
 }
 
-/// A number as it would be written by hand: `3` rather than `3.0`.
+/// Converts a number to JSON, without a fraction if it is whole: `3` instead of `3.0`.
 fn number(value: f64) -> Option<Value> {
     let number = if value.fract() != 0.0 {
         Number::from_f64(value)?
@@ -54,7 +54,7 @@ fn number(value: f64) -> Option<Value> {
     Some(Value::Number(number))
 }
 
-/// Writes the `3.0` of an integer field as `3`, which is how integers are read.
+/// Writes the `3.0` of an integer field as `3`, so that it parses as an integer.
 pub(super) fn write_whole(field: &PrimitiveSchema, value: &mut Value) {
     let PrimitiveSchema::Number(field) = field else {
         return;
@@ -67,7 +67,7 @@ pub(super) fn write_whole(field: &PrimitiveSchema, value: &mut Value) {
     }
 }
 
-/// Checks what was filled in.
+/// Checks the value of a field.
 pub(super) fn check(field: &PrimitiveSchema, value: &Value) -> Result<(), FieldError> {
     match field {
         PrimitiveSchema::String(field) => check_string(field, value),

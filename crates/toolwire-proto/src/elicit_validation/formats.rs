@@ -1,17 +1,17 @@
-//! The four formats a text field can ask for, checked as JSON Schema defines them.
+//! The four formats of a text field, checked as JSON Schema defines them.
 //!
-//! Formats of later revisions are not checked: a text that cannot be judged is not refused.
+//! Formats of later revisions are not checked, and their texts are accepted.
 
 use toolwire_types::StringFormat;
 
 /// A format that can be checked.
 pub(super) struct Rule {
-    /// Completes "must be …".
+    /// The phrase that completes "must be …".
     pub(super) description: &'static str,
     pub(super) holds: fn(&str) -> bool,
 }
 
-/// The rule of a format; `None` when the format is not known.
+/// Returns the rule of a format. Returns `None` if the format is unknown.
 pub(super) fn rule(format: &StringFormat) -> Option<Rule> {
     let (description, holds): (_, fn(&str) -> bool) = match format {
         StringFormat::Email => ("an e-mail address such as name@example.com", is_email),
@@ -26,7 +26,8 @@ pub(super) fn rule(format: &StringFormat) -> Option<Rule> {
     Some(Rule { description, holds })
 }
 
-/// RFC 5321 "Mailbox" without quoted local parts and address literals, which nobody types into a form.
+/// Checks for an RFC 5321 "Mailbox" without quoted local parts and address literals, which users do not type into
+/// forms.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
@@ -49,7 +50,7 @@ fn is_email(text: &str) -> bool {
         && domain.split('.').all(is_label)
 }
 
-/// RFC 3986 "URI": a scheme and a rest of allowed characters; a relative reference is none.
+/// Checks for an RFC 3986 "URI": a scheme and allowed characters. A relative reference is not a URI.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -58,7 +59,7 @@ fn is_uri(text: &str) -> bool {
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.bytes().all(in_scheme);
     let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
-    // Brackets enclose the address of an IPv6 host and stand nowhere else.
+    // Brackets enclose the address of an IPv6 host and are not allowed anywhere else.
     let (authority, path) = match rest.strip_prefix("//") {
         Some(rest) => rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len())),
         None => ("", rest),
@@ -88,7 +89,7 @@ fn are_uri_characters(text: &str, also: &[u8]) -> bool {
     true
 }
 
-/// RFC 3339 "full-date".
+/// Checks for an RFC 3339 "full-date".
 fn is_date(text: &str) -> bool {
     let Some([year, month, day]) = numbers(text, "dddd-dd-dd") else {
         return false;
@@ -104,7 +105,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// RFC 3339 "date-time", leap seconds included.
+/// Checks for an RFC 3339 "date-time", leap seconds included.
 fn is_date_time(text: &str) -> bool {
     let Some((date, time)) = text.split_once(['T', 't']) else {
         return false;
@@ -132,7 +133,7 @@ fn is_date_time(text: &str) -> bool {
         && (second <= 59 || is_leap_second)
 }
 
-/// Splits the offset from UTC off, in minutes.
+/// Splits off the offset from UTC, in minutes.
 fn split_offset(time: &str) -> Option<(&str, i32)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
         return Some((time, 0));
@@ -145,7 +146,8 @@ fn split_offset(time: &str) -> Option<(&str, i32)> {
     Some((time, sign * distance))
 }
 
-/// Reads the numbers of a text of fixed shape, in which `d` is a digit and everything else is itself.
+/// Parses the numbers of a text of fixed shape. In `shape`, `d` stands for a digit and every other character for
+/// itself.
 fn numbers<const N: usize>(text: &str, shape: &str) -> Option<[u32; N]> {
     if text.len() != shape.len() {
         return None;
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn other_formats_are_not_judged() {
+    fn other_formats_are_not_checked() {
         assert!(rule(&StringFormat::Other("hostname".to_owned())).is_none());
         for format in [
             StringFormat::Email,
@@ -335,15 +337,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd_to_judge(text in ".{0,40}", shaped in "[0-9Tt:.+Z-]{0,30}") {
+        fn checks_of_any_text_do_not_panic(text in ".{0,40}", shaped in "[0-9Tt:.+Z-]{0,30}") {
             for holds in [is_email, is_uri, is_date, is_date_time] {
-                let _judged = (holds(&text), holds(&shaped));
+                let _checked = (holds(&text), holds(&shaped));
             }
         }
 
-        /// A year of 2001 to 2099 has as many valid dates as days.
+        /// A year from 2001 to 2099 has as many valid dates as days.
         #[test]
-        fn years_have_their_days(year in 2001_u32..=2099) {
+        fn year_has_as_many_valid_dates_as_days(year in 2001_u32..=2099) {
             let days = (0..=13).flat_map(|month| (0..=32).map(move |day| (month, day)));
             let valid = days.filter(|(month, day)| is_date(&format!("{year}-{month:02}-{day:02}"))).count();
             prop_assert_eq!(valid, if year % 4 == 0 { 366 } else { 365 });

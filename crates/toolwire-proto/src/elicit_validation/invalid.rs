@@ -1,16 +1,16 @@
-//! What can be wrong with an answer or a form, in words that name the field and what is allowed.
+//! The errors of an elicitation result or a form. Their messages name the field and the allowed values.
 
 use std::fmt;
 
 use toolwire_types::ErrorObject;
 
-/// An answer that does not fit the form.
+/// An elicitation result that does not match the form.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct InvalidElicitResult {
-    /// The field; `None` when the answer as a whole is wrong.
+    /// The field. `None` if the result as a whole is invalid.
     pub field: Option<String>,
-    /// What is wrong with it.
+    /// The problem with the field or the result.
     pub problem: FieldError,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for InvalidElicitResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
             Some(field) => write!(f, "the field {field:?} {}", self.problem),
-            None => write!(f, "the answer {}", self.problem),
+            None => write!(f, "the elicitation result {}", self.problem),
         }
     }
 }
@@ -47,66 +47,66 @@ impl From<InvalidElicitResult> for ErrorObject {
     }
 }
 
-/// What is wrong with a field of an answer, or with the whole.
+/// The problem with a field of an elicitation result, or with the whole result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FieldError {
-    /// Only an accepted form has content.
+    /// Content without an accepted form.
     UnexpectedContent,
-    /// It must be filled in.
+    /// A required field is missing.
     Missing,
     /// The form has no such field.
     UnknownField {
-        /// The fields it has.
+        /// The fields of the form.
         allowed: Vec<String>,
     },
-    /// The form describes it in a way this library cannot read.
+    /// The form describes the field in a way that this library cannot parse.
     UnreadableField,
-    /// It is of another JSON type.
+    /// The value has another JSON type.
     WrongType {
-        /// What it must be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// It has too few characters.
+    /// The text has too few characters.
     TooShort {
-        /// The fewest allowed.
+        /// The minimum number of characters.
         minimum: u64,
     },
-    /// It has too many characters.
+    /// The text has too many characters.
     TooLong {
-        /// The most allowed.
+        /// The maximum number of characters.
         maximum: u64,
     },
-    /// It does not look as it must.
+    /// The text does not have the required format.
     WrongFormat {
-        /// What it must look like.
+        /// The expected format.
         expected: &'static str,
     },
     /// The number is too small.
     TooSmall {
-        /// The smallest allowed.
+        /// The minimum value.
         minimum: f64,
     },
     /// The number is too large.
     TooLarge {
-        /// The largest allowed.
+        /// The maximum value.
         maximum: f64,
     },
-    /// It is, or contains, none of the words to choose from.
+    /// The value is not an option of the field, or contains a value that is not.
     NotAnOption {
-        /// The words.
+        /// The options.
         allowed: Vec<String>,
     },
-    /// A word is chosen twice.
+    /// The value contains an option twice.
     Repeated,
-    /// Too few words are chosen.
+    /// The value contains too few options.
     TooFew {
-        /// The fewest allowed.
+        /// The minimum number of options.
         minimum: u64,
     },
-    /// Too many words are chosen.
+    /// The value contains too many options.
     TooMany {
-        /// The most allowed.
+        /// The maximum number of options.
         maximum: u64,
     },
 }
@@ -154,10 +154,10 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Words for a message, which stays readable when there are hundreds.
+/// A list of options for a message, shortened after the first [`Self::NAMED`].
 struct Listed<'a>(&'a [String]);
 
-/// How many words a message names.
+/// The maximum number of options that a message names.
 const NAMED: usize = 10;
 
 impl fmt::Display for Listed<'_> {
@@ -173,13 +173,13 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// A form whose fields this library cannot read, so that no answer to it can be checked.
+/// A form whose fields this library cannot parse, so that its results cannot be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadableSchema {
-    /// The field that cannot be read; `None` when the schema as a whole is no form.
+    /// The field that cannot be parsed. `None` if the schema as a whole is not a form.
     pub field: Option<String>,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 

@@ -1,8 +1,8 @@
-//! The answer to an elicitation: what the form fills in by itself, and whether the rest fits the form.
+//! Elicitation results: filling in the defaults of a form and checking the result against the form.
 //!
-//! Both sides use this: a client before it sends an answer, a server when it receives one. Only the keywords the
-//! specification gives to forms are checked; `pattern` and other keywords of JSON Schema are left to the peer that
-//! wrote them. Messages name fields and rules but never repeat what the user typed.
+//! Clients use this module before they send a result, servers when they receive one. It checks only the keywords that
+//! the specification defines for forms. The peer that wrote `pattern` and other JSON Schema keywords checks those.
+//! Messages name fields and rules but never repeat user input.
 //! Spec 2026-07-28, client/elicitation, "Requested Schema" and "Response Actions".
 
 mod fields;
@@ -17,10 +17,10 @@ use toolwire_types::{
 
 pub use invalid::{FieldError, InvalidElicitResult, UnreadableSchema};
 
-/// Checks that a client offers the kind of elicitation it is asked for.
+/// Checks that a client supports the requested mode of elicitation.
 ///
 /// # Errors
-/// −32602 for a mode that was not declared, −32601 when elicitation was not declared at all.
+/// Returns −32602 for a mode that was not declared, and −32601 if elicitation was not declared at all.
 /// Spec 2025-11-25, client/elicitation, "Error Handling".
 pub fn check_mode(
     params: &ElicitRequestParams,
@@ -31,7 +31,7 @@ pub fn check_mode(
             "this client does not offer elicitation",
         ));
     };
-    let (offered, refusal) = match params {
+    let (is_offered, message) = match params {
         ElicitRequestParams::Url(_) => (
             elicitation.supports_url(),
             "this client does not offer URL elicitation",
@@ -41,20 +41,22 @@ pub fn check_mode(
             "this client does not offer form elicitation",
         ),
     };
-    match offered {
-        true => Ok(()),
-        false => Err(ErrorObject::invalid_params(refusal)),
+    if is_offered {
+        Ok(())
+    } else {
+        Err(ErrorObject::invalid_params(message))
     }
 }
 
-/// Fields of one form, and names in its list of required fields. Checking compares each field with that list.
+/// The maximum number of fields of a form, and of names in its list of required fields. Each field is compared with
+/// that list.
 pub const MAX_FIELDS: usize = 1000;
 
-/// Reads the form of an elicitation, all of whose fields must be of kinds the specification knows.
+/// Parses the form of an elicitation. The specification must define the kind of every field.
 ///
 /// # Errors
-/// When the schema is no flat object, a field is of another kind (an object, say), a field that does not exist is
-/// required, or there are more than [`MAX_FIELDS`] fields.
+/// Returns an error if the schema is not a flat object or a field has another kind, for example an object. The same
+/// holds if a required field does not exist, or if the form has more than [`MAX_FIELDS`] fields.
 pub fn read_schema(params: &ElicitRequestFormParams) -> Result<ElicitSchema, UnreadableSchema> {
     let schema = params
         .schema()
@@ -79,51 +81,51 @@ pub fn read_schema(params: &ElicitRequestFormParams) -> Result<ElicitSchema, Unr
     {
         Some(name) => Err(UnreadableSchema::new(
             Some(name),
-            "it is required but is no property",
+            "it is required but not a property",
         )),
         None => Ok(schema),
     }
 }
 
-/// Fills in the fields that an accepted answer leaves out and that have a default (SEP-1034).
+/// Fills in the fields that an accepted result omits and that have a default (SEP-1034).
 ///
-/// A field that is `null` counts as left out, for that is how an empty optional field of a struct is written; without
-/// a default it is removed. A default that breaks the rules of its own field is not used.
+/// A field that is `null` counts as omitted, because an empty optional field of a struct serializes as `null`. Without
+/// a default it is removed. A default that violates the rules of its own field is not used.
 ///
 /// ```
 /// use toolwire_proto::elicit_validation::apply_defaults;
 /// use toolwire_types::{BooleanSchema, ElicitResult, ElicitSchema};
 ///
-/// let schema = ElicitSchema::new().with_optional("news", BooleanSchema::new().with_default(true));
-/// let mut answer = ElicitResult::accept();
-/// apply_defaults(&schema, &mut answer);
-/// assert_eq!(answer.content.unwrap()["news"], true);
+/// let schema = ElicitSchema::new().with_optional("updates", BooleanSchema::new().with_default(true));
+/// let mut result = ElicitResult::accept();
+/// apply_defaults(&schema, &mut result);
+/// assert_eq!(result.content.unwrap()["updates"], true);
 /// ```
-pub fn apply_defaults(schema: &ElicitSchema, answer: &mut ElicitResult) {
-    if answer.action != ElicitAction::Accept {
+pub fn apply_defaults(schema: &ElicitSchema, result: &mut ElicitResult) {
+    if result.action != ElicitAction::Accept {
         return;
     }
-    if let Some(content) = &mut answer.content {
+    if let Some(content) = &mut result.content {
         content.retain(|name, value| !(value.is_null() && schema.properties.contains_key(name)));
     }
     for (name, field) in &schema.properties {
-        let answered = answer
+        let is_filled_in = result
             .content
             .as_ref()
             .is_some_and(|content| content.contains_key(name));
-        if answered {
+        if is_filled_in {
             continue;
         }
         if let Some(default) = usable_default(field) {
-            let content = answer.content.get_or_insert_default();
+            let content = result.content.get_or_insert_default();
             content.insert(name.clone(), default);
         }
     }
 }
 
-/// Writes whole numbers in integer fields as integers: JSON Schema takes `3.0` for one, and Rust does not.
-pub fn write_whole_numbers(schema: &ElicitSchema, answer: &mut ElicitResult) {
-    for (name, value) in answer.content.iter_mut().flatten() {
+/// Writes whole numbers in integer fields as integers. JSON Schema treats `3.0` as an integer, and Rust does not.
+pub fn write_whole_numbers(schema: &ElicitSchema, result: &mut ElicitResult) {
+    for (name, value) in result.content.iter_mut().flatten() {
         if let Some(field) = schema.properties.get(name) {
             fields::write_whole(field, value);
         }
@@ -134,22 +136,22 @@ fn usable_default(field: &PrimitiveSchema) -> Option<Value> {
     fields::default(field).filter(|default| fields::check(field, default).is_ok())
 }
 
-/// Checks the answer to a form.
+/// Checks the result of a form elicitation.
 ///
-/// Accepting without content is accepting with no field filled in. Members that are no fields of the form are refused:
-/// the peer did not ask for them, and dropping them would hide a mistake.
+/// Acceptance without content counts as a form with no field filled in. Members that are not fields of the form are
+/// rejected: the peer did not request them, and dropping them would hide a mistake.
 ///
 /// # Errors
-/// The first thing that is wrong, in the order of the form.
+/// Returns the first problem, in the order of the form.
 pub fn check_elicit_result(
     schema: &ElicitSchema,
-    answer: &ElicitResult,
+    result: &ElicitResult,
 ) -> Result<(), InvalidElicitResult> {
-    let content = answer
+    let content = result
         .content
         .as_ref()
         .filter(|content| !content.is_empty());
-    if answer.action != ElicitAction::Accept {
+    if result.action != ElicitAction::Accept {
         return no_content(content.is_some());
     }
     let value = |name: &str| content.and_then(|content| content.get(name));
@@ -179,13 +181,13 @@ pub fn check_elicit_result(
     }
 }
 
-/// Checks the answer to an elicitation by URL, which never has content.
+/// Checks the result of an elicitation by URL, which has no content.
 ///
 /// # Errors
-/// When there is content all the same.
-pub fn check_url_result(answer: &ElicitResult) -> Result<(), InvalidElicitResult> {
+/// Returns an error if the result has content.
+pub fn check_url_result(result: &ElicitResult) -> Result<(), InvalidElicitResult> {
     no_content(
-        answer
+        result
             .content
             .as_ref()
             .is_some_and(|content| !content.is_empty()),

@@ -5,7 +5,7 @@ use toolwire_types::{ElicitRequestURLParams, ErrorObject};
 use super::*;
 
 #[test]
-fn only_declared_modes_are_answered() {
+fn only_declared_modes_are_accepted() {
     let check = |declared: Value, form: Option<i64>, url: Option<i64>| {
         let declared = serde_json::from_value(declared).expect("capabilities");
         let code = |params: ElicitRequestParams| {
@@ -31,16 +31,17 @@ fn schema(value: Value) -> ElicitSchema {
     read_schema(&ElicitRequestFormParams::new("?", value)).expect("a form")
 }
 
-/// A form with the one optional field `f`.
+/// Returns a form with the single optional field `f`.
 fn form(field: &Value) -> ElicitSchema {
     schema(json!({"type": "object", "properties": {"f": field}}))
 }
 
 fn accept(content: Value) -> ElicitResult {
-    serde_json::from_value(json!({"action": "accept", "content": content})).expect("an answer")
+    serde_json::from_value(json!({"action": "accept", "content": content}))
+        .expect("an elicitation result")
 }
 
-/// Checks one field against one value; an empty text means that nothing is wrong.
+/// Checks one field against one value. An empty text means that the value is valid.
 fn check(field: Value, value: Value, expected: &str) {
     let outcome = check_elicit_result(&form(&field), &accept(json!({"f": value})));
     let shown = outcome.map_or_else(|invalid| invalid.to_string(), |()| String::new());
@@ -85,7 +86,7 @@ fn text_has_a_format() {
         ("uri", "https://a.b"),
         ("date", "2025-01-31"),
         ("date-time", "2025-01-31T10:00:00Z"),
-        ("hostname", "not judged!"),
+        ("hostname", "not checked!"),
     ];
     for (format, text) in good {
         check(field(format), json!(text), "");
@@ -135,9 +136,9 @@ fn numbers_have_a_range_and_integers_are_whole() {
 #[test]
 fn whole_numbers_become_integers_in_integer_fields() {
     let check = |kind: &str, value: Value, expected: &str| {
-        let mut answer = accept(json!({"f": value, "other": 3.0}));
-        write_whole_numbers(&form(&json!({"type": kind})), &mut answer);
-        let content = answer.content.expect("content");
+        let mut result = accept(json!({"f": value, "other": 3.0}));
+        write_whole_numbers(&form(&json!({"type": kind})), &mut result);
+        let content = result.content.expect("content");
         assert_eq!(content["f"].to_string(), expected);
         assert_eq!(content["other"].to_string(), "3.0");
     };
@@ -158,7 +159,7 @@ fn whole_numbers_become_integers_in_integer_fields() {
 }
 
 #[test]
-fn yes_or_no_is_a_boolean() {
+fn boolean_field_takes_true_or_false() {
     let field = || json!({"type": "boolean"});
     check(field(), json!(true), "");
     check(field(), json!(false), "");
@@ -168,7 +169,7 @@ fn yes_or_no_is_a_boolean() {
 }
 
 #[test]
-fn one_word_is_chosen_from_the_three_kinds_of_single_choice() {
+fn single_choice_takes_one_of_its_options() {
     for field in [
         json!({"type": "string", "enum": ["a", "b"]}),
         json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}),
@@ -189,7 +190,7 @@ fn one_word_is_chosen_from_the_three_kinds_of_single_choice() {
 }
 
 #[test]
-fn several_words_are_chosen_from_the_two_kinds_of_multiple_choice() {
+fn multiple_choice_takes_several_of_its_options() {
     for items in [
         json!({"type": "string", "enum": ["a", "b", "c"]}),
         json!({"anyOf": [
@@ -222,13 +223,13 @@ fn several_words_are_chosen_from_the_two_kinds_of_multiple_choice() {
 }
 
 #[test]
-fn required_fields_are_there_and_unknown_ones_are_not() {
+fn required_fields_are_present_and_unknown_fields_are_rejected() {
     let form = schema(json!({
         "type": "object", "required": ["a"],
         "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}},
     }));
-    let check = |answer: ElicitResult, expected: &str| {
-        let outcome = check_elicit_result(&form, &answer);
+    let check = |result: ElicitResult, expected: &str| {
+        let outcome = check_elicit_result(&form, &result);
         let shown = outcome.map_or_else(|invalid| invalid.to_string(), |()| String::new());
         assert_eq!(shown, expected);
     };
@@ -256,17 +257,18 @@ fn required_fields_are_there_and_unknown_ones_are_not() {
 fn only_an_accepted_form_has_content() {
     let form = form(&json!({"type": "string"}));
     for action in ["decline", "cancel"] {
-        let answer = |content: Value| -> ElicitResult {
-            serde_json::from_value(json!({"action": action, "content": content})).expect("answer")
+        let result = |content: Value| -> ElicitResult {
+            serde_json::from_value(json!({"action": action, "content": content}))
+                .expect("an elicitation result")
         };
         for empty in [json!(null), json!({})] {
-            assert_eq!(check_elicit_result(&form, &answer(empty)), Ok(()));
+            assert_eq!(check_elicit_result(&form, &result(empty)), Ok(()));
         }
-        let invalid = check_elicit_result(&form, &answer(json!({"f": "x"}))).expect_err("content");
+        let invalid = check_elicit_result(&form, &result(json!({"f": "x"}))).expect_err("content");
         assert_eq!(invalid.field, None);
         assert_eq!(
             invalid.to_string(),
-            "the answer has content, which only an accepted form may have"
+            "the elicitation result has content, which only an accepted form may have"
         );
     }
     assert_eq!(check_url_result(&ElicitResult::accept()), Ok(()));
@@ -281,11 +283,11 @@ fn defaults_of_every_kind_are_filled_in() {
     let check = |field: Value, expected: Value| {
         let form = form(&field);
         for given in [json!(null), json!({}), json!({"f": null})] {
-            let mut answer = accept(given);
-            apply_defaults(&form, &mut answer);
-            let content = answer.content.as_ref().expect("content");
+            let mut result = accept(given);
+            apply_defaults(&form, &mut result);
+            let content = result.content.as_ref().expect("content");
             assert_eq!(content["f"], expected, "{field}");
-            assert_eq!(check_elicit_result(&form, &answer), Ok(()));
+            assert_eq!(check_elicit_result(&form, &result), Ok(()));
         }
     };
     check(json!({"type": "string", "default": "x"}), json!("x"));
@@ -320,14 +322,14 @@ fn defaults_of_every_kind_are_filled_in() {
 }
 
 #[test]
-fn defaults_do_not_touch_what_was_answered() {
+fn defaults_do_not_replace_given_values() {
     let form = schema(json!({"type": "object", "properties": {
         "a": {"type": "string", "default": "x"}, "b": {"type": "string"}, "c": {"type": "boolean", "default": true},
     }}));
-    let check = |mut answer: ElicitResult, expected: Value| {
-        apply_defaults(&form, &mut answer);
+    let check = |mut result: ElicitResult, expected: Value| {
+        apply_defaults(&form, &mut result);
         assert_eq!(
-            serde_json::to_value(&answer.content).expect("JSON"),
+            serde_json::to_value(&result.content).expect("JSON"),
             expected
         );
     };
@@ -336,7 +338,7 @@ fn defaults_do_not_touch_what_was_answered() {
         json!({"a": "", "c": false}),
     );
     check(accept(json!({"a": 1})), json!({"a": 1, "c": true}));
-    // An empty field without a default is left out, but what is not in the form stays, to be refused.
+    // An empty field without a default is removed. A member that is not in the form stays and is rejected.
     check(
         accept(json!({"b": null, "z": null})),
         json!({"z": null, "a": "x", "c": true}),
@@ -346,21 +348,21 @@ fn defaults_do_not_touch_what_was_answered() {
 }
 
 #[test]
-fn defaults_that_break_their_own_rules_are_not_used() {
+fn defaults_that_violate_their_own_rules_are_not_used() {
     for field in [
         json!({"type": "string", "maxLength": 1, "default": "xy"}),
         json!({"type": "string", "enum": ["a"], "default": "b"}),
         json!({"type": "integer", "default": 0.5}),
         json!({"type": "number", "minimum": 1, "default": 0}),
     ] {
-        let mut answer = ElicitResult::accept();
-        apply_defaults(&form(&field), &mut answer);
-        assert_eq!(answer.content, None, "{field}");
+        let mut result = ElicitResult::accept();
+        apply_defaults(&form(&field), &mut result);
+        assert_eq!(result.content, None, "{field}");
     }
 }
 
 #[test]
-fn a_form_that_cannot_be_read_is_named() {
+fn schema_error_names_the_unsupported_field() {
     let check = |schema: Value, field: Option<&str>, expected: &str| {
         let outcome = read_schema(&ElicitRequestFormParams::new("?", schema.clone()));
         let unreadable = outcome.expect_err("no form");
@@ -392,11 +394,11 @@ fn a_form_that_cannot_be_read_is_named() {
     }
     let form =
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]});
-    check(form, Some("b"), "is no property");
+    check(form, Some("b"), "not a property");
 }
 
 #[test]
-fn a_field_that_cannot_be_read_takes_no_answer() {
+fn field_of_unknown_kind_rejects_every_value() {
     let odd: ElicitSchema = serde_json::from_value(json!({
         "type": "object", "properties": {"f": {"type": "object"}}, "required": ["gone"],
     }))
@@ -413,7 +415,7 @@ fn a_field_that_cannot_be_read_takes_no_answer() {
 }
 
 #[test]
-fn long_lists_of_words_are_cut() {
+fn long_lists_of_options_are_shortened() {
     let words: Vec<_> = (0..12).map(|word| word.to_string()).collect();
     check(
         json!({"type": "string", "enum": words}),
@@ -473,29 +475,29 @@ fn any_field() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever the form and the answer are, both functions come back, and defaults never spoil a good answer.
+    /// Both functions return for any form and any result, and defaults keep a valid result valid.
     #[test]
-    fn defaults_keep_a_good_answer_good(
+    fn defaults_keep_a_valid_result_valid(
         fields in proptest::collection::hash_map("[a-c]", any_field(), 0..4),
         content in proptest::collection::hash_map("[a-d]", any_json(), 0..4),
         required in proptest::collection::vec("[a-c]", 0..2),
     ) {
         let form = json!({"type": "object", "properties": fields, "required": required});
         let form: ElicitSchema = serde_json::from_value(form).expect("an object with properties");
-        let mut answer = ElicitResult::accept().with_content(content);
-        let before = check_elicit_result(&form, &answer);
-        apply_defaults(&form, &mut answer);
+        let mut result = ElicitResult::accept().with_content(content);
+        let before = check_elicit_result(&form, &result);
+        apply_defaults(&form, &mut result);
         if before.is_ok() {
-            prop_assert_eq!(check_elicit_result(&form, &answer), Ok(()));
+            prop_assert_eq!(check_elicit_result(&form, &result), Ok(()));
         }
-        let once = answer.clone();
-        apply_defaults(&form, &mut answer);
-        prop_assert_eq!(once, answer);
+        let once = result.clone();
+        apply_defaults(&form, &mut result);
+        prop_assert_eq!(once, result);
     }
 }
 
 #[test]
-fn a_form_has_at_most_a_thousand_fields() {
+fn form_has_at_most_a_thousand_fields() {
     let check = |fields: usize, required: usize, readable: bool| {
         let properties: serde_json::Map<String, Value> = (0..fields)
             .map(|index| (format!("f{index}"), json!({"type": "boolean"})))

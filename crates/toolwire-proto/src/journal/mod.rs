@@ -1,12 +1,13 @@
-//! What a handler that runs again must not do again: questions that were answered, effects that took place.
+//! The journal of a handler that runs several times: responses that arrived and effects that were executed.
 //!
-//! A handler asks by key. On a revision without requests to the client the first unanswered question ends it; it runs
-//! again from the top when the client comes back, and then every key it has used before gives the same value at once.
-//! The journal holds these values and travels in the sealed request state.
+//! A handler asks by key. In a revision without server requests, the first input request without a response ends the
+//! run. The handler runs again from the start when the client retries the request. Every key that it used before then
+//! returns the same value at once. The journal stores these values and is sent to the client in the sealed request
+//! state.
 //!
-//! A value belongs to a key *and* to the very question that was put: an answer is never given to another question, be
-//! it because a new version of the server asks something else under the same key or because a client answers what
-//! nobody asked. Such a question is simply put again. Spec 2026-07-28, basic/patterns/mrtr.
+//! A value belongs to a key *and* to one exact input request. A response is never used for another input request. This
+//! holds if a new version of the server asks something else under the same key, and if a client responds without a
+//! request. The input request is then sent again. Spec 2026-07-28, basic/patterns/mrtr.
 
 mod state;
 #[cfg(test)]
@@ -27,27 +28,28 @@ use toolwire_types::{
 
 pub use state::UnreadableState;
 
-/// How often one request may end with questions before the server gives up on it.
+/// The maximum number of rounds in which one request may end with input requests.
 ///
-/// Only a handler that never asks the same question twice comes this far: one whose text changes each time, say.
+/// Only a handler that never repeats an input request reaches this limit, for example because its text changes each
+/// time.
 pub const MAX_ROUNDS: u32 = 64;
 
-/// The longest key, in bytes.
+/// The maximum length of a key in bytes.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// Which question, or what kind of value, a key stands for.
+/// The digest of the input request, or the kind of value, that a key stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntryDigest([u8; 16]);
 
 impl EntryDigest {
-    /// A side effect: what it results in is known by its key alone.
+    /// A side effect, which is identified by its key alone.
     pub const EFFECT: Self = Self([0; 16]);
 
-    /// A question: everything the person or the model is told counts.
+    /// Returns the digest of an input request. It covers everything that the user or the model sees.
     #[must_use]
-    pub fn of(question: &InputRequest) -> Self {
-        // Ids of elicitations tie messages together and are new each time.
-        let unnamed = match question {
+    pub fn of(request: &InputRequest) -> Self {
+        // The id of an elicitation relates messages to each other and is new each time.
+        let unnamed = match request {
             InputRequest::Elicitation(ElicitRequestParams::Url(url)) => {
                 let mut url = url.clone();
                 url.elicitation_id = None;
@@ -55,12 +57,12 @@ impl EntryDigest {
             }
             _ => None,
         };
-        let written = serde_json::to_vec(unnamed.as_ref().unwrap_or(question))
-            .expect("a question is always JSON");
-        let digest: [u8; 32] = Sha256::digest(written).into();
-        let mut mark = [0; 16];
-        mark.copy_from_slice(digest.split_at(16).0);
-        Self(mark)
+        let written = serde_json::to_vec(unnamed.as_ref().unwrap_or(request))
+            .expect("an input request always serializes as JSON");
+        let hash: [u8; 32] = Sha256::digest(written).into();
+        let mut digest = [0; 16];
+        digest.copy_from_slice(hash.split_at(16).0);
+        Self(digest)
     }
 }
 
@@ -80,175 +82,176 @@ impl<'de> Deserialize<'de> for EntryDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(D::Error::custom)?;
-        let mark = bytes
+        let digest = bytes
             .try_into()
-            .map_err(|_| D::Error::custom("a mark has 16 bytes"))?;
-        Ok(Self(mark))
+            .map_err(|_| D::Error::custom("a digest has 16 bytes"))?;
+        Ok(Self(digest))
     }
 }
 
-/// What there is under a key.
+/// The value that a key has.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a value is known, new, or not there"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a value is stored, new or absent")]
 pub enum JournalLookup {
     /// A value of this run or of an earlier round.
     Remembered(RawJson),
-    /// The client's answer to this question, which nobody has looked at yet: check it, then
-    /// [`remember`](Journal::remember) it.
+    /// The client's response to this input request, not checked yet. The caller checks it and then calls
+    /// [`remember`](Journal::remember).
     Arrived(RawJson),
-    /// Nothing: ask, or do it.
+    /// No value. The caller sends the input request or executes the effect.
     Nothing,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Entry(EntryDigest, RawJson);
 
-/// The values one request has gathered, and what it still wants to know.
+/// The values that one request has collected, and its pending input requests.
 #[derive(Debug, Clone, Default)]
 pub struct Journal {
-    /// Answers and results, by key.
+    /// Responses and results of effects, by key.
     known: IndexMap<String, Entry>,
-    /// What the round before asked.
+    /// The input requests of the previous round.
     asked: IndexMap<String, EntryDigest>,
     rounds: u32,
-    /// What this run has used its keys for.
+    /// The digests for which this run has used its keys.
     used: HashMap<String, EntryDigest>,
-    /// The effects that take place at this moment.
-    under_way: HashSet<String>,
-    /// What this run could not find out.
-    wanted: InputRequests,
-    /// This run wants to be run again though it asks nothing.
-    waits: bool,
+    /// The effects that are running.
+    running: HashSet<String>,
+    /// The input requests of this run that have no response.
+    pending: InputRequests,
+    /// This run requests another run without an input request.
+    needs_rerun: bool,
 }
 
 impl Journal {
-    /// Looks under a key. `responses` is what the client sent with this round.
+    /// Looks up a key. `responses` are the client's responses in this round.
     ///
     /// # Errors
-    /// When the key is empty or too long, or this run has used it for something else.
+    /// Returns an error if the key is empty or too long, or if this run has used it for something else.
     pub fn look_up(
         &mut self,
         key: &str,
-        mark: EntryDigest,
+        digest: EntryDigest,
         responses: &InputResponses,
     ) -> Result<JournalLookup, InvalidKey> {
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(InvalidKey::Length);
         }
-        let used = self.used.entry(key.to_owned()).or_insert(mark);
-        if *used != mark {
+        let used = self.used.entry(key.to_owned()).or_insert(digest);
+        if *used != digest {
             return Err(InvalidKey::Reused(key.to_owned()));
         }
         match self.known.get(key) {
-            Some(Entry(known, value)) if *known == mark => {
+            Some(Entry(known, value)) if *known == digest => {
                 return Ok(JournalLookup::Remembered(value.clone()));
             }
-            // An effect took place, whatever the key means now.
+            // An effect was executed under this key, so the key cannot mean anything else.
             Some(Entry(EntryDigest::EFFECT, _)) => return Err(InvalidKey::Reused(key.to_owned())),
-            Some(_) if mark == EntryDigest::EFFECT => {
+            Some(_) if digest == EntryDigest::EFFECT => {
                 return Err(InvalidKey::Reused(key.to_owned()));
             }
             _ => {}
         }
-        let answer = responses
+        let response = responses
             .get(key)
-            .filter(|_| self.asked.get(key) == Some(&mark));
-        Ok(match answer {
-            Some(answer) => JournalLookup::Arrived(answer.clone()),
+            .filter(|_| self.asked.get(key) == Some(&digest));
+        Ok(match response {
+            Some(response) => JournalLookup::Arrived(response.clone()),
             None => JournalLookup::Nothing,
         })
     }
 
-    /// Keeps a value for all later runs.
-    pub fn remember(&mut self, key: impl Into<String>, mark: EntryDigest, value: RawJson) {
+    /// Stores a value for all later runs.
+    pub fn remember(&mut self, key: impl Into<String>, digest: EntryDigest, value: RawJson) {
         let key = key.into();
-        self.wanted.remove(&key);
-        self.known.insert(key, Entry(mark, value));
+        self.pending.remove(&key);
+        self.known.insert(key, Entry(digest, value));
     }
 
-    /// Begins an effect that [`look_up`](Self::look_up) did not find; [`end`](Self::end) it in any case.
+    /// Starts an effect that [`look_up`](Self::look_up) did not find. The caller must always [`end`](Self::end) it.
     ///
     /// # Errors
-    /// When it is under way: it would take place twice.
+    /// Returns an error if the effect is running, so that it is not executed twice.
     pub fn begin(&mut self, key: &str) -> Result<(), InvalidKey> {
-        match self.under_way.insert(key.to_owned()) {
-            true => Ok(()),
-            false => Err(InvalidKey::UnderWay(key.to_owned())),
+        if self.running.insert(key.to_owned()) {
+            Ok(())
+        } else {
+            Err(InvalidKey::UnderWay(key.to_owned()))
         }
     }
 
-    /// Ends an effect, whether it took place or not.
+    /// Ends an effect, whether it succeeded or not.
     pub fn end(&mut self, key: &str) {
-        self.under_way.remove(key);
+        self.running.remove(key);
     }
 
-    /// Notes a question that has to be put to the client before the handler can go on.
-    pub fn want(&mut self, key: impl Into<String>, question: InputRequest) {
-        self.wanted.insert(key, question);
+    /// Adds an input request that needs a response before the handler can continue.
+    pub fn want(&mut self, key: impl Into<String>, request: InputRequest) {
+        self.pending.insert(key, request);
     }
 
-    /// Notes that the handler wants to run again later, though it has nothing to ask.
+    /// Requests another run of the handler without an input request.
     pub fn wait(&mut self) {
-        self.waits = true;
+        self.needs_rerun = true;
     }
 
-    /// Whether this run wants to be asked something, or to run again later.
+    /// Returns `true` if this run has pending input requests or requests another run.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        self.waits || !self.wanted.is_empty()
+        self.needs_rerun || !self.pending.is_empty()
     }
 
-    /// Ends a run that did not come to its end: what it wants to be asked (maybe nothing, for one that only waits), or
-    /// `None` when it ended for another reason. What was used is forgotten, so that the next run may begin.
+    /// Ends a run that is not complete, and returns its pending input requests. The list is empty if the run only
+    /// requests another run. Returns `None` if the run ended for another reason. The used keys are cleared for the next
+    /// run.
     ///
     /// # Errors
-    /// When the request has had its rounds.
+    /// Returns an error if the request has reached [`MAX_ROUNDS`].
     pub fn suspend(&mut self) -> Result<Option<InputRequests>, RoundLimitError> {
         let is_unfinished = self.is_unfinished();
-        let wanted = std::mem::take(&mut self.wanted);
-        self.waits = false;
+        let pending = std::mem::take(&mut self.pending);
+        self.needs_rerun = false;
         self.used.clear();
-        self.asked = wanted
+        self.asked = pending
             .iter()
-            .map(|(key, question)| (key.to_owned(), EntryDigest::of(question)))
+            .map(|(key, request)| (key.to_owned(), EntryDigest::of(request)))
             .collect();
         if !is_unfinished {
             return Ok(None);
         }
         self.rounds = self.rounds.saturating_add(1);
-        match self.rounds > MAX_ROUNDS {
-            true => Err(RoundLimitError(())),
-            false => Ok(Some(wanted)),
+        if self.rounds > MAX_ROUNDS {
+            Err(RoundLimitError(()))
+        } else {
+            Ok(Some(pending))
         }
     }
 
-    /// Ends a run that came to its end and asks in its own way: what it wanted and did not find out is forgotten.
+    /// Ends a run whose handler completed with its own input requests. Pending input requests of the journal are
+    /// dropped.
     pub fn set_aside(&mut self) {
-        self.wanted = InputRequests::new();
-        self.waits = false;
+        self.pending = InputRequests::new();
+        self.needs_rerun = false;
         self.used.clear();
         self.asked.clear();
     }
 
-    /// True when there is nothing a later round would have to know.
+    /// Returns `true` if a later round needs nothing from this journal.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.known.is_empty() && self.asked.is_empty() && self.rounds == 0
     }
 }
 
-/// A key that cannot be used for this.
+/// A key that is invalid for its use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidKey {
-    /// It is empty or longer than [`MAX_KEY_BYTES`].
+    /// The key is empty or longer than [`MAX_KEY_BYTES`].
     Length,
-    /// It stands for another question or effect of the same request.
+    /// The key stands for another input request or effect of the same request.
     Reused(String),
-    /// The effect it stands for takes place at this moment.
+    /// The effect of this key is running.
     UnderWay(String),
 }
 
@@ -258,10 +261,10 @@ impl fmt::Display for InvalidKey {
             Self::Length => write!(f, "a key has 1 to {MAX_KEY_BYTES} bytes"),
             Self::Reused(key) => write!(
                 f,
-                "the key {key:?} stands for two different things; give every question and every effect of a handler \
-                 a key of its own"
+                "the key {key:?} is used for two purposes; give every input request and every effect of a handler \
+                 its own key"
             ),
-            Self::UnderWay(key) => write!(f, "the effect {key:?} takes place already; wait for it"),
+            Self::UnderWay(key) => write!(f, "the effect {key:?} is already running; wait for it"),
         }
     }
 }
@@ -274,7 +277,7 @@ impl From<InvalidKey> for ErrorObject {
     }
 }
 
-/// A request that asks and asks.
+/// A request that has reached the maximum number of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundLimitError(());
 
@@ -282,7 +285,7 @@ impl fmt::Display for RoundLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the handler asked in {MAX_ROUNDS} rounds and is not done; what it asks must not change from run to run"
+            "the handler sent input requests in {MAX_ROUNDS} rounds and is not complete; its input requests must be the same in each run"
         )
     }
 }

@@ -1,4 +1,4 @@
-//! A journal as text: the content of the sealed request state, beside the text of the handler's author.
+//! A journal as text: the content of the sealed request state, with the handler's own state.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{Entry, EntryDigest, Journal};
 
-/// Members have short names because a client carries them back and forth.
+/// The serialized form. Members have short names because the client sends them back with each round.
 #[derive(Serialize, Deserialize)]
 struct Wire {
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ struct Wire {
 }
 
 impl Journal {
-    /// Writes what a later round has to know, and the state of the author.
+    /// Serializes the values that a later round needs, and the handler's own state.
     #[must_use]
     pub fn to_state(&self, author_state: Option<String>) -> String {
         let wire = Wire {
@@ -30,13 +30,13 @@ impl Journal {
             asked: self.asked.clone(),
             rounds: self.rounds,
         };
-        serde_json::to_string(&wire).expect("texts, numbers and JSON by text are JSON")
+        serde_json::to_string(&wire).expect("strings, numbers and raw JSON always serialize")
     }
 
-    /// Reads what [`to_state`](Self::to_state) wrote, once it is known to be authentic.
+    /// Parses a state that [`to_state`](Self::to_state) wrote and whose authenticity was checked.
     ///
     /// # Errors
-    /// When it is not of that shape: another version of the server wrote it.
+    /// Returns an error if the state has another form, because another version of the server wrote it.
     pub fn from_state(text: &str) -> Result<(Self, Option<String>), UnreadableState> {
         let wire: Wire = serde_json::from_str(text).map_err(|_| UnreadableState(()))?;
         let journal = Self {
@@ -49,7 +49,7 @@ impl Journal {
     }
 }
 
-/// A state of another shape.
+/// A state that has another form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreadableState(());
 

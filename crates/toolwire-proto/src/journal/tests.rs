@@ -4,32 +4,32 @@ use toolwire_types::{ElicitRequestFormParams, ElicitRequestURLParams};
 
 use super::*;
 
-fn question(text: &str) -> InputRequest {
+fn request(text: &str) -> InputRequest {
     ElicitRequestFormParams::new(text, json!({"type": "object", "properties": {}})).into()
 }
 
 fn responses(value: Value) -> InputResponses {
-    serde_json::from_value(value).expect("answers")
+    serde_json::from_value(value).expect("input responses")
 }
 
 fn raw(value: Value) -> RawJson {
     RawJson::from(value)
 }
 
-/// Ends the run and begins the next one, as it happens on the way through a client.
+/// Ends the run and starts the next one, with the state passed through a client.
 fn next_run(journal: &mut Journal) -> Option<Vec<String>> {
-    let wanted = journal.suspend().expect("a round is left")?;
-    let keys = wanted.iter().map(|(key, _)| key.to_owned()).collect();
+    let pending = journal.suspend().expect("a round is left")?;
+    let keys = pending.iter().map(|(key, _)| key.to_owned()).collect();
     let (read, _) = Journal::from_state(&journal.to_state(None)).expect("its own words");
     *journal = read;
     Some(keys)
 }
 
 #[test]
-fn an_answer_is_asked_for_once() {
+fn input_is_requested_once() {
     let mut journal = Journal::default();
     let none = InputResponses::new();
-    let name = question("Who?");
+    let name = request("Who?");
     let found = journal.look_up("name", EntryDigest::of(&name), &none);
     assert_eq!(found, Ok(JournalLookup::Nothing));
     journal.want("name", name.clone());
@@ -39,36 +39,36 @@ fn an_answer_is_asked_for_once() {
     let found = journal.look_up("name", EntryDigest::of(&name), &sent);
     assert_eq!(found, Ok(JournalLookup::Arrived(raw(json!(1)))));
     journal.remember("name", EntryDigest::of(&name), raw(json!(1)));
-    let found = journal.look_up("stranger", EntryDigest::of(&question("What?")), &sent);
-    assert_eq!(found, Ok(JournalLookup::Nothing), "nobody asked for it");
-    journal.want("stranger", question("What?"));
+    let found = journal.look_up("stranger", EntryDigest::of(&request("What?")), &sent);
+    assert_eq!(found, Ok(JournalLookup::Nothing), "it was not requested");
+    journal.want("stranger", request("What?"));
     assert_eq!(next_run(&mut journal), Some(vec!["stranger".to_owned()]));
 
-    // Answers of earlier rounds are remembered, whatever the client says under their keys now.
+    // Responses of earlier rounds are stored. Later responses under their keys are ignored.
     let sent = responses(json!({"name": "other"}));
     let found = journal.look_up("name", EntryDigest::of(&name), &sent);
     assert_eq!(found, Ok(JournalLookup::Remembered(raw(json!(1)))));
-    let found = journal.look_up("stranger", EntryDigest::of(&question("What?")), &sent);
+    let found = journal.look_up("stranger", EntryDigest::of(&request("What?")), &sent);
     assert_eq!(found, Ok(JournalLookup::Nothing), "left out by the client");
 }
 
 #[test]
-fn an_answer_to_another_question_is_none() {
+fn response_to_another_request_is_ignored() {
     let mut journal = Journal::default();
     let sent = responses(json!({"ok": {"action": "accept"}}));
-    journal.want("ok", question("Delete 3 files?"));
+    journal.want("ok", request("Delete 3 files?"));
     next_run(&mut journal);
-    let changed = EntryDigest::of(&question("Delete 500 files?"));
+    let changed = EntryDigest::of(&request("Delete 500 files?"));
     assert_eq!(
         journal.look_up("ok", changed, &sent),
         Ok(JournalLookup::Nothing)
     );
 
-    // The same for one that was remembered.
+    // The same holds for a stored response.
     let mut journal = Journal::default();
     journal.remember(
         "ok",
-        EntryDigest::of(&question("Delete 3 files?")),
+        EntryDigest::of(&request("Delete 3 files?")),
         raw(json!(1)),
     );
     journal.wait();
@@ -80,20 +80,20 @@ fn an_answer_to_another_question_is_none() {
 }
 
 #[test]
-fn a_key_means_one_thing() {
+fn key_has_one_purpose() {
     let mut journal = Journal::default();
     let none = InputResponses::new();
     let reused = || Err(InvalidKey::Reused("k".to_owned()));
     let (one, other) = (
-        EntryDigest::of(&question("1")),
-        EntryDigest::of(&question("2")),
+        EntryDigest::of(&request("1")),
+        EntryDigest::of(&request("2")),
     );
     assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Nothing));
     assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Nothing));
     assert_eq!(journal.look_up("k", other, &none), reused());
     assert_eq!(journal.look_up("k", EntryDigest::EFFECT, &none), reused());
 
-    // An effect took place: nothing else may have its key, in no later run.
+    // An effect was executed: its key has no other use in any later run.
     let mut journal = Journal::default();
     journal.remember("k", EntryDigest::EFFECT, raw(json!(7)));
     journal.wait();
@@ -105,7 +105,7 @@ fn a_key_means_one_thing() {
 }
 
 #[test]
-fn an_effect_is_under_way_once() {
+fn effect_runs_once_at_a_time() {
     let mut journal = Journal::default();
     assert_eq!(journal.begin("k"), Ok(()));
     assert_eq!(journal.begin("other"), Ok(()));
@@ -133,15 +133,19 @@ fn keys_are_bounded() {
 }
 
 #[test]
-fn a_run_that_ends_by_itself_asks_nothing() {
+fn completed_run_requests_no_input() {
     let mut journal = Journal::default();
     journal.remember("k", EntryDigest::EFFECT, raw(json!(1)));
     assert_eq!(journal.suspend(), Ok(None));
     journal.wait();
     assert_eq!(journal.suspend(), Ok(Some(InputRequests::new())));
-    journal.want("q", question("?"));
-    journal.remember("q", EntryDigest::of(&question("?")), raw(json!(1)));
-    assert_eq!(journal.suspend(), Ok(None), "it was answered meanwhile");
+    journal.want("q", request("?"));
+    journal.remember("q", EntryDigest::of(&request("?")), raw(json!(1)));
+    assert_eq!(
+        journal.suspend(),
+        Ok(None),
+        "a response was stored meanwhile"
+    );
     assert!(Journal::default().is_blank());
     assert!(!journal.is_blank());
 }
@@ -159,7 +163,7 @@ fn rounds_are_bounded() {
 }
 
 #[test]
-fn the_mark_of_an_address_does_not_depend_on_its_id() {
+fn digest_of_a_url_request_ignores_the_elicitation_id() {
     let url = ElicitRequestURLParams::new("Go", "https://example.com");
     let named = url.clone().with_elicitation_id("1");
     assert_eq!(
@@ -169,13 +173,13 @@ fn the_mark_of_an_address_does_not_depend_on_its_id() {
     let other = ElicitRequestURLParams::new("Go", "https://example.org");
     assert_ne!(EntryDigest::of(&url.into()), EntryDigest::of(&other.into()));
     assert_ne!(
-        EntryDigest::of(&question("1")),
-        EntryDigest::of(&question("2"))
+        EntryDigest::of(&request("1")),
+        EntryDigest::of(&request("2"))
     );
 }
 
 #[test]
-fn states_of_another_shape_are_refused() {
+fn states_of_another_form_are_rejected() {
     for text in [
         "",
         "{",
@@ -193,9 +197,9 @@ fn states_of_another_shape_are_refused() {
 }
 
 proptest! {
-    /// What a journal knows and the author's text survive the way through a client.
+    /// The values of a journal and the handler's state round-trip through a client.
     #[test]
-    fn a_state_is_read_as_it_was_written(
+    fn state_round_trips(
         author in proptest::option::of(".*"),
         values in proptest::collection::btree_map("[a-z]{1,8}", ".*", 0..8),
         asked in proptest::collection::btree_map("[A-Z]{1,8}", ".*", 0..8),
@@ -205,18 +209,18 @@ proptest! {
             journal.remember(key, EntryDigest::EFFECT, raw(json!(value)));
         }
         for (key, text) in &asked {
-            journal.want(key, question(text));
+            journal.want(key, request(text));
         }
         journal.suspend().unwrap();
         let (mut read, text) = Journal::from_state(&journal.to_state(author.clone())).unwrap();
         prop_assert_eq!(text, author);
-        let answers: InputResponses = asked.keys().map(|key| (key.clone(), json!(key))).collect();
+        let responses_by_key: InputResponses = asked.keys().map(|key| (key.clone(), json!(key))).collect();
         for (key, value) in values {
-            let found = read.look_up(&key, EntryDigest::EFFECT, &answers);
+            let found = read.look_up(&key, EntryDigest::EFFECT, &responses_by_key);
             prop_assert_eq!(found, Ok(JournalLookup::Remembered(raw(json!(value)))));
         }
         for (key, text) in asked {
-            let found = read.look_up(&key, EntryDigest::of(&question(&text)), &answers);
+            let found = read.look_up(&key, EntryDigest::of(&request(&text)), &responses_by_key);
             prop_assert_eq!(found, Ok(JournalLookup::Arrived(raw(json!(key)))));
         }
     }

@@ -1,8 +1,10 @@
-//! Sealed `requestState`: what a server remembers between two rounds, kept by the client and readable by nobody else.
+//! Sealed `requestState`: the state of a server between two rounds, stored by the client and readable only by the
+//! server.
 //!
-//! A token is encrypted and authenticated (XChaCha20-Poly1305) together with who asked, what was asked and until when.
-//! It opens only for the same principal and the same request, in time, with a key of the ring; every other token fails
-//! the same way. A token can be replayed while it lasts: where single use matters, remember its [`fingerprint`].
+//! A token is encrypted and authenticated (XChaCha20-Poly1305) together with the principal, the request and the expiry
+//! time. It opens only for the same principal and request, before it expires, with a key of the ring. All other tokens
+//! fail with the same error. A token can be replayed until it expires. Where single use matters, the caller stores its
+//! [`fingerprint`].
 
 #[cfg(test)]
 mod tests;
@@ -19,13 +21,13 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use toolwire_types::ErrorObject;
 
-/// How many bytes may be sealed unless the ring says otherwise.
+/// The default maximum payload in bytes.
 pub const DEFAULT_MAX_PAYLOAD: usize = 64 * 1024;
 
-/// How far the clock of the server that sealed may be ahead of the one that opens.
+/// How far the clock of the sealing server may be ahead of the clock of the opening one.
 pub const MAX_CLOCK_SKEW: Duration = Duration::from_secs(60);
 
-/// Tokens of another layout will begin differently.
+/// The prefix of this token layout. Other layouts will have another prefix.
 const TOKEN_PREFIX: &str = "tw1.";
 const CONTEXT: &[u8] = b"toolwire request state 1";
 const KEY_ID_BYTES: usize = 4;
@@ -34,7 +36,7 @@ const TIME_BYTES: usize = 8;
 const HEADER_BYTES: usize = KEY_ID_BYTES + NONCE_BYTES + 2 * TIME_BYTES;
 const TAG_BYTES: usize = 16;
 
-/// The largest whole number a JSON float holds exactly.
+/// The largest integer that a JSON float represents exactly.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// A secret of 32 random bytes.
@@ -42,13 +44,13 @@ const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 pub struct StateKey([u8; 32]);
 
 impl StateKey {
-    /// Takes the secret.
+    /// Creates a key from the secret.
     #[must_use]
     pub const fn new(secret: [u8; 32]) -> Self {
         Self(secret)
     }
 
-    /// Reads the secret from 64 hexadecimal digits, as configuration holds it; `None` when it is anything else.
+    /// Parses the secret from 64 hexadecimal digits, as in a configuration. Returns `None` for any other text.
     #[must_use]
     pub fn from_hex(digits: &str) -> Option<Self> {
         let digits = digits.as_bytes();
@@ -82,10 +84,10 @@ impl fmt::Debug for StateKey {
     }
 }
 
-/// The keys of a server, newest first: it seals with the newest and opens with all.
+/// The keys of a server, newest first. It seals with the newest key and opens with all keys.
 ///
-/// To rotate on many nodes, first add the new key as an older one everywhere, then make it the newest, then drop the
-/// old.
+/// To rotate keys on several nodes, first add the new key as an older one on every node, then make it the newest, then
+/// remove the old one.
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     newest: StateKey,
@@ -94,7 +96,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// A ring of one key.
+    /// Creates a ring of one key.
     #[must_use]
     pub const fn new(newest: StateKey) -> Self {
         Self {
@@ -104,14 +106,14 @@ impl KeyRing {
         }
     }
 
-    /// Adds a key that only opens.
+    /// Adds a key that only opens tokens.
     #[must_use]
     pub fn with_older(mut self, key: StateKey) -> Self {
         self.older.push(key);
         self
     }
 
-    /// Changes how many bytes may be sealed in one token.
+    /// Sets the maximum payload of one token in bytes. Default: 64 KiB.
     #[must_use]
     pub const fn with_max_payload(mut self, bytes: usize) -> Self {
         self.max_payload = bytes;
@@ -123,27 +125,28 @@ impl KeyRing {
     }
 }
 
-/// What a token is bound to; all of it must be the same when it comes back.
+/// The request that a token is bound to. All fields must match when the token is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would weaken the binding"
+    reason = "a caller that omits a new member would weaken the binding"
 )]
 pub struct Binding<'a> {
-    /// Who asked; nothing when callers are anonymous.
+    /// The principal of the request. `None` if callers are anonymous.
     pub principal: Option<&'a str>,
     /// The method of the original request.
     pub method: &'a str,
-    /// The tool, prompt or resource it was about.
+    /// The tool, prompt or resource of the request.
     pub name: &'a str,
-    /// [`params_digest`] of its arguments.
+    /// The [`params_digest`] of its arguments.
     pub params_digest: [u8; 32],
-    /// Which server or deployment the token is for.
+    /// The server or deployment that the token is for.
     pub audience: &'a str,
 }
 
 impl Binding<'_> {
-    /// The data authenticated with a token: every part with its length, so that no two bindings read the same.
+    /// Returns the data authenticated with a token. Every part has a length prefix, so that different bindings have
+    /// different data.
     fn authenticated_data(&self, header: &[u8]) -> Vec<u8> {
         let mut data = Vec::with_capacity(256);
         data.extend_from_slice(CONTEXT);
@@ -163,10 +166,10 @@ impl Binding<'_> {
     }
 }
 
-/// Seals a payload into a token; `issued_at` is time since the Unix epoch, and `nonce` 24 fresh random bytes.
+/// Seals a payload into a token. `issued_at` is the time since the Unix epoch, `nonce` is 24 fresh random bytes.
 ///
 /// # Errors
-/// When the payload is larger than the ring allows, or the times do not fit a clock.
+/// Returns an error if the payload is larger than the ring allows, or if `issued_at` is out of range.
 pub fn seal(
     ring: &KeyRing,
     binding: &Binding<'_>,
@@ -181,7 +184,7 @@ pub fn seal(
         });
     }
     let issued = milliseconds(issued_at).ok_or(SealError::TimeOutOfRange)?;
-    // A lifetime beyond every clock is for ever.
+    // A lifetime that is out of range never expires.
     let expires = milliseconds(issued_at.saturating_add(ttl)).unwrap_or(u64::MAX);
 
     let mut token = Vec::with_capacity(HEADER_BYTES + payload.len() + TAG_BYTES);
@@ -204,11 +207,11 @@ pub fn seal(
     Ok(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(token)))
 }
 
-/// Opens a token at `now`, time since the Unix epoch, and returns what was sealed.
+/// Opens a token at `now`, the time since the Unix epoch, and returns the payload.
 ///
 /// # Errors
-/// When the token was not sealed by this ring for this binding, or its time is over or has not come. The error does not
-/// say which, so that nobody learns from guessing.
+/// Returns an error if this ring did not seal the token for this binding, or if the token is expired or not yet valid.
+/// The error does not distinguish these cases, so that guessing reveals nothing.
 pub fn open(
     ring: &KeyRing,
     binding: &Binding<'_>,
@@ -242,7 +245,7 @@ pub fn open(
         })
         .ok_or(StateError(()))?;
 
-    // Only now are the times known to be ours.
+    // The times are authentic only from here on.
     let from_the_future = parts.issued > now.saturating_add(MAX_CLOCK_SKEW);
     if from_the_future || now >= parts.expires || payload.len() > ring.max_payload {
         return Err(StateError(()));
@@ -250,9 +253,9 @@ pub fn open(
     Ok(payload)
 }
 
-/// When a token that opened expires, as time since the Unix epoch.
+/// Returns the expiry time of an opened token, as time since the Unix epoch.
 ///
-/// Of a token that did not open this says nothing: anybody may have written it.
+/// The value is meaningful only for a token that opened. Other tokens may be forged.
 #[must_use]
 pub fn expiry(token: &str) -> Option<Duration> {
     let encoded = token.strip_prefix(TOKEN_PREFIX)?;
@@ -260,23 +263,24 @@ pub fn expiry(token: &str) -> Option<Duration> {
     Some(TokenHeader::read(&bytes)?.expires)
 }
 
-/// Whether a text may be one of these tokens, and not a state of another kind.
+/// Returns `true` if a text may be a token of this kind, and not a state of another kind.
 #[must_use]
 pub fn is_sealed(state: &str) -> bool {
     state.starts_with(TOKEN_PREFIX)
 }
 
-/// A digest by which a used token can be remembered where it must not work twice.
+/// Returns a digest of a token, for callers that store used tokens to prevent a second use.
 ///
-/// A token that opens has only one spelling, so two fingerprints differ exactly when the tokens do.
+/// A token that opens has only one spelling, so fingerprints differ exactly if the tokens do.
 #[must_use]
 pub fn fingerprint(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-/// A digest of the arguments of a request that ignores white space, the order of members and how a number is spelled.
+/// Returns a digest of the arguments of a request. It ignores white space, the order of members and the spelling of
+/// numbers.
 ///
-/// Absent arguments count as none given, like `{}`. Leave out what changes between the rounds of one request: `_meta`,
+/// Absent arguments count as `{}`. Callers omit the members that change between the rounds of one request: `_meta`,
 /// `inputResponses` and `requestState`.
 #[must_use]
 pub fn params_digest(arguments: Option<&RawValue>) -> [u8; 32] {
@@ -284,24 +288,25 @@ pub fn params_digest(arguments: Option<&RawValue>) -> [u8; 32] {
     let mut hash = Sha256::new();
     match serde_json::from_str(text) {
         Ok(value) => absorb(&mut hash, &value),
-        // Too deep for the JSON reader, or a number out of its range: bind the exact text instead.
+        // The text is too deep for the JSON parser, or has a number out of its range. The exact text is bound
+        // instead.
         Err(_) => absorb_text(&mut hash, b'r', text),
     }
     hash.finalize().into()
 }
 
-/// A token that does not open; deliberately without a reason.
+/// A token that does not open. The error gives no reason on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateError(());
 
 impl StateError {
-    /// A token that opened before and must not do so again. It looks like any other.
+    /// Returns the error for a token that was used before. It equals all other errors.
     #[must_use]
     pub const fn used() -> Self {
         Self(())
     }
 
-    /// A token that opened, with content of no use.
+    /// Returns the error for a token that opened, but whose payload is invalid.
     #[must_use]
     pub const fn unreadable() -> Self {
         Self(())
@@ -324,19 +329,16 @@ impl From<StateError> for ErrorObject {
 
 const INVALID_STATE: &str = "requestState is invalid or has expired";
 
-/// Why a payload could not be sealed.
+/// The reason why a payload cannot be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "size and time are all that can be wrong"
-)]
+#[expect(clippy::exhaustive_enums, reason = "only size and time can be invalid")]
 pub enum SealError {
-    /// The payload has more bytes than a token may hold.
+    /// The payload is larger than the maximum.
     TooLarge {
-        /// The most a token may hold.
+        /// The maximum in bytes.
         limit: usize,
     },
-    /// The time of issue does not fit a clock.
+    /// The time of issue is out of range.
     TimeOutOfRange,
 }
 
@@ -344,14 +346,16 @@ impl fmt::Display for SealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge { limit } => write!(f, "request state is larger than {limit} bytes"),
-            Self::TimeOutOfRange => f.write_str("the time of a request state fits no clock"),
+            Self::TimeOutOfRange => {
+                f.write_str("the time of issue of a request state is out of range")
+            }
         }
     }
 }
 
 impl std::error::Error for SealError {}
 
-/// The part of a token before the ciphertext: readable by all, but authenticated.
+/// The part of a token before the ciphertext. It is not encrypted, but authenticated.
 struct TokenHeader {
     key_id: [u8; KEY_ID_BYTES],
     nonce: [u8; NONCE_BYTES],
@@ -378,9 +382,9 @@ fn milliseconds(time: Duration) -> Option<u64> {
     u64::try_from(time.as_millis()).ok()
 }
 
-/// Feeds a value into the hash, each part with its kind and length, so that no two values read the same.
+/// Adds a value to the hash. Each part has a kind and a length prefix, so that different values have different input.
 ///
-/// The recursion is bounded: the JSON reader refuses more than 127 levels.
+/// The recursion is bounded: the JSON parser rejects more than 127 levels.
 fn absorb(hash: &mut Sha256, value: &Value) {
     match value {
         Value::Null => hash.update(b"n"),
@@ -404,7 +408,7 @@ fn absorb(hash: &mut Sha256, value: &Value) {
         }
         Value::Object(members) => {
             absorb_length(hash, b'o', members.len());
-            // Whether the map is already sorted depends on features other crates can turn on.
+            // Features of other crates determine whether the map is already sorted.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             for (name, value) in members {

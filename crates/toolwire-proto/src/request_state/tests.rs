@@ -30,7 +30,7 @@ fn sealed() -> String {
 }
 
 #[test]
-fn a_token_opens_for_the_same_request_only() {
+fn token_opens_only_for_the_same_request() {
     let token = sealed();
     let opened = |binding: &Binding<'_>| open(&ring(), binding, &token, NOW).ok();
     assert_eq!(opened(&binding()).as_deref(), Some(&b"step 2"[..]));
@@ -64,7 +64,7 @@ fn a_token_opens_for_the_same_request_only() {
             audience: "https://example.com/other",
             ..binding()
         },
-        // The same letters, cut elsewhere.
+        // The same characters with another boundary.
         Binding {
             principal: Some("alicet"),
             method: "ools/call",
@@ -82,8 +82,8 @@ fn a_token_opens_for_the_same_request_only() {
 }
 
 #[test]
-fn nobody_is_not_the_principal_with_an_empty_name() {
-    let nobody = Binding {
+fn anonymous_differs_from_the_principal_with_an_empty_name() {
+    let anonymous = Binding {
         principal: None,
         ..binding()
     };
@@ -91,13 +91,13 @@ fn nobody_is_not_the_principal_with_an_empty_name() {
         principal: Some(""),
         ..binding()
     };
-    let token = seal(&ring(), &nobody, b"", NOW, TTL, NONCE).unwrap();
-    assert!(open(&ring(), &nobody, &token, NOW).is_ok());
+    let token = seal(&ring(), &anonymous, b"", NOW, TTL, NONCE).unwrap();
+    assert!(open(&ring(), &anonymous, &token, NOW).is_ok());
     assert!(open(&ring(), &empty, &token, NOW).is_err());
 }
 
 #[test]
-fn a_token_opens_in_time_only() {
+fn token_opens_only_before_it_expires() {
     #[track_caller]
     fn check(now: Duration, expected: bool) {
         let opened = open(&ring(), &binding(), &sealed(), now);
@@ -114,7 +114,7 @@ fn a_token_opens_in_time_only() {
 }
 
 #[test]
-fn the_newest_key_seals_and_every_key_opens() {
+fn newest_key_seals_and_every_key_opens() {
     let rotated = KeyRing::new(key(2)).with_older(key(3)).with_older(key(1));
     assert!(open(&rotated, &binding(), &sealed(), NOW).is_ok());
 
@@ -124,7 +124,7 @@ fn the_newest_key_seals_and_every_key_opens() {
 }
 
 #[test]
-fn payloads_are_capped() {
+fn payload_size_is_limited() {
     let ring = ring().with_max_payload(10);
     for length in [0, 9, 10] {
         let payload = vec![1; length];
@@ -150,11 +150,11 @@ fn payloads_are_capped() {
 }
 
 #[test]
-fn a_token_says_when_it_expires() {
+fn token_has_an_expiry_time() {
     assert_eq!(expiry(&sealed()), Some(NOW + TTL));
     assert_eq!(expiry("tw1."), None);
     assert_eq!(expiry("other"), None);
-    // A lifetime beyond every clock is for ever; a time of issue beyond it is nonsense.
+    // A lifetime that is out of range never expires. A time of issue that is out of range is an error.
     let for_ever = seal(&ring(), &binding(), b"", NOW, Duration::MAX, NONCE).unwrap();
     let far = Duration::from_secs(10_000_000_000);
     assert!(open(&ring(), &binding(), &for_ever, far).is_ok());
@@ -165,13 +165,13 @@ fn a_token_says_when_it_expires() {
 }
 
 #[test]
-fn a_ring_without_a_cap_still_opens() {
+fn ring_with_another_limit_still_opens() {
     let ring = ring().with_max_payload(usize::MAX);
     assert!(open(&ring, &binding(), &sealed(), NOW).is_ok());
 }
 
 #[test]
-fn flipping_any_bit_or_cutting_anywhere_closes_a_token() {
+fn modified_or_truncated_token_does_not_open() {
     let token = sealed();
     for index in 0..token.len() {
         assert!(open(&ring(), &binding(), &token[..index], NOW).is_err());
@@ -217,7 +217,7 @@ fn secrets_do_not_print() {
 }
 
 #[test]
-fn a_token_hides_its_payload_and_is_url_safe() {
+fn token_hides_its_payload_and_is_url_safe() {
     let payload = b"the secret step two of the plan";
     let token = seal(&ring(), &binding(), payload, NOW, TTL, NONCE).unwrap();
     let bytes = URL_SAFE_NO_PAD
@@ -232,7 +232,7 @@ fn a_token_hides_its_payload_and_is_url_safe() {
 }
 
 #[test]
-fn fingerprints_tell_tokens_apart() {
+fn fingerprints_distinguish_tokens() {
     let other = seal(&ring(), &binding(), b"step 2", NOW, TTL, [8; 24]).unwrap();
     assert_eq!(fingerprint(&sealed()), fingerprint(&sealed()));
     assert_ne!(fingerprint(&sealed()), fingerprint(&other));
@@ -244,7 +244,7 @@ fn digest(text: &str) -> [u8; 32] {
 }
 
 #[test]
-fn the_digest_ignores_spelling() {
+fn digest_ignores_spelling() {
     #[track_caller]
     fn check(one: &str, other: &str) {
         assert_eq!(digest(one), digest(other), "{one} {other}");
@@ -262,7 +262,7 @@ fn the_digest_ignores_spelling() {
 }
 
 #[test]
-fn the_digest_tells_values_apart() {
+fn digest_distinguishes_values() {
     let values = [
         "null",
         "false",
@@ -306,14 +306,14 @@ fn the_digest_tells_values_apart() {
 }
 
 #[test]
-fn arguments_deeper_than_the_reader_allows_have_a_digest() {
+fn arguments_deeper_than_the_parser_allows_have_a_digest() {
     let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     assert_ne!(digest(&deep(100_000)), digest(&deep(100_001)));
 }
 
 proptest! {
     #[test]
-    fn any_payload_comes_back(
+    fn any_payload_round_trips(
         payload in proptest::collection::vec(any::<u8>(), 0..200),
         principal in any::<Option<String>>(),
         name in any::<String>(),
@@ -343,7 +343,7 @@ proptest! {
     }
 
     #[test]
-    fn made_up_tokens_do_not_open(bytes in proptest::collection::vec(any::<u8>(), 0..120), text in any::<String>()) {
+    fn forged_tokens_do_not_open(bytes in proptest::collection::vec(any::<u8>(), 0..120), text in any::<String>()) {
         let shaped = format!("tw1.{}", URL_SAFE_NO_PAD.encode(bytes));
         prop_assert!(open(&ring(), &binding(), &shaped, NOW).is_err());
         prop_assert!(open(&ring(), &binding(), &text, NOW).is_err());
@@ -351,7 +351,7 @@ proptest! {
 }
 
 #[test]
-fn a_key_is_read_from_64_hexadecimal_digits() {
+fn key_is_parsed_from_64_hexadecimal_digits() {
     let check = |digits: &str, expected: Option<u8>| {
         let key = StateKey::from_hex(digits);
         assert_eq!(

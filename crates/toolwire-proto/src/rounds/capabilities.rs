@@ -1,6 +1,6 @@
-//! What a request needs of the client, and what of that the client did not declare.
+//! The client capabilities that a request requires, and those that the client did not declare.
 //!
-//! A capability inside another implies the outer one; an empty `elicitation` means forms only. Settings of extensions and
+//! A nested capability implies the outer one. An empty `elicitation` means forms only. Settings of extensions and
 //! experimental capabilities are not compared, only their presence.
 
 use std::fmt;
@@ -12,16 +12,16 @@ use toolwire_types::{
     InputRequest, RawJson, RootsCapability, SamplingCapability, TasksCapability, code,
 };
 
-/// The client did not declare what the request needs.
+/// A request that requires undeclared client capabilities.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MissingCapability {
-    /// Exactly the capabilities that are missing; boxed because errors travel by value.
+    /// Exactly the missing capabilities. Boxed, because errors are moved by value.
     pub missing: Box<ClientCapabilities>,
 }
 
 impl MissingCapability {
-    /// Reports these capabilities as missing.
+    /// Creates the error for these missing capabilities.
     #[must_use]
     pub fn new(missing: ClientCapabilities) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl MissingCapability {
 
 impl fmt::Display for MissingCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the request needs client capabilities that were not declared")
+        f.write_str("the request requires client capabilities that were not declared")
     }
 }
 
@@ -45,7 +45,7 @@ impl From<MissingCapability> for ErrorObject {
     }
 }
 
-/// The capabilities a client must have declared to be asked all of this.
+/// Returns the capabilities that a client must have declared to receive all of these input requests.
 pub fn required_capabilities<'a>(
     requests: impl IntoIterator<Item = &'a InputRequest>,
 ) -> ClientCapabilities {
@@ -68,14 +68,14 @@ pub fn required_capabilities<'a>(
             InputRequest::Roots(_) => {
                 required.roots.get_or_insert_default();
             }
-            // Which capability a foreign kind needs is not known; `check_requests` refuses it.
+            // The capability of an unknown kind is unknown. `check_requests` rejects it.
             _ => {}
         }
     }
     required
 }
 
-/// The part of `required` that is not in `declared`; `None` when nothing is missing.
+/// Returns the part of `required` that is not in `declared`. Returns `None` if nothing is missing.
 #[must_use]
 pub fn missing_capabilities(
     required: &ClientCapabilities,
@@ -110,7 +110,7 @@ pub fn missing_capabilities(
     (missing != ClientCapabilities::new()).then_some(missing)
 }
 
-/// The missing part of one capability: all of it when it is not declared, else what `inside` finds.
+/// Returns the missing part of one capability: all of it if it is not declared, otherwise the result of `inside`.
 fn part<T: Clone>(
     required: &Option<T>,
     declared: &Option<T>,
@@ -123,7 +123,7 @@ fn part<T: Clone>(
     }
 }
 
-/// A capability without parts is missing exactly when it is not declared.
+/// Compares a capability without parts, which is missing exactly if it is not declared.
 fn whole(required: &Option<Extra>, declared: &Option<Extra>) -> Option<Extra> {
     part(required, declared, |_, _| None)
 }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_unmet_capabilities_are_reported() {
+    fn exactly_the_missing_capabilities_are_reported() {
         let check = |required: Value, declared: Value, expected: Value| {
             let missing = missing_capabilities(&capabilities(required), &capabilities(declared));
             assert_eq!(serde_json::to_value(missing).expect("plain data"), expected);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_question_needs_its_capability() {
+    fn each_kind_of_input_request_requires_its_capability() {
         let check = |requests: Value, expected: Value| {
             let requests: Vec<InputRequest> = serde_json::from_value(requests).expect("requests");
             assert_eq!(
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_lists_the_missing_capabilities_as_an_object() {
+    fn error_lists_the_missing_capabilities_as_an_object() {
         let missing = capabilities(json!({"sampling": {"tools": {}}}));
         let error = ErrorObject::from(MissingCapability::new(missing));
         assert_eq!(error.code, -32021);

@@ -1,7 +1,7 @@
-//! Multi-round-trip requests: what a server may ask, and how a client answers by asking again.
+//! Multi-round-trip requests: the input requests of a server, and the retries of a client.
 //!
-//! A server asks only for what the client declared on that very request, and only on the three methods that allow it.
-//! A client repeats its request with the answers and the server's state, a bounded number of times.
+//! A server sends only input requests that the client declared on the same request, and only for the three methods that
+//! permit them. A client retries its request with the responses and the server's state, a limited number of times.
 //! Spec 2026-07-28, basic/patterns/mrtr.
 
 mod capabilities;
@@ -24,20 +24,20 @@ pub use capabilities::{MissingCapability, missing_capabilities, required_capabil
 #[cfg(feature = "input")]
 pub use responses::{InvalidInputResponse, accept_answer};
 
-/// How many rounds a client goes along with, unless told otherwise; the specification sets no limit.
+/// The default limit of rounds of one request. The specification sets no limit.
 pub const DEFAULT_ROUNDS: u32 = 16;
 
 /// An `input_required` result that must not be sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum InvalidInputRequired {
-    /// The client did not declare what the questions need.
+    /// The client did not declare a capability that the input requests require.
     MissingCapability(MissingCapability),
-    /// The method, or the revision, knows no such result.
+    /// The method or the revision does not permit the result.
     NotAllowedHere,
-    /// There are neither questions nor a state.
+    /// The result has neither input requests nor a state.
     AsksNothing,
-    /// A question is none of the three kinds.
+    /// An input request is not one of the three kinds.
     UnknownKind(String),
 }
 
@@ -46,10 +46,12 @@ impl fmt::Display for InvalidInputRequired {
         match self {
             Self::MissingCapability(missing) => missing.fmt(f),
             Self::NotAllowedHere => {
-                f.write_str("this request cannot be answered with input_required")
+                f.write_str("the response to this request cannot be input_required")
             }
-            Self::AsksNothing => f.write_str("input_required needs inputRequests or requestState"),
-            Self::UnknownKind(method) => write!(f, "{method:?} is no kind of input request"),
+            Self::AsksNothing => {
+                f.write_str("input_required requires inputRequests or requestState")
+            }
+            Self::UnknownKind(method) => write!(f, "{method:?} is not a kind of input request"),
         }
     }
 }
@@ -60,16 +62,16 @@ impl From<InvalidInputRequired> for ErrorObject {
     fn from(invalid: InvalidInputRequired) -> Self {
         match invalid {
             InvalidInputRequired::MissingCapability(missing) => missing.into(),
-            // The rest are mistakes of the server's author.
+            // The other variants are mistakes in the server's code.
             other => Self::internal(other.to_string()),
         }
     }
 }
 
-/// Checks an `input_required` result before it leaves the server.
+/// Checks an `input_required` result before the server sends it.
 ///
 /// # Errors
-/// What is wrong with it; as an [`ErrorObject`] it is the answer to send instead.
+/// Returns the problem with the result. As an [`ErrorObject`] it is the response to send instead.
 pub fn check_input_required(
     method: &Method,
     version: ProtocolVersion,
@@ -86,10 +88,10 @@ pub fn check_input_required(
     }
 }
 
-/// Checks that a client can be asked all of this.
+/// Checks that a client accepts all of these input requests.
 ///
 /// # Errors
-/// The capabilities it would have to declare, or a question of no known kind.
+/// Returns the capabilities that the client would have to declare, or the first input request of unknown kind.
 pub fn check_requests(
     requests: &InputRequests,
     client: &ClientCapabilities,
@@ -110,10 +112,10 @@ pub fn check_requests(
     }
 }
 
-/// Builds the parameters of the next round: the original ones, the answers, and the state exactly as it was given.
+/// Builds the parameters of the next round: the original ones, the responses, and the unchanged state.
 ///
 /// # Errors
-/// When a question has no answer, or the original parameters are no object.
+/// Returns an error if an input request has no response, or if the original parameters are not an object.
 pub fn retry_params(
     original: &RawJson,
     result: &InputRequiredResult,
@@ -121,50 +123,50 @@ pub fn retry_params(
 ) -> Result<RawJson, InvalidRetry> {
     let mut members: IndexMap<String, RawJson> =
         original.parse().map_err(|_| InvalidRetry::NotAnObject)?;
-    // Answers and state belong to one round; those of an earlier one are not sent again.
+    // Responses and state belong to one round. Those of an earlier round are not sent again.
     members.shift_remove("inputResponses");
     members.shift_remove("requestState");
 
     if let Some(requests) = &result.input_requests {
-        let mut answers = InputResponses::new();
+        let mut given = InputResponses::new();
         for (key, _) in requests.iter() {
-            let answer = responses
+            let response = responses
                 .get(key)
                 .ok_or_else(|| InvalidRetry::Unanswered(key.to_owned()))?;
-            answers.insert(key, answer.clone());
+            given.insert(key, response.clone());
         }
-        let answers = RawJson::from_serialize(&answers).expect("answers by key are an object");
-        members.insert("inputResponses".to_owned(), answers);
+        let given = RawJson::from_serialize(&given).expect("responses by key always serialize");
+        members.insert("inputResponses".to_owned(), given);
     }
     if let Some(state) = &result.request_state {
         let state = RawJson::from_serialize(state).expect("a string is always JSON");
         members.insert("requestState".to_owned(), state);
     }
-    Ok(RawJson::from_serialize(&members).expect("members with names are an object"))
+    Ok(RawJson::from_serialize(&members).expect("named members always serialize"))
 }
 
-/// Why a request cannot be repeated.
+/// The reason why a request cannot be retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidRetry {
-    /// The question under this key has no answer.
+    /// The input request of this key has no response.
     Unanswered(String),
-    /// The original parameters are no JSON object.
+    /// The original parameters are not a JSON object.
     NotAnObject,
 }
 
 impl fmt::Display for InvalidRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unanswered(key) => write!(f, "the input request {key:?} has no answer"),
-            Self::NotAnObject => f.write_str("the parameters are no object"),
+            Self::Unanswered(key) => write!(f, "the input request {key:?} has no response"),
+            Self::NotAnObject => f.write_str("the parameters are not an object"),
         }
     }
 }
 
 impl std::error::Error for InvalidRetry {}
 
-/// Counts the rounds of one request and slows down those in which nobody was asked anything.
+/// A counter of the rounds of one request. It delays rounds without input requests.
 #[derive(Debug, Clone)]
 pub struct RoundCounter {
     left: u32,
@@ -175,7 +177,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl RoundCounter {
-    /// Allows this many rounds.
+    /// Creates a counter for `limit` rounds.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self {
@@ -184,17 +186,17 @@ impl RoundCounter {
         }
     }
 
-    /// Takes another round and says how long to wait before it.
+    /// Counts another round and returns how long to wait before it.
     ///
     /// # Errors
-    /// When the server has asked too often.
+    /// Returns an error if the limit of rounds is reached.
     pub fn next_round(&mut self, result: &InputRequiredResult) -> Result<Duration, TooManyRounds> {
         self.left = self.left.checked_sub(1).ok_or(TooManyRounds)?;
-        let asks = result
+        let requests_input = result
             .input_requests
             .as_ref()
             .is_some_and(|requests| !requests.is_empty());
-        if asks {
+        if requests_input {
             self.pause = FIRST_PAUSE;
             return Ok(Duration::ZERO);
         }
@@ -210,14 +212,14 @@ impl Default for RoundCounter {
     }
 }
 
-/// The server asked for input more often than this client goes along with.
+/// The error of a server that requests input in too many rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooManyRounds;
 
 impl fmt::Display for TooManyRounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the server asked for input too many times")
+        f.write_str("the server requested input in too many rounds")
     }
 }
 
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn input_is_asked_only_where_and_how_the_specification_allows() {
+    fn input_is_requested_only_as_the_specification_permits() {
         let check = |method: &str, version: &str, value: Value, client: Value, expected: &str| {
             let client: ClientCapabilities = serde_json::from_value(client).expect("capabilities");
             let outcome = check_input_required(
@@ -284,26 +286,26 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_is_the_original_request_with_answers_and_state() {
+    fn retry_is_the_original_request_with_responses_and_state() {
         let check = |original: Value, asked: Value, responses: Value, expected: Value| {
-            let responses = serde_json::from_value(responses).expect("answers");
+            let responses = serde_json::from_value(responses).expect("input responses");
             let params = retry_params(&original.into(), &result(asked), &responses);
             assert_eq!(params, Ok(expected.into()));
         };
-        let question = || json!({"method": "roots/list"});
+        let request = || json!({"method": "roots/list"});
         check(
             json!({"name": "t", "arguments": {"a": 1}, "_meta": {"k": 1}}),
-            json!({"inputRequests": {"q": question()}, "requestState": "s\u{0}\"é"}),
+            json!({"inputRequests": {"q": request()}, "requestState": "s\u{0}\"é"}),
             json!({"q": {"roots": []}, "stranger": {}}),
             json!({
                 "name": "t", "arguments": {"a": 1}, "_meta": {"k": 1},
                 "inputResponses": {"q": {"roots": []}}, "requestState": "s\u{0}\"é",
             }),
         );
-        // A state that was not given is not sent; one of an earlier round is not sent again.
+        // A missing state is not sent. The state of an earlier round is not sent again.
         check(
             json!({"name": "t", "inputResponses": {"old": 1}, "requestState": "old"}),
-            json!({"inputRequests": {"q": question()}}),
+            json!({"inputRequests": {"q": request()}}),
             json!({"q": {}}),
             json!({"name": "t", "inputResponses": {"q": {}}}),
         );
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn every_question_needs_an_answer() {
+    fn every_input_request_needs_a_response() {
         let asked = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
         assert_eq!(
             retry_params(&json!({}).into(), &asked, &InputResponses::new()),
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_without_a_question_slow_down() {
+    fn rounds_without_input_requests_are_delayed() {
         let asked = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
         let silent = result(json!({"requestState": "s"}));
         let mut counter = RoundCounter::default();

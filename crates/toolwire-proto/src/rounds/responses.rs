@@ -1,4 +1,4 @@
-//! What a server checks before anybody looks at a client's answer.
+//! Checks of a server on a client's input response.
 
 use std::fmt;
 
@@ -13,44 +13,45 @@ use crate::elicit_validation::{
 };
 use crate::sampling_rules::check_uses;
 
-/// Checks the answer to a question, and returns it with the defaults of the form filled in and its whole numbers written
-/// as integers.
+/// Checks an input response, and returns it with the defaults of the form filled in and its whole numbers written as
+/// integers.
 ///
-/// A form this crate cannot read (its author wrote a schema the protocol does not know) is not checked.
-/// Spec 2026-07-28, basic/patterns/mrtr: a server validates what it gets and answers violations with an error.
+/// A form that this crate cannot parse is not checked, because its schema is outside of the protocol.
+/// Spec 2026-07-28, basic/patterns/mrtr: a server validates responses and rejects violations with an error.
 ///
 /// # Errors
-/// When it has the wrong shape, breaks the rules of the form, or uses tools in a way that cannot be answered.
+/// Returns an error if the response has the wrong form, violates the rules of the form, or uses tools in an invalid
+/// way.
 pub fn accept_answer(
-    question: &InputRequest,
-    answer: RawJson,
+    request: &InputRequest,
+    response: RawJson,
 ) -> Result<RawJson, InvalidInputResponse> {
-    match question {
-        InputRequest::Elicitation(ElicitRequestParams::Form(form)) => accept_form(form, answer),
+    match request {
+        InputRequest::Elicitation(ElicitRequestParams::Form(form)) => accept_form(form, response),
         InputRequest::Elicitation(_) => {
-            let result: ElicitResult = read(&answer)?;
+            let result: ElicitResult = read(&response)?;
             check_url_result(&result).map_err(InvalidInputResponse::new)?;
-            Ok(answer)
+            Ok(response)
         }
         InputRequest::Sampling(asked) => {
-            check_message(asked, &read(&answer)?)?;
-            Ok(answer)
+            check_message(asked, &read(&response)?)?;
+            Ok(response)
         }
-        InputRequest::Roots(_) => read::<ListRootsResult>(&answer).map(|_| answer),
-        _ => Ok(answer),
+        InputRequest::Roots(_) => read::<ListRootsResult>(&response).map(|_| response),
+        _ => Ok(response),
     }
 }
 
 fn accept_form(
     form: &ElicitRequestFormParams,
-    answer: RawJson,
+    response: RawJson,
 ) -> Result<RawJson, InvalidInputResponse> {
-    let mut result: ElicitResult = read(&answer)?;
+    let mut result: ElicitResult = read(&response)?;
     let Ok(schema) = read_schema(form) else {
-        return Ok(answer);
+        return Ok(response);
     };
     if result.action != ElicitAction::Accept {
-        // Some clients send along what was filled in before the user said no.
+        // Some clients include the content that the user entered before declining.
         result.content = None;
     }
     apply_defaults(&schema, &mut result);
@@ -59,7 +60,7 @@ fn accept_form(
     RawJson::from_serialize(&result).map_err(InvalidInputResponse::new)
 }
 
-/// A model uses only what it was offered, and each use has an id of its own.
+/// Checks that a model uses only the offered tools, and that each use has its own id.
 fn check_message(
     asked: &CreateMessageRequestParams,
     message: &CreateMessageResult,
@@ -79,11 +80,11 @@ fn check_message(
     check_uses(message).map_err(InvalidInputResponse::new)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &RawJson) -> Result<T, InvalidInputResponse> {
-    answer.parse().map_err(InvalidInputResponse::new)
+fn read<T: serde::de::DeserializeOwned>(response: &RawJson) -> Result<T, InvalidInputResponse> {
+    response.parse().map_err(InvalidInputResponse::new)
 }
 
-/// An answer that cannot be used, and why.
+/// The reason why an input response is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidInputResponse(String);
 
@@ -92,13 +93,13 @@ impl InvalidInputResponse {
         Self(why.to_string())
     }
 
-    /// What is wrong with the answer to the question that was asked under `key`.
+    /// Returns the error text for the response to the input request of `key`.
     #[must_use]
     pub fn message(&self, key: &str) -> String {
-        format!("the response to {key:?} cannot be used: {}", self.0)
+        format!("the response to {key:?} is invalid: {}", self.0)
     }
 
-    /// [`message`](Self::message), for a client that sent the answer along with its request.
+    /// Returns [`message`](Self::message) as an error, for a client that sent the response with its request.
     #[must_use]
     pub fn into_error(self, key: &str) -> ErrorObject {
         ErrorObject::invalid_params(self.message(key))
@@ -119,23 +120,23 @@ mod tests {
 
     use super::*;
 
-    fn check(question: Value, answer: Value, expected: Result<Value, &str>) {
-        let question: InputRequest = serde_json::from_value(question).expect("a question");
-        match (accept_answer(&question, answer.into()), expected) {
-            (Ok(answer), Ok(expected)) => assert_eq!(answer, RawJson::from(expected)),
+    fn check(request: Value, response: Value, expected: Result<Value, &str>) {
+        let request: InputRequest = serde_json::from_value(request).expect("an input request");
+        match (accept_answer(&request, response.into()), expected) {
+            (Ok(response), Ok(expected)) => assert_eq!(response, RawJson::from(expected)),
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (outcome, expected) => panic!("{outcome:?} instead of {expected:?}"),
         }
     }
 
     #[test]
-    fn forms_are_filled_in_as_they_ask() {
+    fn form_responses_are_checked_and_completed() {
         let form = || {
             json!({"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {
                 "type": "object", "required": ["age"],
                 "properties": {
                     "age": {"type": "integer", "minimum": 0},
-                    "news": {"type": "boolean", "default": true},
+                    "updates": {"type": "boolean", "default": true},
                 },
             }}})
         };
@@ -143,15 +144,15 @@ mod tests {
         check(
             form(),
             accept(json!({"age": 7})),
-            Ok(accept(json!({"age": 7, "news": true}))),
+            Ok(accept(json!({"age": 7, "updates": true}))),
         );
         check(
             form(),
-            accept(json!({"age": 7.0, "news": false})),
-            Ok(accept(json!({"age": 7, "news": false}))),
+            accept(json!({"age": 7.0, "updates": false})),
+            Ok(accept(json!({"age": 7, "updates": false}))),
         );
         check(form(), accept(json!({"age": -1})), Err("age"));
-        check(form(), accept(json!({"news": false})), Err("age"));
+        check(form(), accept(json!({"updates": false})), Err("age"));
         check(form(), json!({"action": "accept"}), Err("age"));
         check(form(), accept(json!({"age": 7, "x": 1})), Err("x"));
         check(form(), json!("yes"), Err(""));
@@ -163,12 +164,12 @@ mod tests {
         let nested = json!({"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {
             "type": "object", "properties": {"a": {"type": "object"}},
         }}});
-        let answer = accept(json!({"a": {}}));
-        check(nested, answer.clone(), Ok(answer));
+        let response = accept(json!({"a": {}}));
+        check(nested, response.clone(), Ok(response));
     }
 
     #[test]
-    fn addresses_have_no_content() {
+    fn url_responses_have_no_content() {
         let url = || json!({"method": "elicitation/create", "params": {"mode": "url", "message": "?", "url": "https://a"}});
         let accept = json!({"action": "accept"});
         check(url(), accept.clone(), Ok(accept));
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn models_use_what_they_were_offered() {
+    fn models_use_only_offered_tools() {
         let asked = |tools: Value| json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1, "tools": tools}});
         let tool = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
         let uses = json!({"role": "assistant", "model": "m", "content": {"type": "tool_use", "id": "1", "name": "t", "input": {}}});
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_are_roots() {
+    fn roots_are_checked() {
         let roots = json!({"roots": [{"uri": "file:///a"}]});
         check(json!({"method": "roots/list"}), roots.clone(), Ok(roots));
         check(
@@ -204,12 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn the_error_names_the_key() {
+    fn error_names_the_key() {
         let error = InvalidInputResponse::new("why").into_error("name");
         assert_eq!(error.code, -32602);
-        assert_eq!(
-            error.message,
-            "the response to \"name\" cannot be used: why"
-        );
+        assert_eq!(error.message, "the response to \"name\" is invalid: why");
     }
 }

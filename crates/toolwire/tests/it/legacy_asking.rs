@@ -375,7 +375,7 @@ async fn an_answer_of_the_wrong_shape_is_an_error_for_the_handler_only() {
         peer.send(answer(1, reply)).await;
         let answer = peer.receive().await;
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-        let unusable = "unreadable: the response to \"roots/list\" cannot be used: ";
+        let unusable = "unreadable: the response to \"roots/list\" is invalid: ";
         assert!(text.starts_with(unusable), "{text}");
         peer.expect_silence().await;
     }

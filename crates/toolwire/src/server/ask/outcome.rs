@@ -105,7 +105,7 @@ impl<T: Elicit + Send> FormOutput for ElicitOutcome<T> {
                     Ok(Some(value)) => Ok(Self::Accepted(value)),
                     Ok(None) => Ok(Self::Cancelled),
                     Err(error) => Err(ErrorObject::invalid_params(format!(
-                        "the response to {key:?} cannot be used: {error}"
+                        "the response to {key:?} is invalid: {error}"
                     ))
                     .into()),
                 }

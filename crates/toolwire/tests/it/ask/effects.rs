@@ -287,7 +287,7 @@ async fn tasks_that_want_the_same_effect_get_it_once() {
                 // One pays; the others get its result, or are told that it is about to.
                 match task.await {
                     Ok(Ok(number)) => assert_eq!(number, 1),
-                    Ok(Err(error)) => assert!(error.to_string().contains("takes place already")),
+                    Ok(Err(error)) => assert!(error.to_string().contains("is already running")),
                     Err(error) => return Err(ToolError::from(error)),
                 }
             }

@@ -207,7 +207,7 @@ async fn the_author_never_sees_an_answer_that_breaks_the_form() {
         for version in RICH {
             let text = outcome(&server, version, &reply).await;
             let text = text.as_str().unwrap_or_default().to_owned();
-            let beginning = "the response to \"form\" cannot be used";
+            let beginning = "the response to \"form\" is invalid";
             assert!(text.starts_with(beginning), "{version} {reply}: {text}");
             assert!(text.contains(named), "{version} {reply}: {text}");
             told.push(text);

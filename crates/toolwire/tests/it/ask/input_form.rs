@@ -73,7 +73,7 @@ async fn what_is_no_answer_is_an_error() {
     ] {
         let refusal = peer.refusal_of(answers(content), -32602).await;
         let message = refusal["message"].as_str().unwrap_or_default();
-        let expected = "the response to \"seats\" cannot be used: the field ";
+        let expected = "the response to \"seats\" is invalid: the field ";
         assert!(
             message.starts_with(expected) && message.contains(part),
             "{refusal}"

@@ -12,7 +12,7 @@ fn serving(tool: ToolHandler) -> Server {
 
 #[tokio::test]
 async fn a_key_stands_for_one_thing() {
-    let clear = "stands for two different things";
+    let clear = "is used for two purposes";
     for version in BOTH {
         let check = async |tool: ToolHandler, expected: &str| {
             let asked = Diary::default();

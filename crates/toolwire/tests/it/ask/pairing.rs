@@ -170,7 +170,7 @@ async fn a_deploy_after_the_answer_never_mixes_it_up_either() {
     check(asks_roots(), &["name"], "").await;
 
     let diary = Diary::default();
-    let clear = "-32603: the key \"name\" stands for two different things";
+    let clear = "-32603: the key \"name\" is used for two purposes";
     check(does(&diary), &[], clear).await;
     assert_eq!(diary.take(), [""; 0], "nothing is done under a taken key");
 }
@@ -191,7 +191,7 @@ async fn an_effect_that_became_a_question_is_an_error() {
     let mut call = ByHand::call(&deploy(asks_name("name", "Who?")), "work");
     let second = call.answer(&first, json!({"sure": null})).await;
     assert!(
-        second.text().contains("stands for two different things"),
+        second.text().contains("is used for two purposes"),
         "{second:?}"
     );
     assert_eq!(diary.take(), ["done"]);
@@ -242,7 +242,7 @@ async fn an_answer_of_another_kind_is_refused() {
             let text = Round(answer).text();
             match expected {
                 "" => assert!(
-                    text.contains("the response to \"k\" cannot be used"),
+                    text.contains("the response to \"k\" is invalid"),
                     "{kind} {reply}: {text}"
                 ),
                 expected => assert_eq!(text, expected, "{kind} {reply}"),

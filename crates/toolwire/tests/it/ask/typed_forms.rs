@@ -317,7 +317,7 @@ fn answers_outside_of_a_type_are_refused_with_the_reason() {
     check(json!({"byte": 300}), r#""byte" must be at most 255"#);
     check(json!({"byte": -1}), r#""byte" must be at least 0"#);
     check(json!({"byte": 2.5}), r#""byte" must be a whole number"#);
-    check(json!({"byte": 1, "long": 1e30}), "cannot be used");
+    check(json!({"byte": 1, "long": 1e30}), "is invalid");
     check(json!({"byte": 1, "colours": ["BLUE", "BLUE"]}), "twice");
     check(
         json!({"byte": 1, "colours": ["Hidden"]}),
@@ -349,7 +349,7 @@ async fn numbers_beyond_the_type_do_not_reach_the_handler() {
         let client = client(&server, version, &answers, &Diary::default()).await;
         let outcome = shown(client.call_tool("age", json!({})).await);
         assert!(
-            outcome.contains("the response to \"age\" cannot be used"),
+            outcome.contains("the response to \"age\" is invalid"),
             "{outcome}"
         );
     }
