@@ -1,17 +1,18 @@
-//! Absolute `http` and `https` URLs, read strictly and compared part by part.
+//! Absolute `http` and `https` URLs, parsed strictly and compared part by part.
 //!
-//! What two parsers could read differently is refused: user info, backslashes, spaces, characters outside ASCII, hosts
-//! that are numbers in disguise. The text stays as it came, since several rules of OAuth compare it byte by byte.
+//! URLs that two parsers could interpret differently are rejected: user info, backslashes, spaces, characters outside
+//! ASCII, hosts that browsers treat as numbers. The text is not normalized, because several rules of OAuth compare it
+//! byte by byte.
 
 use std::fmt;
 
 use crate::http::authority::{Authority, Host};
 use crate::http::shown;
 
-/// The longest URL that is read, in bytes.
+/// The maximum length of a URL in bytes.
 pub const LONGEST_URL: usize = 8 * 1024;
 
-/// A URL in its parts; the path is empty or begins with a slash.
+/// The parts of a URL. The path is empty or starts with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebUrl<'a> {
     pub(super) is_secure: bool,
@@ -19,7 +20,7 @@ pub(crate) struct WebUrl<'a> {
     pub(super) query: Option<&'a str>,
     pub(super) has_fragment: bool,
     authority: Authority<'a>,
-    /// The authority as it was written.
+    /// The authority as written.
     written_authority: &'a str,
 }
 
@@ -60,7 +61,7 @@ impl<'a> WebUrl<'a> {
         })
     }
 
-    /// Whether the host is this machine.
+    /// Returns `true` if the host is a loopback host.
     pub(super) fn is_loopback(&self) -> bool {
         self.authority.host.is_loopback()
     }
@@ -69,10 +70,10 @@ impl<'a> WebUrl<'a> {
         &self.authority.host
     }
 
-    /// The port that is meant, written or not.
+    /// Returns the explicit or default port.
     pub(super) fn port(&self) -> u16 {
-        let usual = if self.is_secure { 443 } else { 80 };
-        self.authority.port.unwrap_or(usual)
+        let default_port = if self.is_secure { 443 } else { 80 };
+        self.authority.port.unwrap_or(default_port)
     }
 
     pub(super) fn is_same_origin(&self, other: &WebUrl<'_>) -> bool {
@@ -81,29 +82,30 @@ impl<'a> WebUrl<'a> {
             && self.authority.host == other.authority.host
     }
 
-    /// Scheme and authority in lower case, without a port that goes without saying.
+    /// Returns scheme and authority in lower case, without a default port.
     pub(super) fn origin(&self) -> String {
-        let (scheme, usual) = match self.is_secure {
-            true => ("https", 443),
-            false => ("http", 80),
+        let (scheme, default_port) = if self.is_secure {
+            ("https", 443)
+        } else {
+            ("http", 80)
         };
         let mut authority = self.authority.clone();
-        authority.port = authority.port.filter(|port| *port != usual);
+        authority.port = authority.port.filter(|port| *port != default_port);
         format!("{scheme}://{}", authority.to_string().to_ascii_lowercase())
     }
 
-    /// The scheme in lower case and the authority as it was written.
+    /// Returns the scheme in lower case and the authority as written.
     pub(super) fn written_origin(&self) -> String {
         let scheme = if self.is_secure { "https" } else { "http" };
         format!("{scheme}://{}", self.written_authority)
     }
 
-    /// The path without a slash at its end, which makes the root an empty text.
+    /// Returns the path without a trailing slash. The root is the empty text.
     pub(super) fn trimmed_path(&self) -> &'a str {
         self.path.strip_suffix('/').unwrap_or(self.path)
     }
 
-    /// Whether a resolver would change the path: `.` and `..`, plain or percent-encoded.
+    /// Returns `true` if a resolver would change the path: `.` and `..`, plain or percent-encoded.
     pub(super) fn has_dot_segments(&self) -> bool {
         self.path.split('/').any(|segment| {
             let plain = segment.replace("%2e", ".").replace("%2E", ".");
@@ -111,13 +113,14 @@ impl<'a> WebUrl<'a> {
         })
     }
 
-    /// Whether what is sent there can be read on the way: only TLS and this machine keep it.
+    /// Returns `true` if requests to this URL are confidential: with TLS, or on this machine.
     pub(super) fn is_confidential(&self) -> bool {
         self.is_secure || self.is_loopback()
     }
 }
 
-/// Visible ASCII without what RFC 3986 leaves out, and percent signs only before two hexadecimal digits.
+/// Checks for visible ASCII without the characters that RFC 3986 excludes, and for percent signs with two hexadecimal
+/// digits.
 fn has_url_characters(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().all(|(at, byte)| match byte {
@@ -129,19 +132,19 @@ fn has_url_characters(text: &str) -> bool {
     })
 }
 
-/// A URL that cannot be used where it stands.
+/// A URL that is invalid for its use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidUrl {
     /// The start of the URL, without its query.
     pub url: String,
-    /// What is wrong with it.
+    /// The problem with the URL.
     pub problem: UrlProblem,
 }
 
 impl InvalidUrl {
     pub(super) fn new(url: &str, problem: UrlProblem) -> Self {
-        // Queries hold codes and tokens.
+        // Queries may contain codes and tokens.
         let end = url.find(['?', '#']).unwrap_or(url.len());
         Self {
             url: shown(url.get(..end).unwrap_or_default()),
@@ -150,17 +153,17 @@ impl InvalidUrl {
     }
 }
 
-/// What is wrong with a URL.
+/// The problem with a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UrlProblem {
-    /// It is no absolute `http` or `https` URL, is too long, or could be read in two ways.
+    /// It is not an absolute `http` or `https` URL, is too long, or is ambiguous.
     Malformed,
     /// It is `http` and not on this machine.
     NotSecure,
-    /// It is not `https`, where not even this machine is an exception.
+    /// It is not `https`, and this machine is not an exception.
     NotHttps,
-    /// A server somewhere else names a place on this machine.
+    /// A remote server names a URL on this machine.
     NamesThisMachine,
     /// It has a fragment.
     HasFragment,
@@ -175,16 +178,14 @@ pub enum UrlProblem {
 impl fmt::Display for UrlProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "it is no plain absolute http or https URL",
+            Self::Malformed => "it is not a plain absolute http or https URL",
             Self::NotSecure => "it must be https, or http on this machine",
             Self::NotHttps => "it must be https",
-            Self::NamesThisMachine => {
-                "a server that is not on this machine may not send us to this machine"
-            }
+            Self::NamesThisMachine => "a remote server must not name a URL on this machine",
             Self::HasFragment => "it must not have a fragment",
             Self::HasQuery => "it must not have a query",
             Self::HasNoPath => "it must have a path",
-            Self::HasDotSegments => "its path must not have dots as segments",
+            Self::HasDotSegments => "its path must not have dot segments",
         })
     }
 }
@@ -192,7 +193,7 @@ impl fmt::Display for UrlProblem {
 impl fmt::Display for InvalidUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.url.escape_debug();
-        write!(f, "the URL `{url}` is refused: {}", self.problem)
+        write!(f, "the URL `{url}` is rejected: {}", self.problem)
     }
 }
 
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_in_parts() {
+    fn urls_are_parsed_into_parts() {
         #[track_caller]
         fn check(text: &str, origin: &str, path: &str, query: Option<&str>) {
             let url = WebUrl::parse(text).expect("well formed");
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_parsers_could_read_differently_is_refused() {
+    fn ambiguous_urls_are_rejected() {
         for text in [
             "",
             "a.example",
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_read_up_to_their_longest_and_no_further() {
+    fn overlong_urls_are_rejected() {
         let longest = format!("https://a/{}", "b".repeat(LONGEST_URL - 10));
         assert_eq!(longest.len(), LONGEST_URL);
         assert!(WebUrl::parse(&longest).is_ok());
@@ -299,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn errors_show_no_queries() {
+    fn errors_do_not_show_queries() {
         let error = WebUrl::parse("ftp://a.example/b?code=secret").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the URL `ftp://a.example/b` is refused: it is no plain absolute http or https URL"
+            "the URL `ftp://a.example/b` is rejected: it is not a plain absolute http or https URL"
         );
         let hostile = WebUrl::parse("a\nb").unwrap_err();
         assert!(!hostile.to_string().contains('\n'));
@@ -313,12 +314,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_anything_does_not_panic(text in any::<String>()) {
+        fn parsing_any_text_does_not_panic(text in any::<String>()) {
             let _ = WebUrl::parse(&text);
         }
 
         #[test]
-        fn an_origin_is_its_own_origin(text in "https?://[a-zA-Z.\\[\\]:0-9-]{1,20}(/[a-z.%/]{0,8})?") {
+        fn origin_of_an_origin_is_itself(text in "https?://[a-zA-Z.\\[\\]:0-9-]{1,20}(/[a-z.%/]{0,8})?") {
             if let Ok(url) = WebUrl::parse(&text) {
                 let origin = url.origin();
                 let again = WebUrl::parse(&origin).unwrap();

@@ -1,13 +1,13 @@
-//! The `Accept` header: whether a client reads what the server is about to send.
+//! The `Accept` header: whether a client accepts the media type of a response.
 //!
-//! Preferences are not weighed: the kind of answer follows from the request, and the header can only rule it out.
+//! Preferences are ignored. The request determines the media type of the response, and the header can only exclude it.
 
 use crate::http::quoted;
 
-/// Whether the values of a request's `Accept` headers allow `media_type`, such as `text/event-stream`.
+/// Returns `true` if the values of the `Accept` headers allow `media_type`, such as `text/event-stream`.
 ///
-/// The most specific range that matches decides, and `q=0` forbids. Without the header, or with an empty one, everything
-/// is allowed; ranges that cannot be read are passed over.
+/// The most specific matching range decides, and `q=0` forbids. Without the header, or with an empty one, everything is
+/// allowed. Malformed ranges are ignored.
 ///
 /// ```
 /// use toolwire_proto::http::accepts;
@@ -31,7 +31,7 @@ pub fn accepts<'h>(header_values: impl IntoIterator<Item = &'h str>, media_type:
             continue;
         };
         let allowed = !parts.filter_map(quoted::parameter).any(is_zero_weight);
-        // Of two equally specific ranges, which differ in parameters nobody looks at, the one that allows counts.
+        // Equally specific ranges differ only in parameters that are ignored here. The allowing one wins.
         decision = decision.max(Some((specificity, allowed)));
     }
     match decision {
@@ -40,14 +40,14 @@ pub fn accepts<'h>(header_values: impl IntoIterator<Item = &'h str>, media_type:
     }
 }
 
-/// Whether a client reads either of two media types.
+/// Returns `true` if a client accepts both media types.
 #[must_use]
 pub fn accepts_both<'h, V>(header_values: impl Fn() -> V, one: &str, other: &str) -> bool
 where
     V: IntoIterator<Item = &'h str>,
 {
     let mut values = header_values().into_iter();
-    // What most clients send: both types, and nothing else. It needs no reading.
+    // Most clients send exactly both types. This form needs no parsing.
     let plainly = match (values.next(), values.next()) {
         (Some(value), None) => value
             .strip_prefix(one)
@@ -58,7 +58,7 @@ where
     plainly || accepts(header_values(), one) && accepts(header_values(), other)
 }
 
-/// How closely a range describes a media type.
+/// How closely a range matches a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RangeSpecificity {
     Anything,
@@ -79,7 +79,7 @@ fn matches(range: &str, media_type: &str) -> Option<RangeSpecificity> {
         .then_some(RangeSpecificity::Type)
 }
 
-/// `q=0`, `q=0.000` and the like.
+/// Returns `true` for `q=0`, `q=0.000` and similar weights.
 fn is_zero_weight((name, value): (&str, &str)) -> bool {
     name.eq_ignore_ascii_case("q")
         && value.contains('0')
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_allow_what_they_name() {
+    fn ranges_allow_the_types_they_match() {
         check(&["application/json, text/event-stream"], true, true);
         check(&["application/json", "text/event-stream"], true, true);
         check(&["Application/JSON,TEXT/Event-Stream"], true, true);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_specific_range_decides() {
+    fn most_specific_range_decides() {
         check(&["*/*, text/event-stream;q=0"], true, false);
         check(&["text/event-stream;q=0, */*"], true, false);
         check(&["*/*", "text/*;q=0"], true, false);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_ranges_are_passed_over() {
+    fn malformed_ranges_are_ignored() {
         check(&["garbage, application/json"], true, false);
         check(&["*, text/event-stream"], false, true);
         check(&["*/json, /, ;q=0, text/event-stream"], false, true);
@@ -173,12 +173,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_anything_does_not_panic(values in any::<Vec<String>>()) {
+        fn parsing_any_values_does_not_panic(values in any::<Vec<String>>()) {
             let _ = accepts(values.iter().map(String::as_str), "text/event-stream");
         }
 
         #[test]
-        fn what_is_named_is_accepted_among_others(
+        fn named_type_is_accepted_among_others(
             before in "[a-z/*;=., ]{0,20}",
             after in "[a-z/*;=., ]{0,20}",
         ) {

@@ -1,24 +1,24 @@
 //! A host and an optional port, as in the `Host` header and in origins.
 //!
-//! Reading is strict: there is one way to write an address, so what is compared here is what a resolver will see. Every
-//! name that browsers would take for a number (`2130706433`, `0x7f.1`, `0177.0.0.1`) is refused, and so is user info.
+//! Parsing is strict: each address has one spelling, so that this module and a resolver see the same host. Every name
+//! that browsers treat as a number (`2130706433`, `0x7f.1`, `0177.0.0.1`) is rejected, and so is user info.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The longest name and the longest label of the domain name system.
+/// The maximum length of a domain name and of a label.
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
-/// A host and the port that was written after it.
+/// A host and the port written after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
     pub(crate) host: Host<'a>,
     pub(crate) port: Option<u16>,
 }
 
-/// A name without its trailing dot, or an address; an IPv4 address in IPv6 clothes is an IPv4 address.
+/// A name without its trailing dot, or an address. An IPv4-mapped IPv6 address counts as the IPv4 address.
 #[derive(Debug, Clone)]
 pub(crate) enum Host<'a> {
     Name(Cow<'a, str>),
@@ -59,12 +59,12 @@ impl<'a> Authority<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Reads a name or an IPv4 address.
+    /// Parses a name or an IPv4 address.
     fn parse(text: &'a str) -> Option<Self> {
         let name = text.strip_suffix('.').unwrap_or(text);
         let last_label = name.rsplit('.').next()?;
         if is_number(last_label) {
-            // An address has no trailing dot, so it is read from the whole text.
+            // An address has no trailing dot, so the whole text is parsed.
             let address: Ipv4Addr = text.parse().ok()?;
             return Some(Self::Address(address.into()));
         }
@@ -118,14 +118,15 @@ impl fmt::Display for Host<'_> {
     }
 }
 
-/// A decimal port; a sign, leading zeros or nothing at all are no port.
+/// Parses a decimal port. A sign, leading zeros and the empty text are invalid.
 fn parse_port(digits: &str) -> Option<u16> {
     let port: u16 = digits.parse().ok()?;
     let is_plain = digits == "0" || digits.starts_with(|first| matches!(first, '1'..='9'));
     is_plain.then_some(port)
 }
 
-/// True when a name that ends with this label is an IPv4 address to browsers (WHATWG URL, "ends in a number").
+/// Returns `true` if browsers treat a name that ends with this label as an IPv4 address (WHATWG URL, "ends in a
+/// number").
 fn is_number(label: &str) -> bool {
     let is_decimal = !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit());
     let is_hexadecimal = label
@@ -135,7 +136,7 @@ fn is_number(label: &str) -> bool {
     is_decimal || is_hexadecimal
 }
 
-/// Letters, digits and hyphens; underscores too, since container networks have such names.
+/// Returns `true` for letters, digits and hyphens, and for underscores, which container networks use.
 fn is_label(label: &str) -> bool {
     (1..=LONGEST_LABEL).contains(&label.len())
         && label
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_authority() {
+    fn invalid_authorities_are_rejected() {
         for text in [
             "",
             ".",
@@ -247,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_written_the_way_it_is_read_again(text in "[\\[\\]a-zA-Z0-9.:_-]{0,24}") {
+        fn parsed_authority_round_trips(text in "[\\[\\]a-zA-Z0-9.:_-]{0,24}") {
             if let Some(authority) = Authority::parse(&text) {
                 let written = authority.to_string();
                 prop_assert_eq!(Authority::parse(&written), Some(authority.clone()));
@@ -256,14 +257,14 @@ mod tests {
         }
 
         #[test]
-        fn every_address_is_read_back(address in any::<IpAddr>(), port in any::<Option<u16>>()) {
+        fn every_address_is_parsed_back(address in any::<IpAddr>(), port in any::<Option<u16>>()) {
             let authority = Authority { host: Host::Address(address.to_canonical()), port };
             let written = authority.to_string();
             prop_assert_eq!(Authority::parse(&written), Some(authority));
         }
 
         #[test]
-        fn reading_anything_does_not_panic(text in any::<String>()) {
+        fn parsing_any_text_does_not_panic(text in any::<String>()) {
             let _ = Authority::parse(&text);
         }
     }

@@ -1,17 +1,17 @@
-//! The `Content-Type` of a request: JSON and nothing else.
+//! The `Content-Type` header: JSON bodies and event streams.
 //!
-//! This is a guard, too. A web page may send any other site a few content types without asking first; JSON is not among
-//! them, so a browser asks, and the answer is no (Fetch, "CORS-safelisted request-header").
+//! The check is also a guard. A web page may send some content types to any site without a CORS preflight. JSON is not
+//! among them, so the browser sends a preflight, which fails (Fetch, "CORS-safelisted request-header").
 
 use crate::http::quoted;
 
-/// Whether the body is declared as JSON in UTF-8; a missing header declares nothing.
+/// Returns `true` if the body is declared as JSON in UTF-8. Returns `false` if the header is missing.
 #[must_use]
 pub fn is_json(content_type: Option<&str>) -> bool {
     let Some(value) = content_type else {
         return false;
     };
-    // As most clients write it.
+    // Most clients send this form.
     if value == "application/json" {
         return true;
     }
@@ -24,7 +24,7 @@ pub fn is_json(content_type: Option<&str>) -> bool {
         })
 }
 
-/// Whether the body of an answer is declared as a stream of events; its encoding is always UTF-8.
+/// Returns `true` if a response body is declared as an event stream. Its encoding is always UTF-8.
 #[must_use]
 pub fn is_event_stream(content_type: Option<&str>) -> bool {
     let essence = content_type.and_then(|value| quoted::split(value, b';').next());
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_in_utf_8_is_taken() {
+    fn json_in_utf_8_is_accepted() {
         for value in [
             "application/json",
             "Application/JSON",
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn event_streams_are_told_by_their_type_alone() {
+    fn event_streams_are_recognized_by_their_type_alone() {
         assert!(is_event_stream(Some("text/event-stream")));
         assert!(is_event_stream(Some("Text/Event-Stream; charset=utf-8")));
         assert!(!is_event_stream(Some("text/event-streams")));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_not() {
+    fn other_content_types_are_rejected() {
         assert!(!is_json(None));
         for value in [
             "",
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_json_is_ever_taken(value in "(application/json)?[a-z;=\", /-]{0,12}") {
+        fn only_json_is_accepted(value in "(application/json)?[a-z;=\", /-]{0,12}") {
             if is_json(Some(&value)) {
                 let essence = value.split(';').next().unwrap_or_default();
                 prop_assert_eq!(essence.trim(), "application/json");
@@ -110,7 +110,7 @@ mod tests {
         }
 
         #[test]
-        fn reading_anything_does_not_panic(value in any::<String>()) {
+        fn parsing_any_text_does_not_panic(value in any::<String>()) {
             let _ = is_json(Some(&value));
         }
     }

@@ -1,8 +1,8 @@
-//! The guard against DNS rebinding: a request is answered only under a name that is known to be ours.
+//! The guard against DNS rebinding: a server accepts only requests for hosts that are known to be its own.
 //!
-//! A web page can point a name of its own at any address, also at the visitor's machine, and its scripts then count as
-//! same-origin with whatever listens there. What gives them away is the name in the `Host` header. Names are compared
-//! whole, after parsing, and never by their beginning or end.
+//! A web page can resolve a name of its own to any address, for example to the user's machine. Its scripts are then
+//! same-origin with the server that listens there. The `Host` header reveals the untrusted name. Names are compared as a
+//! whole, after parsing, and never by prefix or suffix.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use crate::http::authority::{Authority, Host};
 use crate::http::shown;
 
-/// The hosts a server answers to.
+/// The hosts that a server accepts in requests.
 #[derive(Debug, Clone)]
 pub struct HostPolicy {
     public: Vec<Authority<'static>>,
@@ -18,11 +18,11 @@ pub struct HostPolicy {
 }
 
 impl HostPolicy {
-    /// Answers to `localhost`, to addresses the server has, and to the hosts listed: `mcp.example.com` on every port,
-    /// `mcp.example.com:8443` on one. With `any`, every well-formed host is answered.
+    /// Creates a policy that accepts `localhost`, the server's own addresses and the listed hosts: `mcp.example.com` on
+    /// every port, `mcp.example.com:8443` on one. If `any` is set, every well-formed host is accepted.
     ///
     /// # Errors
-    /// When an entry is no host with an optional port.
+    /// Returns an error if an entry is not a host with an optional port.
     pub fn new(public_hosts: &[String], any: bool) -> Result<Self, InvalidHost> {
         let public = public_hosts.iter().map(|entry| {
             Authority::parse(entry)
@@ -37,26 +37,26 @@ impl HostPolicy {
         })
     }
 
-    /// Lets the value of a `Host` header pass or says why not; `local_ip` is the server's end of the connection.
+    /// Checks the value of a `Host` header. `local_ip` is the server's address of the connection.
     ///
     /// # Errors
-    /// When the server is not known under that host, or the value is malformed.
+    /// Returns an error if the value is malformed or the server is not known under that host.
     pub fn check<'a>(
         &'a self,
         host_header: &'a str,
         local_ip: Option<IpAddr>,
     ) -> Result<ServedHost<'a>, HostError> {
-        let refused = |host| HostError {
+        let rejected = |host| HostError {
             header: shown(host_header),
             host,
         };
-        let authority = Authority::parse(host_header).ok_or_else(|| refused(None))?;
+        let authority = Authority::parse(host_header).ok_or_else(|| rejected(None))?;
         let is_served = self.any
             || authority.host.is_loopback()
             || is_local(&authority.host, local_ip)
             || self.lists(&authority.host, authority.port);
         if !is_served {
-            return Err(refused(Some(shown(&authority.host.to_string()))));
+            return Err(rejected(Some(shown(&authority.host.to_string()))));
         }
         Ok(ServedHost {
             authority,
@@ -64,7 +64,7 @@ impl HostPolicy {
         })
     }
 
-    /// Whether the host was listed, for this port or for every port.
+    /// Returns `true` if the host is listed, for this port or for every port.
     fn lists(&self, host: &Host<'_>, port: Option<u16>) -> bool {
         self.public
             .iter()
@@ -72,7 +72,8 @@ impl HostPolicy {
     }
 }
 
-/// A page that was loaded from an address cannot have lied about a name. The unspecified address is nobody's.
+/// Returns `true` for local hosts. A page loaded from an address cannot use a forged name. The unspecified address is
+/// never local.
 fn is_local(host: &Host<'_>, local_ip: Option<IpAddr>) -> bool {
     match (host, local_ip) {
         (Host::Address(address), Some(local)) => {
@@ -82,7 +83,7 @@ fn is_local(host: &Host<'_>, local_ip: Option<IpAddr>) -> bool {
     }
 }
 
-/// The host of a request, after [`HostPolicy::check`]: what an origin is compared with.
+/// The host of a request after [`HostPolicy::check`], with which an origin is compared.
 #[derive(Debug, Clone)]
 pub struct ServedHost<'a> {
     authority: Authority<'a>,
@@ -94,11 +95,11 @@ impl ServedHost<'_> {
         self.authority.host.is_loopback()
     }
 
-    /// Whether a page of this host and port is a page of the server itself.
+    /// Returns `true` if a page of this host and port is a page of the server itself.
     ///
-    /// Without a port in the `Host` header the default of the page's scheme is meant: behind a proxy the scheme of the
-    /// request is not known. When every name is answered, the name of the request proves nothing, and only listed hosts
-    /// are the server's.
+    /// Without a port in the `Host` header, the default port of the page's scheme applies, because the scheme of the
+    /// request is unknown behind a proxy. If every host is accepted, the host of the request proves nothing, and only
+    /// listed hosts are the server's own.
     pub(super) fn is_origin_of(&self, host: &Host<'_>, port: u16, default_port: u16) -> bool {
         if self.policy.any {
             return self.policy.lists(host, Some(port));
@@ -107,7 +108,7 @@ impl ServedHost<'_> {
     }
 }
 
-/// An entry of the list of public hosts that is no host.
+/// An entry of the list of public hosts that is not a valid host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidHost {
     entry: String,
@@ -126,21 +127,21 @@ impl fmt::Display for InvalidHost {
 
 impl std::error::Error for InvalidHost {}
 
-/// A request for a host the server is not known under.
+/// A request for a host under which the server is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostError {
     header: String,
-    /// What would have to be listed; nothing when the header is malformed.
+    /// The host to list. `None` if the header is malformed.
     host: Option<String>,
 }
 
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "host {:?} is refused: ", self.header)?;
+        write!(f, "host {:?} is rejected: ", self.header)?;
         match &self.host {
             Some(host) => write!(
                 f,
-                "if this server is reached under it, say HttpOptions::with_public_hosts([{host:?}])"
+                "if it is a public name of this server, add HttpOptions::with_public_hosts([{host:?}])"
             ),
             None => f.write_str(
                 "it is not a name or an address with an optional port, as HttpOptions::with_public_hosts lists them",
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_and_the_address_of_the_socket_need_no_listing() {
+    fn loopback_and_the_local_address_need_no_listing() {
         for header in [
             "localhost",
             "LocalHost:8080",
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_like_ours_are_refused() {
+    fn names_similar_to_own_hosts_are_rejected() {
         for header in [
             "",
             " ",
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_hosts_are_answered_on_their_ports() {
+    fn listed_hosts_are_accepted_on_their_ports() {
         let hosts = &[
             "MCP.example.com",
             "api.example.com:8443",
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_or_unspecified_local_address_admits_no_address() {
+    fn unknown_or_unspecified_local_address_permits_no_address() {
         let policy = policy(&[], false);
         assert!(policy.check("192.0.2.7", None).is_err());
         let unspecified = "0.0.0.0".parse().ok();
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn any_host_still_has_to_be_one() {
+    fn any_host_must_be_well_formed() {
         let policy = policy(&[], true);
         assert!(policy.check("evil.test:99", None).is_ok());
         assert!(policy.check("203.0.113.9", None).is_ok());
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_entry_is_named() {
+    fn error_names_the_invalid_entry() {
         for entry in [
             "",
             "https://a.test",
@@ -289,19 +290,19 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_host_and_the_remedy() {
+    fn rejection_names_the_host_and_the_remedy() {
         #[track_caller]
         fn check(header: &str, expected: &str) {
             let policy = policy(&[], false);
-            let refused = policy.check(header, None).expect_err("unknown");
-            assert_eq!(refused.to_string(), expected);
+            let rejected = policy.check(header, None).expect_err("unknown");
+            assert_eq!(rejected.to_string(), expected);
         }
         check(
             "MCP.test:80",
-            "host \"MCP.test:80\" is refused: if this server is reached under it, say \
+            "host \"MCP.test:80\" is rejected: if it is a public name of this server, add \
              HttpOptions::with_public_hosts([\"MCP.test\"])",
         );
-        let malformed = "is refused: it is not a name or an address with an optional port, as \
+        let malformed = "is rejected: it is not a name or an address with an optional port, as \
                          HttpOptions::with_public_hosts lists them";
         check(
             "a\u{1b}[2J\n\"",
@@ -313,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_is_answered_unless_it_is_listed(header in "[a-zA-Z0-9.:@_ -]{0,20}") {
+        fn unlisted_names_are_rejected(header in "[a-zA-Z0-9.:@_ -]{0,20}") {
             let policy = policy(&[], false);
             if policy.check(&header, None).is_ok() {
                 let host = header.split(':').next().unwrap_or_default().to_ascii_lowercase();
@@ -323,10 +324,10 @@ mod tests {
         }
 
         #[test]
-        fn checking_anything_does_not_panic(header in any::<String>()) {
+        fn checking_any_text_does_not_panic(header in any::<String>()) {
             let policy = policy(&["a.test"], false);
-            if let Err(refused) = policy.check(&header, None) {
-                prop_assert!(!refused.to_string().contains(char::is_control));
+            if let Err(rejected) = policy.check(&header, None) {
+                prop_assert!(!rejected.to_string().contains(char::is_control));
             }
         }
     }

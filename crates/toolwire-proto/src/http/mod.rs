@@ -1,7 +1,7 @@
-//! What the HTTP edge decides before a message is read: who may ask, in which format, and which ids are well formed.
+//! The checks of HTTP headers before a message is parsed: permitted hosts and origins, media types, well-formed ids.
 //!
-//! Works on header values as text. Which headers a request has, and with which status a refusal goes out, is the
-//! transport's business.
+//! The functions work on header values as text. The transport decides which headers a request has, and with which
+//! status it is rejected.
 
 mod accept;
 pub(crate) mod authority;
@@ -19,10 +19,10 @@ pub use self::network::client_network;
 pub use self::origin::{InvalidOrigin, OriginError, OriginPolicy};
 pub use self::session_id::{is_session_id, is_session_lost};
 
-/// The most characters of somebody else's text that an error repeats.
+/// The maximum number of characters of untrusted text that an error repeats.
 const LONGEST_SHOWN: usize = 100;
 
-/// The start of a text, to be quoted in an error.
+/// Returns the start of a text, for quotation in an error.
 pub(crate) fn shown(text: &str) -> String {
     let mut rest = text.chars();
     let mut shown: String = rest.by_ref().take(LONGEST_SHOWN).collect();

@@ -1,10 +1,10 @@
-//! The network that a client is counted by.
+//! The network by which clients are counted.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Returns the network to which a client's address belongs: an IPv4 address itself, or an IPv6 network of 64 bits.
 ///
-/// One subscriber has a whole IPv6 network of that size at least, so limits on single IPv6 addresses limit nothing.
+/// One subscriber has at least a whole IPv6 network of that size, so limits on single IPv6 addresses have no effect.
 #[must_use]
 pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

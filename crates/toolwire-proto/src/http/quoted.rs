@@ -1,16 +1,17 @@
-//! Lists and parameters of header values, in which a quoted string hides its separators (RFC 9110, section 5.6).
+//! Lists and parameters in header values, in which a quoted string may contain separators (RFC 9110, section 5.6).
 
 use crate::header_value::trimmed;
 
-/// The parts between separators, without the white space around them.
+/// Returns the parts between separators, without surrounding white space.
 pub(super) fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     let has_quotes = memchr::memchr(b'"', text.as_bytes()).is_some();
     std::iter::from_fn(move || {
         let text = rest?;
-        let at = match has_quotes {
-            true => find_unquoted(text, separator),
-            false => memchr::memchr(separator, text.as_bytes()),
+        let at = if has_quotes {
+            find_unquoted(text, separator)
+        } else {
+            memchr::memchr(separator, text.as_bytes())
         };
         let part = match at {
             Some(at) => {
@@ -26,7 +27,7 @@ pub(super) fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A parameter's name and value, the quotes around the value removed.
+/// Returns the name and the value of a parameter, without the quotes around the value.
 pub(super) fn parameter(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once('=')?;
     let value = trimmed(value);
@@ -37,7 +38,8 @@ pub(super) fn parameter(text: &str) -> Option<(&str, &str)> {
     Some((trimmed(name), unquoted))
 }
 
-/// Separators are ASCII, so what is found is a character of its own.
+/// Returns the position of the first separator outside of quotes. Separators are ASCII, so the position is a character
+/// boundary.
 fn find_unquoted(text: &str, separator: u8) -> Option<usize> {
     let mut is_quoted = false;
     let mut is_escaped = false;
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_separators_separate_nothing() {
+    fn quoted_separators_are_ignored() {
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
             let parts: Vec<&str> = split(text, b',').collect();
@@ -89,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn splitting_anything_does_not_panic(text in any::<String>()) {
+        fn splitting_any_text_does_not_panic(text in any::<String>()) {
             prop_assert!(split(&text, b';').count() >= 1);
         }
     }

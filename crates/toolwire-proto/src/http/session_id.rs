@@ -1,14 +1,14 @@
-//! The form of a session id, up to 2025-11-25. Which sessions there are is not known here.
+//! The form of a session id, up to 2025-11-25. This module does not know which sessions exist.
 
-/// Longer ids than this are nobody's.
+/// The maximum length of a session id in bytes.
 const LONGEST: usize = 128;
 
-/// Whether a text can be a session id: visible ASCII, and not too much of it.
+/// Returns `true` if a text is a well-formed session id: visible ASCII of limited length.
 ///
 /// Spec 2025-11-25, basic/transports, "Session Management".
 #[must_use]
 pub fn is_session_id(text: &str) -> bool {
-    // All bytes of it: a loop that can end early is slower.
+    // The loop checks all bytes, because a loop that can end early is slower.
     let is_visible = |text: &str| {
         text.bytes()
             .fold(true, |all, byte| all & byte.is_ascii_graphic())
@@ -16,8 +16,8 @@ pub fn is_session_id(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && is_visible(text)
 }
 
-/// Whether a status says that the server does not know the session of the request, so that the client has to open a
-/// new one.
+/// Returns `true` if a status means that the server does not know the session of the request. The client must then open
+/// a new one.
 ///
 /// Spec 2025-11-25, basic/transports, "Session Management".
 #[must_use]

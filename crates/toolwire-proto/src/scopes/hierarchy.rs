@@ -1,13 +1,13 @@
-//! Scopes that imply others, and what a token lacks.
+//! Scopes that imply others, and the scopes that a token lacks.
 //!
 //! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": servers account for broader scopes that imply narrower
-//! ones. "Scope Challenge Handling": all missing scopes are named at once.
+//! ones. "Scope Challenge Handling": a challenge names all missing scopes at once.
 
 use std::collections::BTreeMap;
 
 use crate::scopes::ScopeSet;
 
-/// Which scopes imply which others. None do unless they are named here.
+/// A map from scopes to the scopes that they imply. By default no scope implies another.
 ///
 /// ```
 /// use toolwire_proto::scopes::{ScopeHierarchy, ScopeSet};
@@ -24,7 +24,7 @@ pub struct ScopeHierarchy {
 }
 
 impl ScopeHierarchy {
-    /// No scope implies another.
+    /// Creates a hierarchy in which no scope implies another.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -32,7 +32,7 @@ impl ScopeHierarchy {
         }
     }
 
-    /// Lets a scope imply others, and what those imply.
+    /// Declares that a scope implies others. Implication is transitive.
     #[must_use]
     pub fn with_implied<S: Into<String>>(
         mut self,
@@ -44,13 +44,13 @@ impl ScopeHierarchy {
         self
     }
 
-    /// The required scopes that are neither granted nor implied by granted ones, all of them.
+    /// Returns all required scopes that are neither granted nor implied by granted ones.
     #[must_use]
     pub fn missing(&self, required: &ScopeSet, granted: &ScopeSet) -> ScopeSet {
         required.without(&self.closure(granted))
     }
 
-    /// The scopes and everything they imply; a circle implies all of its members.
+    /// Returns the scopes and all scopes that they imply. In a cycle, every member implies all others.
     #[must_use]
     pub fn closure(&self, granted: &ScopeSet) -> ScopeSet {
         let mut closure = granted.clone();
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_missing_is_named() {
+    fn all_missing_scopes_are_returned() {
         let hierarchy = ScopeHierarchy::new()
             .with_implied("admin", ["write"])
             .with_implied("write", ["read", "list"])
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_implied_by_itself() {
+    fn no_scope_is_implied_by_default() {
         let set = |text| ScopeSet::parse(text).unwrap();
         let missing = ScopeHierarchy::new().missing(&set("files:read"), &set("files files:*"));
         assert_eq!(missing.to_string(), "files:read");

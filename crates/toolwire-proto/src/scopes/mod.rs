@@ -1,4 +1,4 @@
-//! Scopes: sets of them, which ones imply others, and which ones to ask for.
+//! Scopes: sets, implied scopes, and the selection of scopes for a request.
 
 mod hierarchy;
 mod selection;
@@ -10,13 +10,13 @@ use crate::http::shown;
 pub use self::hierarchy::ScopeHierarchy;
 pub use self::selection::{OFFLINE_ACCESS, ScopeSources};
 
-/// How many scopes a set that comes from outside may have.
+/// The maximum number of scopes in a set from an untrusted source.
 pub const MAX_SCOPES: usize = 256;
 
-/// How long one scope may be, in bytes.
+/// The maximum length of one scope in bytes.
 pub const LONGEST_SCOPE: usize = 1024;
 
-/// Scopes in the order they were named, each once (RFC 6749, section 3.3).
+/// Distinct scopes in their original order (RFC 6749, section 3.3).
 ///
 /// ```
 /// use toolwire_proto::scopes::ScopeSet;
@@ -31,30 +31,30 @@ pub const LONGEST_SCOPE: usize = 1024;
 pub struct ScopeSet(Vec<String>);
 
 impl ScopeSet {
-    /// No scopes.
+    /// Creates an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Reads scopes that are separated by spaces; no scope is an empty set.
+    /// Parses scopes that are separated by spaces. A text without scopes is an empty set.
     ///
     /// # Errors
-    /// When a scope has characters that scopes do not have, or there are too many or too long ones.
+    /// Returns an error if a scope has an invalid character or is too long, or if there are too many scopes.
     pub fn parse(text: &str) -> Result<Self, InvalidScope> {
         let mut set = Self::new();
         set.add_all(text)?;
         Ok(set)
     }
 
-    /// Reads a list of scopes, as metadata has them.
+    /// Parses a list of scopes, as in metadata.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse).
     pub fn from_list<'a>(scopes: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidScope> {
         let mut set = Self::new();
         for text in scopes {
-            // Some servers list several scopes as one; asked for together they mean the same.
+            // Some servers list several scopes in one entry. A request for all of them means the same.
             set.add_all(text)?;
         }
         Ok(set)
@@ -75,64 +75,64 @@ impl ScopeSet {
         Ok(())
     }
 
-    /// Whether a scope is in the set; implied ones are not.
+    /// Returns `true` if a scope is in the set. Implied scopes do not count.
     #[must_use]
     pub fn contains(&self, scope: &str) -> bool {
         self.0.iter().any(|own| own == scope)
     }
 
-    /// Whether every scope of the other set is in this one.
+    /// Returns `true` if every scope of the other set is in this one.
     #[must_use]
     pub fn contains_all(&self, other: &Self) -> bool {
         other.iter().all(|scope| self.contains(scope))
     }
 
-    /// The scopes of both, those of this set first.
+    /// Returns the scopes of both sets, those of this set first.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let added = other.without(self);
         Self(self.0.iter().cloned().chain(added.0).collect())
     }
 
-    /// The scopes that the other set does not have.
+    /// Returns the scopes that the other set does not have.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        let kept = self.iter().filter(|scope| !other.contains(scope));
-        Self(kept.map(str::to_owned).collect())
+        let selected = self.iter().filter(|scope| !other.contains(scope));
+        Self(selected.map(str::to_owned).collect())
     }
 
-    /// The scopes that both have, in the order of this set.
+    /// Returns the scopes that both sets have, in the order of this set.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let kept = self.iter().filter(|scope| other.contains(scope));
-        Self(kept.map(str::to_owned).collect())
+        let selected = self.iter().filter(|scope| other.contains(scope));
+        Self(selected.map(str::to_owned).collect())
     }
 
-    /// The scopes for which `keep` says yes.
+    /// Returns the scopes for which `keep` returns `true`.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
         Self(self.0.iter().filter(|scope| keep(scope)).cloned().collect())
     }
 
-    /// The scopes.
+    /// Returns the scopes.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// How many scopes there are.
+    /// Returns the number of scopes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Sets are equal when they have the same scopes, in whatever order.
+/// Compares sets, ignoring the order of their scopes.
 impl PartialEq for ScopeSet {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.contains_all(other)
@@ -145,25 +145,25 @@ impl fmt::Display for ScopeSet {
     }
 }
 
-/// Printable ASCII without the space, the quotation mark and the backslash.
+/// Returns `true` for printable ASCII without the space, the quotation mark and the backslash.
 fn is_scope_character(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
-/// Scopes that cannot be read.
+/// The reason why scopes are invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidScope {
-    /// A scope has other characters than scopes have, or too many; this is its start.
+    /// A scope with an invalid character, or one that is too long. The value is its start.
     Malformed(String),
-    /// There are more than [`MAX_SCOPES`].
+    /// More than [`MAX_SCOPES`] scopes.
     TooMany,
 }
 
 impl fmt::Display for InvalidScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(scope) => write!(f, "`{}` is no scope", scope.escape_debug()),
+            Self::Malformed(scope) => write!(f, "`{}` is not a valid scope", scope.escape_debug()),
             Self::TooMany => write!(f, "more than {MAX_SCOPES} scopes"),
         }
     }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_read_once_each_and_in_their_order() {
+    fn scopes_are_distinct_and_in_order() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             assert_eq!(ScopeSet::parse(text).unwrap().to_string(), expected);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn other_characters_are_refused() {
+    fn invalid_characters_are_rejected() {
         for text in ["a\tb", "a\nb", "\"a\"", "a\\b", "ü", "a\u{a0}b", "a\0"] {
             let error = ScopeSet::parse(text).unwrap_err();
             assert!(matches!(error, InvalidScope::Malformed(_)), "{text:?}");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_from_outside_are_bounded() {
+    fn untrusted_sets_are_bounded() {
         let scopes = |count: usize| {
             (0..count)
                 .map(|n| n.to_string())
@@ -245,7 +245,7 @@ mod tests {
         }
 
         #[test]
-        fn reading_anything_does_not_panic(text in any::<String>()) {
+        fn parsing_any_text_does_not_panic(text in any::<String>()) {
             let _ = ScopeSet::parse(&text);
         }
     }

@@ -1,15 +1,15 @@
-//! Which scopes a client asks for (spec 2026-07-28, authorization, "Scope Selection Strategy", "Refresh Tokens").
+//! The scopes that a client requests (spec 2026-07-28, authorization, "Scope Selection Strategy", "Refresh Tokens").
 
 use crate::scopes::{InvalidScope, ScopeSet};
 
-/// The scope that asks for a refresh token (OpenID Connect Core, section 11).
+/// The scope that requests a refresh token (OpenID Connect Core, section 11).
 pub const OFFLINE_ACCESS: &str = "offline_access";
 
-/// Everything that has a say in the scopes of an authorization request.
+/// All inputs that determine the scopes of an authorization request.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a caller that forgets a source would ask for other scopes"
+    reason = "a caller that omits a source would request other scopes"
 )]
 pub struct ScopeSources<'a> {
     /// `scope` of the challenge.
@@ -18,44 +18,45 @@ pub struct ScopeSources<'a> {
     pub resource_supports: Option<&'a [String]>,
     /// `scopes_supported` of the authorization server.
     pub server_supports: Option<&'a [String]>,
-    /// Whether the client can keep a refresh token.
+    /// Whether the client can store a refresh token.
     pub wants_refresh_token: bool,
-    /// What was asked for before for the same resource; kept, so that a step up loses nothing.
+    /// The scopes requested before for the same resource. They are requested again, so that a step-up keeps them.
     pub requested_before: Option<&'a ScopeSet>,
 }
 
 impl ScopeSources<'_> {
-    /// The scopes to ask for; `None` leaves the parameter out, and the server chooses.
+    /// Returns the scopes to request. Returns `None` to omit the parameter, so that the server chooses.
     ///
-    /// The challenge decides, otherwise the resource's metadata. `offline_access` is added only when the authorization
-    /// server lists it, and never alone: that would ask for nothing but it.
+    /// The challenge decides, otherwise the metadata of the resource. `offline_access` is added only if the
+    /// authorization server lists it and there are other scopes.
     ///
     /// # Errors
-    /// When the challenge or the metadata names something that is no scope.
+    /// Returns an error if the challenge or the metadata has an invalid scope.
     pub fn select(&self) -> Result<Option<ScopeSet>, InvalidScope> {
         let is_offline_listed = self
             .server_supports
             .is_some_and(|scopes| scopes.iter().any(|scope| scope == OFFLINE_ACCESS));
         let offline = ScopeSet(vec![OFFLINE_ACCESS.to_owned()]);
-        let mut wanted = match (self.challenged, self.resource_supports) {
+        let mut selected = match (self.challenged, self.resource_supports) {
             (Some(scope), _) => ScopeSet::parse(scope)?,
             (None, Some(scopes)) => {
                 let scopes = ScopeSet::from_list(scopes.iter().map(String::as_str))?;
-                // It is no business of a resource, and a server that does not know it would refuse.
+                // The scope does not concern the resource, and a server that does not support it would reject the
+                // request.
                 scopes.without(&offline)
             }
             (None, None) => ScopeSet::new(),
         };
         if let Some(before) = self.requested_before {
-            wanted = before.union(&wanted);
+            selected = before.union(&selected);
         }
-        if wanted.is_empty() {
+        if selected.is_empty() {
             return Ok(None);
         }
         if self.wants_refresh_token && is_offline_listed {
-            wanted = wanted.union(&offline);
+            selected = selected.union(&offline);
         }
-        Ok(Some(wanted))
+        Ok(Some(selected))
     }
 }
 
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_challenge_comes_first_then_the_metadata_then_nothing() {
+    fn challenge_takes_precedence_over_metadata() {
         let supported = list("a b");
         let sources = ScopeSources {
             challenged: Some("c"),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_up_keeps_what_was_asked_for_before() {
+    fn step_up_keeps_the_scopes_requested_before() {
         let before = ScopeSet::parse("a b").unwrap();
         let sources = ScopeSources {
             challenged: Some("c a"),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_access_is_asked_only_of_servers_that_list_it() {
+    fn offline_access_is_requested_only_from_servers_that_list_it() {
         let (with, without) = (list("a offline_access"), list("a"));
         let sources = ScopeSources {
             challenged: Some("a"),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_cannot_make_us_ask_for_offline_access() {
+    fn resource_metadata_cannot_request_offline_access() {
         let supported = list("a offline_access");
         let sources = ScopeSources {
             resource_supports: Some(&supported),
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scope_is_an_error() {
+    fn invalid_scope_is_an_error() {
         let sources = ScopeSources {
             challenged: Some("a\"b"),
             ..ScopeSources::default()

@@ -1,4 +1,4 @@
-//! The grammars of `tracestate` and `baggage`: lists of entries with commas between them.
+//! The grammars of `tracestate` and `baggage`: comma-separated lists of entries.
 
 use toolwire_types::meta_key;
 
@@ -6,27 +6,27 @@ use crate::trace_context::{
     BAGGAGE_BYTES, BAGGAGE_ENTRIES, InvalidTraceContext, TRACESTATE_BYTES, TRACESTATE_ENTRIES,
 };
 
-/// White space that may stand around the parts of a list.
+/// The white space that may surround the parts of a list.
 const SPACE: [char; 2] = [' ', '\t'];
 
-/// W3C Trace Context, "tracestate Header": `key=value` entries, some of which may be empty.
+/// Checks W3C Trace Context, "tracestate Header": `key=value` entries, some of which may be empty.
 pub(super) fn check_tracestate(text: &str) -> Result<(), InvalidTraceContext> {
-    let refuse = |reason| Err(InvalidTraceContext::new(meta_key::TRACESTATE, reason));
+    let reject = |reason| Err(InvalidTraceContext::new(meta_key::TRACESTATE, reason));
     if text.len() > TRACESTATE_BYTES {
-        return refuse("it is longer than 512 bytes");
+        return reject("it is longer than 512 bytes");
     }
     let entries = text.split(',').map(|entry| entry.trim_matches(SPACE));
     let mut count = 0;
     for entry in entries.filter(|entry| !entry.is_empty()) {
         count += 1;
         if !is_state_entry(entry) {
-            return refuse("its entries must be of the form key=value");
+            return reject("its entries must be of the form key=value");
         }
     }
     match count {
-        0 => refuse("it has no entries"),
+        0 => reject("it has no entries"),
         1..=TRACESTATE_ENTRIES => Ok(()),
-        _ => refuse("it has more than 32 entries"),
+        _ => reject("it has more than 32 entries"),
     }
 }
 
@@ -36,7 +36,7 @@ fn is_state_entry(entry: &str) -> bool {
     };
     let in_key =
         |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/' | b'@');
-    // A key may name a tenant of a system, `tenant@system`; which of its parts starts how is left to the vendor.
+    // A key may have the form `tenant@system`. How each part starts is left to the vendor.
     let is_key = (1..=256).contains(&key.len())
         && key.bytes().all(in_key)
         && key.starts_with(|first: char| first.is_ascii_lowercase() || first.is_ascii_digit())
@@ -45,17 +45,17 @@ fn is_state_entry(entry: &str) -> bool {
     is_key && (1..=256).contains(&value.len()) && value.bytes().all(in_value)
 }
 
-/// W3C Baggage, "Header Content": `key=value` entries, each with properties behind semicolons.
+/// Checks W3C Baggage, "Header Content": `key=value` entries, each with properties behind semicolons.
 pub(super) fn check_baggage(text: &str) -> Result<(), InvalidTraceContext> {
-    let refuse = |reason| Err(InvalidTraceContext::new(meta_key::BAGGAGE, reason));
+    let reject = |reason| Err(InvalidTraceContext::new(meta_key::BAGGAGE, reason));
     if text.len() > BAGGAGE_BYTES {
-        return refuse("it is longer than 8192 bytes");
+        return reject("it is longer than 8192 bytes");
     }
     if text.split(',').count() > BAGGAGE_ENTRIES {
-        return refuse("it has more than 64 entries");
+        return reject("it has more than 64 entries");
     }
     if !text.split(',').all(is_baggage_entry) {
-        return refuse("its entries must be of the form key=value or key=value;property");
+        return reject("its entries must be of the form key=value or key=value;property");
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ fn is_pair(part: &str) -> bool {
     is_token(key.trim_matches(SPACE)) && value.trim_matches(SPACE).bytes().all(in_value)
 }
 
-/// RFC 9110 "token".
+/// Checks for an RFC 9110 "token".
 fn is_token(text: &str) -> bool {
     let in_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(in_token)

@@ -1,8 +1,8 @@
-//! W3C trace context in `_meta`: reading what a peer sent, and writing what the caller is part of.
+//! W3C trace context in `_meta`: parsing a peer's context, and writing the caller's.
 //!
-//! The three keys have no prefix and are never renamed. What comes from a peer is not trusted: values that break the
-//! grammar or are too long are dropped, and the request goes on without them. Nothing here starts a trace.
-//! Spec 2026-07-28, basic, "_meta", and SEP-414; earlier revisions may use the same keys.
+//! The three keys have no prefix and are never renamed. Values from a peer are untrusted: those that violate the
+//! grammar or are too long are dropped, and the request continues without them. This module does not start a trace.
+//! Spec 2026-07-28, basic, "_meta", and SEP-414. Earlier revisions may use the same keys.
 
 mod lists;
 
@@ -10,21 +10,21 @@ use std::fmt;
 
 use toolwire_types::{Meta, RawJson, meta_key};
 
-/// The longest `tracestate`, in bytes: as much as W3C Trace Context asks everybody to pass on.
+/// The maximum length of a `tracestate` in bytes, which W3C Trace Context requires to propagate.
 pub const TRACESTATE_BYTES: usize = 512;
-/// The most entries of a `tracestate`.
+/// The maximum number of entries of a `tracestate`.
 pub const TRACESTATE_ENTRIES: usize = 32;
-/// The longest `baggage`, in bytes: as much as W3C Baggage asks everybody to pass on.
+/// The maximum length of a `baggage` in bytes, which W3C Baggage requires to propagate.
 pub const BAGGAGE_BYTES: usize = 8192;
-/// The most entries of a `baggage`.
+/// The maximum number of entries of a `baggage`.
 pub const BAGGAGE_ENTRIES: usize = 64;
 
 /// The length of a `traceparent` of version 00.
 const TRACEPARENT_BYTES: usize = 55;
-/// The longest `traceparent` of a later version that is passed on.
+/// The maximum length of a `traceparent` of a later version.
 const LATER_TRACEPARENT_BYTES: usize = 256;
 
-/// The trace a request belongs to.
+/// The trace that a request belongs to.
 ///
 /// ```
 /// use toolwire_proto::trace_context::TraceContext;
@@ -46,10 +46,10 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The context of a span, given as `traceparent`. For baggage without a span start with `default()`.
+    /// Creates the context of a span from a `traceparent`. For baggage without a span, start with `default()`.
     ///
     /// # Errors
-    /// When the text is no `traceparent`.
+    /// Returns an error if the text is not a valid `traceparent`.
     pub fn new(traceparent: impl Into<String>) -> Result<Self, InvalidTraceContext> {
         let traceparent = traceparent.into();
         check_traceparent(&traceparent)?;
@@ -59,10 +59,10 @@ impl TraceContext {
         })
     }
 
-    /// Adds the state of vendors.
+    /// Adds the vendors' state.
     ///
     /// # Errors
-    /// When the text is no `tracestate` or too long, or there is no `traceparent` it could belong to.
+    /// Returns an error if the text is not a valid `tracestate` or too long, or if there is no `traceparent`.
     pub fn with_tracestate(
         mut self,
         tracestate: impl Into<String>,
@@ -71,7 +71,7 @@ impl TraceContext {
         if self.traceparent.is_none() {
             return Err(InvalidTraceContext::new(
                 meta_key::TRACESTATE,
-                "it means nothing without traceparent",
+                "it requires a traceparent",
             ));
         }
         lists::check_tracestate(&tracestate)?;
@@ -82,7 +82,7 @@ impl TraceContext {
     /// Adds baggage.
     ///
     /// # Errors
-    /// When the text is no `baggage` or too long.
+    /// Returns an error if the text is not valid `baggage` or too long.
     pub fn with_baggage(mut self, baggage: impl Into<String>) -> Result<Self, InvalidTraceContext> {
         let baggage = baggage.into();
         lists::check_baggage(&baggage)?;
@@ -90,10 +90,10 @@ impl TraceContext {
         Ok(self)
     }
 
-    /// Reads the context out of metadata; whatever is malformed counts as absent.
+    /// Parses the context from metadata. Malformed values count as absent.
     #[must_use]
     pub fn from_meta(meta: &Meta) -> Self {
-        // Reading the text first keeps huge values from being copied just to be dropped.
+        // The text is checked first, so that huge values are not copied and then dropped.
         let text = |key: &str, limit: usize| -> Option<String> {
             let escaped = limit.saturating_mul("\\u0000".len());
             let raw = meta.get(key)?;
@@ -103,7 +103,7 @@ impl TraceContext {
         let mut context = parent
             .and_then(|parent| Self::new(parent).ok())
             .unwrap_or_default();
-        // W3C Trace Context: without a valid traceparent there is no tracestate either.
+        // W3C Trace Context: without a valid traceparent, tracestate is ignored, too.
         context.tracestate = text(meta_key::TRACESTATE, TRACESTATE_BYTES).filter(|state| {
             context.traceparent.is_some() && lists::check_tracestate(state).is_ok()
         });
@@ -112,7 +112,7 @@ impl TraceContext {
         context
     }
 
-    /// Writes the context into metadata; keys of values it does not have are left alone.
+    /// Writes the context into metadata. Keys of absent values are unchanged.
     pub fn to_meta(&self, meta: &mut Meta) {
         let entries = [
             (meta_key::TRACEPARENT, &self.traceparent),
@@ -127,43 +127,43 @@ impl TraceContext {
         }
     }
 
-    /// True when there is nothing to pass on.
+    /// Returns `true` if the context has no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The parent span, in the form of the wire.
+    /// Returns the parent span, as on the wire.
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref()
     }
 
-    /// The state of vendors.
+    /// Returns the vendors' state.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.tracestate.as_deref()
     }
 
-    /// The baggage.
+    /// Returns the baggage.
     #[must_use]
     pub fn baggage(&self) -> Option<&str> {
         self.baggage.as_deref()
     }
 
-    /// The id of the trace: 32 hexadecimal digits.
+    /// Returns the id of the trace: 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> Option<&str> {
         self.traceparent().map(|parent| &parent[3..35])
     }
 
-    /// The id of the parent span: 16 hexadecimal digits.
+    /// Returns the id of the parent span: 16 hexadecimal digits.
     #[must_use]
     pub fn parent_id(&self) -> Option<&str> {
         self.traceparent().map(|parent| &parent[36..52])
     }
 
-    /// True when the caller may have recorded the trace.
+    /// Returns `true` if the caller may have recorded the trace.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         let flags = self.traceparent().map(|parent| &parent[53..55]);
@@ -171,11 +171,11 @@ impl TraceContext {
     }
 }
 
-/// W3C Trace Context, "traceparent Header": `version-trace id-parent id-flags`, lower case, ids not all zero.
+/// Checks W3C Trace Context, "traceparent Header": `version-trace id-parent id-flags`, lower case, ids not all zero.
 ///
-/// Later versions begin the same way and may go on after another dash.
+/// Later versions start the same way and may continue after another dash.
 fn check_traceparent(text: &str) -> Result<(), InvalidTraceContext> {
-    let refuse = |reason| Err(InvalidTraceContext::new(meta_key::TRACEPARENT, reason));
+    let reject = |reason| Err(InvalidTraceContext::new(meta_key::TRACEPARENT, reason));
     let shape = b"xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
     let bytes = text.as_bytes();
     let fits = |(byte, expected): (&u8, &u8)| match expected {
@@ -183,37 +183,37 @@ fn check_traceparent(text: &str) -> Result<(), InvalidTraceContext> {
         _ => byte == expected,
     };
     if bytes.len() < TRACEPARENT_BYTES || !bytes.iter().zip(shape).all(fits) {
-        return refuse(
+        return reject(
             "it must be 2, 32, 16 and 2 lower-case hexadecimal digits with dashes between them",
         );
     }
     let later = &bytes[TRACEPARENT_BYTES..];
     match &text[..2] {
-        "ff" => return refuse("the version ff does not exist"),
-        "00" if !later.is_empty() => return refuse("it has 55 characters in version 00"),
+        "ff" => return reject("the version ff does not exist"),
+        "00" if !later.is_empty() => return reject("it has 55 characters in version 00"),
         _ if later.first().is_some_and(|&byte| byte != b'-') => {
-            return refuse("a dash must follow the flags");
+            return reject("a dash must follow the flags");
         }
         _ => {}
     }
     let is_printable = later.iter().all(|byte| byte.is_ascii_graphic());
     if bytes.len() > LATER_TRACEPARENT_BYTES || !is_printable {
-        return refuse("what follows the flags is too long or not printable");
+        return reject("the text after the flags is too long or not printable");
     }
     let is_zero = |id: &str| id.bytes().all(|digit| digit == b'0');
     if is_zero(&text[3..35]) || is_zero(&text[36..52]) {
-        return refuse("the ids must not be all zeros");
+        return reject("the ids must not be all zeros");
     }
     Ok(())
 }
 
-/// A part of a trace context that breaks its grammar or its limits.
+/// A part of a trace context that violates its grammar or its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidTraceContext {
     /// The key of the part.
     pub key: &'static str,
-    /// What is wrong with it.
+    /// The problem with the part.
     pub reason: &'static str,
 }
 

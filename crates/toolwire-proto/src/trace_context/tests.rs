@@ -14,7 +14,7 @@ fn parent() -> TraceContext {
 }
 
 #[test]
-fn a_traceparent_is_four_fields_of_lower_case_digits() {
+fn traceparent_is_four_fields_of_lower_case_digits() {
     let check = |text: &str, reason: Option<&str>| match (TraceContext::new(text), reason) {
         (Ok(context), None) => assert_eq!(context.traceparent(), Some(text)),
         (Err(error), Some(reason)) => {
@@ -61,7 +61,7 @@ fn later_versions_of_traceparent_may_be_longer() {
 }
 
 #[test]
-fn ids_and_flags_are_read_from_the_traceparent() {
+fn ids_and_flags_are_parsed_from_the_traceparent() {
     let context = parent();
     assert_eq!(context.trace_id(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
     assert_eq!(context.parent_id(), Some("00f067aa0ba902b7"));
@@ -76,7 +76,7 @@ fn ids_and_flags_are_read_from_the_traceparent() {
 }
 
 #[test]
-fn a_tracestate_is_a_bounded_list_of_entries() {
+fn tracestate_is_a_bounded_list_of_entries() {
     let check = |text: &str, good: bool| {
         let outcome = parent().with_tracestate(text);
         assert_eq!(outcome.is_ok(), good, "{text}: {outcome:?}");
@@ -121,11 +121,11 @@ fn a_tracestate_is_a_bounded_list_of_entries() {
     let alone = TraceContext::default()
         .with_tracestate("a=b")
         .expect_err("no span");
-    assert!(alone.to_string().contains("without traceparent"));
+    assert!(alone.to_string().contains("requires a traceparent"));
 }
 
 #[test]
-fn a_baggage_is_a_bounded_list_of_entries() {
+fn baggage_is_a_bounded_list_of_entries() {
     let check = |text: &str, good: bool| {
         let outcome = TraceContext::default().with_baggage(text);
         assert_eq!(outcome.is_ok(), good, "{text}: {outcome:?}");
@@ -163,7 +163,7 @@ fn a_baggage_is_a_bounded_list_of_entries() {
 }
 
 #[test]
-fn what_is_malformed_in_metadata_counts_as_absent() {
+fn malformed_metadata_counts_as_absent() {
     let check = |given: Value, expected: Value| {
         let mut written = Meta::new();
         TraceContext::from_meta(&meta(given.clone())).to_meta(&mut written);
@@ -194,7 +194,7 @@ fn what_is_malformed_in_metadata_counts_as_absent() {
 }
 
 #[test]
-fn writing_leaves_other_keys_alone_and_replaces_its_own() {
+fn writing_replaces_only_its_own_keys() {
     let mut given = meta(json!({"progressToken": 1, "traceparent": "old", "baggage": "old=1"}));
     parent().to_meta(&mut given);
     assert_eq!(
@@ -204,9 +204,9 @@ fn writing_leaves_other_keys_alone_and_replaces_its_own() {
 }
 
 proptest! {
-    /// Whatever a peer sends, reading comes back, and what it keeps can be sent on.
+    /// Parsing returns for any input of a peer, and parsed values can be written again.
     #[test]
-    fn what_is_read_can_be_written_and_read_again(
+    fn parsed_context_round_trips(
         traceparent in prop_oneof![Just(PARENT.to_owned()), ".{0,60}", "[0-9a-f-]{50,60}"],
         tracestate in "[a-c=,@ é]{0,12}",
         baggage in "[a-c=,; \"é]{0,12}",

@@ -1,7 +1,7 @@
-//! The guard against other people's web pages: which origins may call the server from a browser.
+//! The guard against untrusted web pages: which origins may call the server from a browser.
 //!
-//! Programs other than browsers send no `Origin`, and that is the caller's case. An origin is compared as scheme, host
-//! and port; opaque origins (`null`) are nobody's and always refused.
+//! Programs other than browsers send no `Origin`. The caller handles that case. An origin is compared as scheme, host
+//! and port. Opaque origins (`null`) are always rejected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,10 +18,10 @@ pub struct OriginPolicy {
 }
 
 impl OriginPolicy {
-    /// Allows the origins listed, such as `https://app.example.com` or `vscode-webview://…`.
+    /// Creates a policy that allows the listed origins, such as `https://app.example.com` or `vscode-webview://…`.
     ///
     /// # Errors
-    /// When an entry is not scheme, host and perhaps a port. There is no wildcard.
+    /// Returns an error if an entry is not a scheme, a host and an optional port. Wildcards are not supported.
     pub fn new(allowed_origins: &[String]) -> Result<Self, InvalidOrigin> {
         let allowed = allowed_origins.iter().map(|entry| {
             Origin::parse(entry)
@@ -43,14 +43,19 @@ impl OriginPolicy {
         self
     }
 
-    /// Lets the value of an `Origin` header pass or says why not.
+    /// Checks the value of an `Origin` header.
     ///
-    /// Allowed are the listed origins, pages of this machine when the request is for this machine (any port, unless
-    /// [`without_loopback`](Self::without_loopback) was called), and pages of the server itself: those of the very host and port the request is for. Under a policy that answers every host, the
-    /// server's own pages are those of its public hosts instead; a name that anybody can choose proves nothing.
+    /// The following origins are allowed:
+    /// - the listed origins;
+    /// - pages of this machine if the request is for this machine, on any port, unless
+    ///   [`without_loopback`](Self::without_loopback) was called;
+    /// - pages of the server itself, that is, of the host and port of the request.
+    ///
+    /// If the host policy accepts every host, the server's own pages are those of its public hosts instead. A name that
+    /// any client can choose proves nothing.
     ///
     /// # Errors
-    /// When the origin is none of these.
+    /// Returns an error if the origin is not allowed.
     pub fn check(&self, origin_header: &str, host: &ServedHost<'_>) -> Result<(), OriginError> {
         let origin = Origin::parse(origin_header);
         let is_allowed = origin.as_ref().is_some_and(|origin| {
@@ -77,16 +82,16 @@ impl OriginPolicy {
     }
 }
 
-/// Where a page came from.
+/// The origin of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin<'a> {
-    /// `http` or `https`, with the port that is meant.
+    /// `http` or `https`, with the explicit or default port.
     Web {
         is_secure: bool,
         host: Host<'a>,
         port: u16,
     },
-    /// Another scheme, as browser extensions and editors have them; compared as it is written.
+    /// Another scheme, as browser extensions and editors use. Compared as written.
     Other(Cow<'a, str>),
 }
 
@@ -137,7 +142,7 @@ fn is_scheme(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
-/// The host of an unusual scheme is not ours to parse, but it has neither user info nor anything after it.
+/// Checks the authority of another scheme, which is not parsed. It has neither user info nor a path.
 fn is_opaque_authority(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -145,7 +150,7 @@ fn is_opaque_authority(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':'))
 }
 
-/// An entry of the list of allowed origins that is no origin.
+/// An entry of the list of allowed origins that is not a valid origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidOrigin {
     entry: String,
@@ -155,7 +160,7 @@ impl fmt::Display for InvalidOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no origin: write scheme://host or scheme://host:port, without path, trailing slash or wildcard",
+            "{:?} is not an origin: write scheme://host or scheme://host:port, without path, trailing slash or wildcard",
             self.entry
         )
     }
@@ -172,13 +177,13 @@ pub struct OriginError {
 
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "origin {:?} is refused: ", self.header)?;
+        write!(f, "origin {:?} is rejected: ", self.header)?;
         if self.is_malformed {
             f.write_str("it names no page that HttpOptions::with_allowed_origins could allow")
         } else {
             write!(
                 f,
-                "to let it call this server, say HttpOptions::with_allowed_origins([{:?}])",
+                "to allow it, add HttpOptions::with_allowed_origins([{:?}])",
                 self.header
             )
         }

@@ -43,7 +43,7 @@ impl Case {
 }
 
 #[test]
-fn pages_of_this_machine_may_call_it() {
+fn local_pages_may_call_a_local_server() {
     for origin in [
         "http://localhost",
         "http://localhost:6274",
@@ -65,7 +65,7 @@ fn pages_of_this_machine_may_call_it() {
 }
 
 #[test]
-fn without_loopback_only_the_servers_own_origin_may_call_it() {
+fn without_loopback_only_the_own_origin_may_call_the_server() {
     let check = |origin: &str, host: &str, expected: bool| {
         let hosts = HostPolicy::new(&[], false).unwrap();
         let host = hosts.check(host, None).unwrap();
@@ -75,9 +75,9 @@ fn without_loopback_only_the_servers_own_origin_may_call_it() {
     };
     check("http://localhost:3000", "localhost:3000", true);
     check("http://127.0.0.1:3000", "127.0.0.1:3000", true);
-    // Listed.
+    // A listed origin.
     check("http://localhost:6274", "localhost:3000", true);
-    // Another port, another name of the same machine.
+    // Another port, and another name of the same machine.
     check("http://localhost:5173", "localhost:3000", false);
     check("http://localhost", "localhost:3000", false);
     check("http://127.0.0.1:3000", "localhost:3000", false);
@@ -85,7 +85,7 @@ fn without_loopback_only_the_servers_own_origin_may_call_it() {
 }
 
 #[test]
-fn pages_of_the_server_itself_may_call_it() {
+fn pages_of_the_server_may_call_it() {
     PLAIN.check("https://mcp.example.com", "mcp.example.com", true);
     PLAIN.check("https://mcp.example.com", "MCP.example.com:443", true);
     PLAIN.check("https://mcp.example.com:443", "mcp.example.com", true);
@@ -107,7 +107,7 @@ fn pages_of_the_server_itself_may_call_it() {
 }
 
 #[test]
-fn listed_origins_may_call_it() {
+fn listed_origins_may_call_the_server() {
     let case = Case {
         allowed: &[
             "https://App.example.com",
@@ -140,7 +140,7 @@ fn listed_origins_may_call_it() {
 }
 
 #[test]
-fn malformed_and_opaque_origins_are_refused() {
+fn malformed_and_opaque_origins_are_rejected() {
     for origin in [
         "",
         "null",
@@ -180,27 +180,27 @@ fn malformed_and_opaque_origins_are_refused() {
 }
 
 #[test]
-fn when_every_host_is_answered_the_name_proves_nothing() {
+fn policy_for_any_host_ignores_the_host_of_the_request() {
     let case = Case {
         any_host: true,
         allowed: &["https://app.example.com"],
         ..PLAIN
     };
-    // This is what a rebound name looks like.
+    // A rebound name looks like this.
     case.check("http://evil.test:3000", "evil.test:3000", false);
     case.check("http://203.0.113.9", "203.0.113.9", false);
     case.check("http://localhost:1", "evil.test", false);
     case.check("http://evil.test", "localhost", false);
     case.check("http://localhost:1", "localhost:3000", true);
     case.check("https://app.example.com", "evil.test", true);
-    // A proxy may ask under a name of its own.
+    // A proxy may send requests under its own name.
     case.check("https://mcp.example.com", "backend:3000", true);
     case.check("https://one.example.com:8443", "backend:3000", true);
     case.check("https://one.example.com", "backend:3000", false);
 }
 
 #[test]
-fn a_bad_entry_is_named() {
+fn error_names_the_invalid_entry() {
     for entry in [
         "",
         "*",
@@ -223,21 +223,21 @@ fn a_bad_entry_is_named() {
 }
 
 #[test]
-fn a_refusal_names_the_origin_and_the_remedy() {
+fn rejection_names_the_origin_and_the_remedy() {
     let hosts = HostPolicy::new(&[], false).expect("nothing is listed");
     let host = hosts.check("localhost", None).expect("it is loopback");
     let origins = OriginPolicy::new(&[]).expect("nothing is listed");
     let check = |origin: &str, expected: &str| {
-        let refused = origins.check(origin, &host).expect_err("not allowed");
-        assert_eq!(refused.to_string(), expected);
+        let rejected = origins.check(origin, &host).expect_err("not allowed");
+        assert_eq!(rejected.to_string(), expected);
     };
     check(
         "https://evil.test",
-        "origin \"https://evil.test\" is refused: to let it call this server, say \
+        "origin \"https://evil.test\" is rejected: to allow it, add \
          HttpOptions::with_allowed_origins([\"https://evil.test\"])",
     );
     let malformed =
-        "is refused: it names no page that HttpOptions::with_allowed_origins could allow";
+        "is rejected: it names no page that HttpOptions::with_allowed_origins could allow";
     check("null", &format!("origin \"null\" {malformed}"));
     check("\r\n", &format!("origin \"\\r\\n\" {malformed}"));
     check(
@@ -248,7 +248,7 @@ fn a_refusal_names_the_origin_and_the_remedy() {
 
 proptest! {
     #[test]
-    fn foreign_names_never_call_a_local_server(origin in "https?://[a-z0-9.@:/-]{0,20}") {
+    fn untrusted_names_never_call_a_local_server(origin in "https?://[a-z0-9.@:/-]{0,20}") {
         if PLAIN.is_allowed(&origin, "localhost:3000") {
             let rest = origin.split("://").nth(1).unwrap_or_default();
             let host = rest.split(':').next().unwrap_or_default();
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn checking_anything_does_not_panic(origin in any::<String>()) {
+    fn checking_any_text_does_not_panic(origin in any::<String>()) {
         PLAIN.is_allowed(&origin, "localhost");
     }
 }
