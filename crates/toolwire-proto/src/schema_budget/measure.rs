@@ -1,10 +1,10 @@
-//! The size of a schema and of the values in it. Nothing here recurses, so that any depth is safe.
+//! The size of a schema and of its values. The functions do not recurse, so that any depth is safe.
 
 use serde_json::Value;
 
 use crate::schema_budget::{MAX_DEPTH, SchemaLimitError, SchemaLimits};
 
-/// Checks bytes, values and nesting of a schema.
+/// Checks the bytes, values and nesting of a schema.
 pub(super) fn check_size(schema: &Value, limits: &SchemaLimits) -> Result<(), SchemaLimitError> {
     let mut pending = vec![(schema, 0)];
     let mut bytes: usize = 0;
@@ -38,18 +38,18 @@ pub(super) fn check_size(schema: &Value, limits: &SchemaLimits) -> Result<(), Sc
     Ok(())
 }
 
-/// What a value holds.
+/// The size of a value.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Extent {
-    /// The value itself and all values in it.
+    /// The number of values: the value itself and all values in it.
     pub(super) values: u64,
-    /// Bytes of its names and strings.
+    /// The bytes of its names and strings.
     pub(super) bytes: u64,
-    /// Nested containers.
+    /// The depth of nested containers.
     pub(super) height: usize,
-    /// Whether it holds an array.
+    /// Whether it contains an array.
     pub(super) holds_array: bool,
-    /// Whether it holds an integer that a 64-bit float cannot represent exactly.
+    /// Whether it contains an integer that a 64-bit float cannot represent exactly.
     pub(super) holds_large_integer: bool,
 }
 
@@ -84,7 +84,7 @@ impl Extent {
         extent
     }
 
-    /// Steps to compare another value with it.
+    /// Returns the steps to compare another value with it.
     pub(super) fn steps(self) -> u64 {
         self.values + self.bytes / 64
     }

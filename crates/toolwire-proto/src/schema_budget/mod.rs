@@ -1,9 +1,10 @@
 //! Limits for untrusted JSON Schemas: how large one may be, and how much work it may cause.
 //!
-//! A JSON Schema is a program. A few hundred bytes can describe an exponential number of checks (`allOf` that refers to the
-//! next definition twice), overflow the stack, or hold a pattern that never finishes. A running validation cannot be
-//! interrupted, so the work is bounded beforehand: [`SchemaBudget::new`] rejects a schema that is too large to compile, and
-//! [`SchemaBudget::steps`] counts the work for one instance and stops counting at the limit.
+//! A JSON Schema is a program. A few hundred bytes can describe an exponential number of checks, for example an `allOf`
+//! that refers to the next definition twice. They can also overflow the stack, or contain a pattern that never
+//! finishes. A running validation cannot be interrupted, so the work is limited beforehand. [`SchemaBudget::new`]
+//! rejects a schema that is too large to compile. [`SchemaBudget::steps`] counts the work for one instance and stops
+//! counting at the limit.
 //!
 //! This module validates nothing. Its count is an upper bound: it applies every branch, where a validator may stop early.
 
@@ -21,22 +22,22 @@ use serde_json::Value;
 
 use nodes::Node;
 
-/// Nested arrays and objects of a schema. Compiling recurses this deep.
+/// The maximum depth of nested arrays and objects of a schema. Compiling recurses this deep.
 pub const MAX_DEPTH: usize = 64;
 
-/// Subschemas that apply within each other to one instance. Validating recurses this deep.
+/// The maximum number of subschemas that apply within each other to one instance. Validating recurses this deep.
 pub const MAX_NESTED_APPLICATIONS: usize = 256;
 
-/// Subschemas with an `$id` in one schema. Compiling may repeat them for each path between them.
+/// The maximum number of subschemas with an `$id` in one schema. Compiling may repeat them for each path between them.
 pub const MAX_RESOURCES: usize = 8;
 
-/// Subschemas that compiling the `unevaluated*` keywords of one schema may visit, with references expanded.
+/// The maximum number of subschemas that compiling the `unevaluated*` keywords may visit, with references expanded.
 pub const MAX_EXPANSION: u64 = 100_000;
 
-/// Schemas that one reference may resolve to, depending on the dynamic scope.
+/// The maximum number of schemas that one reference may resolve to, depending on the dynamic scope.
 pub const MAX_REFERENCE_TARGETS: usize = 16;
 
-/// Limits of one schema, and of one validation against it.
+/// The limits of one schema, and of one validation against it.
 ///
 /// ```
 /// let mut limits = toolwire_proto::schema_budget::SchemaLimits::default();
@@ -79,7 +80,7 @@ pub struct SchemaBudget {
 }
 
 impl SchemaBudget {
-    /// Reads a schema.
+    /// Parses a schema and checks its limits.
     ///
     /// # Errors
     /// Returns an error if the schema exceeds a limit, uses a pattern that cannot be matched in linear time, or refers to

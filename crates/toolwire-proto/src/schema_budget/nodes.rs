@@ -1,6 +1,7 @@
-//! The subschemas of a schema, and how they apply to each other's instances.
+//! The subschemas of a schema, and the instances that they apply to.
 //!
-//! Keywords of all drafts are read, whatever the schema declares: a keyword that a draft ignores only makes the count larger.
+//! The keywords of all drafts count, even if the schema declares one draft. A keyword that a draft ignores only
+//! increases the count.
 
 use std::collections::HashMap;
 
@@ -10,10 +11,10 @@ use crate::schema_budget::measure::Extent;
 use crate::schema_budget::references::{Names, Target, shown};
 use crate::schema_budget::{SchemaLimitError, SchemaLimits, patterns};
 
-/// States that stand for the work of `format` and of content keywords on one byte.
+/// The number of states that stand for the work of `format` and of content keywords on one byte.
 const FORMAT_STATES: u64 = 16;
 
-/// One subschema. Numbers are places in the list of all subschemas.
+/// One subschema. Numbers are indexes in the list of all subschemas.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     /// Steps on any instance.
@@ -49,15 +50,15 @@ pub(super) struct Node {
     pub(super) metaschema: bool,
 }
 
-/// Reads the subschemas that are in use. The first is the root.
+/// Returns the subschemas that are in use. The first is the root.
 pub(super) fn read(root: &Value, limits: &SchemaLimits) -> Result<Vec<Node>, SchemaLimitError> {
     let mut reader = Reader {
         names: Names::of(root)?,
-        places: HashMap::new(),
+        indexes: HashMap::new(),
         schemas: Vec::new(),
         patterns: PatternCount::new(limits),
     };
-    reader.place(root);
+    reader.index(root);
     let mut nodes = Vec::new();
     while let Some(schema) = reader.schemas.get(nodes.len()).copied() {
         nodes.push(match schema {
@@ -73,36 +74,36 @@ pub(super) fn read(root: &Value, limits: &SchemaLimits) -> Result<Vec<Node>, Sch
 
 struct Reader<'s, 'l> {
     names: Names<'s>,
-    /// The place of each schema by its address, because several references may lead to one.
-    places: HashMap<usize, usize>,
+    /// The index of each schema by its address, because several references may resolve to one schema.
+    indexes: HashMap<usize, usize>,
     schemas: Vec<&'s Value>,
     patterns: PatternCount<'l>,
 }
 
 impl<'s> Reader<'s, '_> {
-    fn place(&mut self, schema: &'s Value) -> usize {
+    fn index(&mut self, schema: &'s Value) -> usize {
         let address = std::ptr::from_ref(schema) as usize;
         let schemas = &mut self.schemas;
-        *self.places.entry(address).or_insert_with(|| {
+        *self.indexes.entry(address).or_insert_with(|| {
             schemas.push(schema);
             schemas.len() - 1
         })
     }
 
-    /// The places of one schema, or of a list of them.
+    /// Returns the indexes of one schema, or of a list of schemas.
     fn schemas(&mut self, value: &'s Value) -> Vec<usize> {
         match value {
-            Value::Array(list) => list.iter().map(|schema| self.place(schema)).collect(),
-            Value::Object(_) | Value::Bool(_) => vec![self.place(value)],
+            Value::Array(list) => list.iter().map(|schema| self.index(schema)).collect(),
+            Value::Object(_) | Value::Bool(_) => vec![self.index(value)],
             _ => Vec::new(),
         }
     }
 
-    /// The places of schemas by name; members that are no schemas are left out.
-    fn named_places(&mut self, value: &'s Value) -> Vec<usize> {
+    /// Returns the indexes of schemas by name. Members that are not schemas are skipped.
+    fn named_indexes(&mut self, value: &'s Value) -> Vec<usize> {
         let members = value.as_object().into_iter().flatten();
         let schemas = members.filter(|(_, value)| value.is_object() || value.is_boolean());
-        schemas.map(|(_, schema)| self.place(schema)).collect()
+        schemas.map(|(_, schema)| self.index(schema)).collect()
     }
 
     fn read(&mut self, keywords: &'s Map<String, Value>) -> Result<Node, SchemaLimitError> {
@@ -117,13 +118,13 @@ impl<'s> Reader<'s, '_> {
                 }
                 "dependentSchemas" | "dependencies" => {
                     node.object_own += Extent::of(value).steps();
-                    node.branches.extend(self.named_places(value));
+                    node.branches.extend(self.named_indexes(value));
                 }
                 "properties" => {
                     let members = value.as_object().into_iter().flatten();
                     for (name, schema) in members {
-                        let place = self.place(schema);
-                        node.properties.insert(name.clone(), place);
+                        let index = self.index(schema);
+                        node.properties.insert(name.clone(), index);
                     }
                     node.object_own += node.properties.len() as u64;
                 }
@@ -131,7 +132,7 @@ impl<'s> Reader<'s, '_> {
                     for pattern in value.as_object().into_iter().flat_map(Map::keys) {
                         node.name_states += self.patterns.add(pattern)?;
                     }
-                    node.pattern_properties.extend(self.named_places(value));
+                    node.pattern_properties.extend(self.named_indexes(value));
                 }
                 "additionalProperties" => node.additional.extend(self.schemas(value)),
                 "unevaluatedProperties" => node.unevaluated_members.extend(self.schemas(value)),
@@ -172,9 +173,9 @@ impl<'s> Reader<'s, '_> {
         match target {
             Target::Schemas(schemas) => {
                 for schema in schemas {
-                    let place = self.place(schema);
-                    if !node.references.contains(&place) {
-                        node.references.push(place);
+                    let index = self.index(schema);
+                    if !node.references.contains(&index) {
+                        node.references.push(index);
                     }
                 }
             }
@@ -183,7 +184,7 @@ impl<'s> Reader<'s, '_> {
     }
 }
 
-/// Counts the patterns of a schema.
+/// The number of patterns of a schema and of their states.
 struct PatternCount<'l> {
     limits: &'l SchemaLimits,
     patterns: usize,

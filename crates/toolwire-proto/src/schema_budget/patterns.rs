@@ -1,19 +1,20 @@
 //! The size of regular expressions, estimated from their text.
 //!
-//! A pattern is matched by an automaton whose work is at most its number of states for each byte of the text. The estimate
-//! expands repetitions, because `(a{100}){100}` has ten thousand states in eleven bytes. Patterns that no automaton can match
-//! (lookaround, backreferences) are rejected. Whether a pattern is valid otherwise is not decided here.
+//! A pattern is matched by an automaton whose work is at most its number of states for each byte of the text. The
+//! estimate expands repetitions, because `(a{100}){100}` has ten thousand states in eleven bytes. Patterns that no
+//! automaton can match (lookaround, backreferences) are rejected. This module does not check whether a pattern is valid
+//! otherwise.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// States of a class of characters that are not all ASCII: UTF-8 needs several for each range.
+/// The states of a class of characters that are not all ASCII. UTF-8 needs several for each range.
 const UNICODE_CLASS: u64 = 16;
 
-/// States of a class by Unicode property, such as `\p{Letter}`.
+/// The states of a class by Unicode property, such as `\p{Letter}`.
 const PROPERTY_CLASS: u64 = 512;
 
-/// States that case-insensitive matching adds to each character.
+/// The factor by which case-insensitive matching multiplies the states.
 const FLAGS_FACTOR: u64 = 8;
 
 /// Returns the estimated number of states, or `None` if the pattern uses lookaround or a backreference.
@@ -61,7 +62,7 @@ pub(super) fn states(pattern: &str) -> Option<u64> {
     Some(total.saturating_mul(factor).saturating_add(1))
 }
 
-/// Reads what follows an opening parenthesis. Returns the factor of its flags, or `None` for lookaround.
+/// Parses the text after an opening parenthesis. Returns the factor of its flags, or `None` for lookaround.
 fn group_flags(chars: &mut Peekable<Chars<'_>>) -> Option<u64> {
     if chars.peek() != Some(&'?') {
         return Some(1);
@@ -81,7 +82,8 @@ fn group_flags(chars: &mut Peekable<Chars<'_>>) -> Option<u64> {
     }
 }
 
-/// Reads `n}`, `n,}` or `n,m}` after an opening brace. Returns `None`, and reads nothing, if the brace is a character.
+/// Parses `n}`, `n,}` or `n,m}` after an opening brace. Returns `None`, and consumes nothing, if the brace is a
+/// character.
 fn repetition(chars: &mut Peekable<Chars<'_>>) -> Option<u64> {
     let mut ahead = chars.clone();
     let mut largest: u64 = 0;
@@ -107,7 +109,7 @@ fn repetition(chars: &mut Peekable<Chars<'_>>) -> Option<u64> {
     None
 }
 
-/// Reads a character class up to its closing bracket.
+/// Parses a character class up to its closing bracket.
 fn class(chars: &mut Peekable<Chars<'_>>) -> u64 {
     let negated = chars.next_if_eq(&'^').is_some();
     let mut states: u64 = if negated { UNICODE_CLASS } else { 1 };
@@ -126,7 +128,7 @@ fn class(chars: &mut Peekable<Chars<'_>>) -> u64 {
     states
 }
 
-/// Reads what follows a backslash outside a class. Returns `None` for a backreference.
+/// Parses the text after a backslash outside a class. Returns `None` for a backreference.
 fn escape(chars: &mut Peekable<Chars<'_>>) -> Option<u64> {
     let states = match chars.next() {
         Some('1'..='9' | 'k') => return None,

@@ -1,7 +1,8 @@
 //! The schemas of a document that references can name.
 //!
-//! A reference is resolved against a base URI that depends on the resources around it. Here it is resolved to every schema
-//! that it could mean, so that the count of work stays an upper bound. A reference that could mean none is an error.
+//! A reference is resolved against a base URI that depends on the resources around it. This module resolves it to every
+//! schema that it may name, so that the count of work stays an upper bound. A reference that names no schema is an
+//! error.
 
 use std::collections::HashMap;
 
@@ -12,11 +13,11 @@ use crate::schema_budget::{MAX_REFERENCE_TARGETS, MAX_RESOURCES, SchemaLimitErro
 /// The base URI of a document without an `$id`.
 const DEFAULT_BASE: &str = "json-schema:///";
 
-/// What a reference resolves to.
+/// The target of a reference.
 pub(super) enum Target<'s> {
     /// Schemas of the document, at least one.
     Schemas(Vec<&'s Value>),
-    /// A meta-schema of a JSON Schema draft, which validators hold themselves.
+    /// A meta-schema of a JSON Schema draft, which validators contain themselves.
     Metaschema,
 }
 
@@ -26,12 +27,12 @@ pub(super) struct Names<'s> {
     resources: Vec<(&'s str, &'s Value)>,
     anchors: HashMap<&'s str, Vec<&'s Value>>,
     recursive: Vec<&'s Value>,
-    /// Whether a name depends on the dynamic scope, so that a meta-schema could lead back into the document.
+    /// Whether a name depends on the dynamic scope, so that a meta-schema may refer back to the document.
     has_dynamic_names: bool,
 }
 
 impl<'s> Names<'s> {
-    /// Finds the names of a document.
+    /// Collects the names of a document.
     pub(super) fn of(root: &'s Value) -> Result<Self, SchemaLimitError> {
         let mut names = Self {
             resources: vec![(DEFAULT_BASE, root)],
@@ -67,7 +68,7 @@ impl<'s> Names<'s> {
                 _ => {}
             }
         }
-        // Only draft 4 has `id`; elsewhere it is data.
+        // Only draft 4 has `id`. In other drafts it is data.
         if has_draft4 {
             for (id, value) in plain_ids {
                 names.add_id(id, value);
@@ -79,7 +80,7 @@ impl<'s> Names<'s> {
         Ok(names)
     }
 
-    /// An `$id` names a resource, and up to draft 7 its fragment an anchor.
+    /// Adds an `$id`, which names a resource. Up to draft 7 its fragment names an anchor.
     fn add_id(&mut self, id: &'s str, value: &'s Value) {
         let (uri, fragment) = id.split_once('#').unwrap_or((id, ""));
         if !fragment.is_empty() {
@@ -134,12 +135,12 @@ fn bounded<'s>(found: Vec<&'s Value>, reference: &str) -> Result<Target<'s>, Sch
     }
 }
 
-/// As much of a text as an error shows.
+/// Returns the part of a text that an error shows.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// Whether a URI reference could resolve to the same URI as an `$id`, whatever their bases are.
+/// Returns `true` if a URI reference and an `$id` may resolve to the same URI, for any base.
 fn may_name(reference: &str, id: &str) -> bool {
     // Without dot segments, escapes and queries, resolving keeps the last segment of a path.
     match (last_segment(reference), last_segment(id)) {
@@ -157,7 +158,7 @@ fn last_segment(uri: &str) -> Option<&str> {
     if has_dots || !uri.bytes().all(plain) {
         return None;
     }
-    // `https://example.test` and `https://example.test/` are the same.
+    // `https://example.test` and `https://example.test/` are equal.
     let path = uri.split_once("//").map_or(uri, |(_, rest)| rest);
     match (path.rsplit_once('/'), path.len() == uri.len()) {
         (Some((_, last)), _) => Some(last),
@@ -172,7 +173,7 @@ fn is_metaschema(uri: &str) -> bool {
         .any(|base| uri.starts_with(base))
 }
 
-/// Follows a JSON Pointer.
+/// Resolves a JSON Pointer.
 fn pointed<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
     let mut here = root;
     for segment in pointer.split('/').skip(1) {
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_resolves_to_every_schema_it_could_mean() {
+    fn reference_resolves_to_every_schema_it_may_name() {
         let document = json!({
             "$id": "https://example.test/root",
             "$defs": {
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_that_resolving_could_change_may_name_anything() {
+    fn uris_that_are_not_plain_may_name_any_schema() {
         let check = |reference: &str, id: &str, expected: bool| {
             assert_eq!(may_name(reference, id), expected, "{reference} {id}");
         };

@@ -12,14 +12,14 @@ fn steps(schema: &Value, instance: &Value) -> Result<u64, SchemaLimitError> {
     budget(schema).unwrap().steps(instance, 300_000)
 }
 
-/// `depth` schemas within each other.
+/// Returns `depth` schemas within each other.
 fn nested(keyword: &str, depth: usize) -> Value {
     (0..depth).fold(json!({"type": "string"}), |inner, _| {
         Value::Object([(keyword.to_owned(), inner)].into_iter().collect())
     })
 }
 
-/// Definitions that each apply the next one twice.
+/// Returns definitions that each apply the next one twice.
 fn doubling(keyword: &str, definitions: usize) -> Value {
     let mut schema = json!({"$ref": "#/$defs/a0", "$defs": {}});
     for index in 0..definitions {
@@ -85,7 +85,7 @@ fn nesting_is_limited_at_the_edge() {
         budget(&nested("not", MAX_DEPTH)).err(),
         Some(SchemaLimitError::Depth)
     );
-    // Far beyond what a JSON reader accepts, as a program could build it.
+    // A program can build a value far deeper than a JSON parser accepts.
     let mut deep = nested("items", 5_000);
     assert_eq!(budget(&deep).err(), Some(SchemaLimitError::Depth));
     while let Some(inner) = deep.get_mut("items").map(Value::take) {
@@ -112,7 +112,7 @@ fn patterns_that_no_automaton_matches_are_rejected() {
 }
 
 #[test]
-fn a_pattern_costs_its_states_for_each_byte() {
+fn pattern_costs_its_states_for_each_byte() {
     let schema = json!({"pattern": "(a|b){100}"});
     let short = steps(&schema, &json!("a".repeat(16))).unwrap();
     let long = steps(&schema, &json!("a".repeat(8_000))).unwrap();
@@ -134,7 +134,7 @@ fn references_that_double_are_counted_and_not_followed_to_the_end() {
         let few = steps(&doubling(keyword, 4), &json!([])).unwrap();
         assert!((32..1_000).contains(&few), "{keyword}: {few}");
     }
-    // Here the depth of the instance decides.
+    // In this case the depth of the instance decides.
     let deep = (0..60).fold(json!([]), |inner, _| json!([inner]));
     let schema = doubling("items", 61);
     assert!(steps(&schema, &json!([[]])).unwrap() < 1_000);
@@ -159,7 +159,7 @@ fn nested_applications_are_limited_at_the_edge() {
 }
 
 #[test]
-fn a_recursive_schema_costs_what_its_instance_costs() {
+fn recursive_schema_costs_in_proportion_to_its_instance() {
     let tree = json!({
         "type": "object",
         "properties": {"children": {"type": "array", "items": {"$ref": "#"}}},

@@ -1,4 +1,4 @@
-//! The count of steps: every subschema is applied to every value that it could apply to, until the limit is reached.
+//! The count of steps: every subschema is applied to every value to which it may apply, until the limit is reached.
 
 use serde_json::Value;
 
@@ -6,22 +6,22 @@ use crate::schema_budget::measure::Extent;
 use crate::schema_budget::nodes::Node;
 use crate::schema_budget::{MAX_DEPTH, MAX_EXPANSION, MAX_NESTED_APPLICATIONS, SchemaLimitError};
 
-/// Bytes that one state of a pattern passes in one step.
+/// The number of bytes that one state of a pattern processes in one step.
 const PATTERN_BYTES_PER_STEP: u64 = 16;
 
-/// Bytes of a string that keywords without a pattern read in one step.
+/// The number of bytes of a string that keywords without a pattern read in one step.
 const TEXT_BYTES_PER_STEP: u64 = 64;
 
-/// Steps of a meta-schema on each value.
+/// The number of steps of a meta-schema on each value.
 const METASCHEMA_STEPS: u64 = 64;
 
-/// Nested applications of a meta-schema for each nested container.
+/// The number of nested applications of a meta-schema for each nested container.
 const METASCHEMA_NESTING: usize = 8;
 
-/// Up to this many items a validator compares each pair.
+/// The number of items up to which a validator compares each pair.
 const PAIRWISE_ITEMS: usize = 16;
 
-/// Integers that may share one 64-bit float, and so one hash.
+/// The number of integers that may share one 64-bit float, and so one hash.
 const SHARED_FLOAT: u64 = 2048;
 
 pub(super) fn count(nodes: &[Node], instance: &Value, limit: u64) -> Result<u64, SchemaLimitError> {
@@ -34,12 +34,13 @@ pub(super) fn count(nodes: &[Node], instance: &Value, limit: u64) -> Result<u64,
     Ok(walk.steps)
 }
 
-/// Checks the schemas that compiling the `unevaluated*` keywords visits: it repeats what several references share.
+/// Checks the number of schemas that compiling the `unevaluated*` keywords visits. Compiling repeats schemas that
+/// several references share.
 pub(super) fn check_expansion(nodes: &[Node]) -> Result<(), SchemaLimitError> {
     let mut visits = 0;
-    for (place, node) in nodes.iter().enumerate() {
+    for (index, node) in nodes.iter().enumerate() {
         if !node.unevaluated_members.is_empty() || !node.unevaluated_items.is_empty() {
-            expand(nodes, place, 0, &mut visits)?;
+            expand(nodes, index, 0, &mut visits)?;
         }
     }
     Ok(())
@@ -47,7 +48,7 @@ pub(super) fn check_expansion(nodes: &[Node]) -> Result<(), SchemaLimitError> {
 
 fn expand(
     nodes: &[Node],
-    place: usize,
+    index: usize,
     depth: usize,
     visits: &mut u64,
 ) -> Result<(), SchemaLimitError> {
@@ -55,7 +56,7 @@ fn expand(
     if depth > MAX_DEPTH || *visits > MAX_EXPANSION {
         return Err(SchemaLimitError::Expansion);
     }
-    let node = &nodes[place];
+    let node = &nodes[index];
     for target in node.branches.iter().chain(&node.references) {
         expand(nodes, *target, depth + 1, visits)?;
     }
@@ -65,7 +66,7 @@ fn expand(
 #[derive(Clone, Copy)]
 enum Instance<'i> {
     Value(&'i Value),
-    /// The name of a member, which `propertyNames` applies to.
+    /// The name of a member, to which `propertyNames` applies.
     Name(&'i str),
 }
 
@@ -78,16 +79,17 @@ struct Walk<'n> {
 impl Walk<'_> {
     fn charge(&mut self, steps: u64) -> Result<(), SchemaLimitError> {
         self.steps = self.steps.saturating_add(steps);
-        match self.steps > self.limit {
-            true => Err(SchemaLimitError::Steps(self.limit)),
-            false => Ok(()),
+        if self.steps > self.limit {
+            Err(SchemaLimitError::Steps(self.limit))
+        } else {
+            Ok(())
         }
     }
 
     /// Applies a subschema to an instance.
     fn apply(
         &mut self,
-        place: usize,
+        index: usize,
         instance: Instance<'_>,
         depth: usize,
     ) -> Result<(), SchemaLimitError> {
@@ -95,7 +97,7 @@ impl Walk<'_> {
             return Err(SchemaLimitError::NestedApplications);
         }
         let nodes = self.nodes;
-        let node = &nodes[place];
+        let node = &nodes[index];
         self.charge(node.own)?;
         for target in node.branches.iter().chain(&node.references) {
             self.apply(*target, instance, depth + 1)?;
@@ -113,7 +115,7 @@ impl Walk<'_> {
                     _ => {}
                 }
                 if depends_on_evaluation(node, value) {
-                    self.mark(place, value, depth + 1)?;
+                    self.mark(index, value, depth + 1)?;
                 }
                 Ok(())
             }
@@ -135,13 +137,13 @@ impl Walk<'_> {
         if node.unique_items {
             self.charge_unique_items(items)?;
         }
-        for (place, item) in node.prefix.iter().zip(items) {
-            self.apply(*place, Instance::Value(item), depth)?;
+        for (index, item) in node.prefix.iter().zip(items) {
+            self.apply(*index, Instance::Value(item), depth)?;
         }
         let every = node.items.iter().chain(&node.contains);
-        for place in every.chain(&node.unevaluated_items) {
+        for index in every.chain(&node.unevaluated_items) {
             for item in items {
-                self.apply(*place, Instance::Value(item), depth)?;
+                self.apply(*index, Instance::Value(item), depth)?;
             }
         }
         Ok(())
@@ -157,49 +159,49 @@ impl Walk<'_> {
         for (name, member) in value.as_object().into_iter().flatten() {
             let matching = (name.len() as u64).saturating_mul(node.name_states);
             self.charge(1 + matching / PATTERN_BYTES_PER_STEP)?;
-            for place in &node.names {
-                self.apply(*place, Instance::Name(name), depth)?;
+            for index in &node.names {
+                self.apply(*index, Instance::Name(name), depth)?;
             }
             let member = Instance::Value(member);
             match node.properties.get(name) {
-                Some(place) => self.apply(*place, member, depth)?,
+                Some(index) => self.apply(*index, member, depth)?,
                 None => {
-                    for place in &node.additional {
-                        self.apply(*place, member, depth)?;
+                    for index in &node.additional {
+                        self.apply(*index, member, depth)?;
                     }
                 }
             }
             let others = node.pattern_properties.iter();
-            for place in others.chain(&node.unevaluated_members) {
-                self.apply(*place, member, depth)?;
+            for index in others.chain(&node.unevaluated_members) {
+                self.apply(*index, member, depth)?;
             }
         }
         Ok(())
     }
 
-    /// Finds out what a subschema evaluates of an instance. For that, branches are applied once more.
-    fn mark(&mut self, place: usize, value: &Value, depth: usize) -> Result<(), SchemaLimitError> {
+    /// Counts the work to determine which parts of an instance a subschema evaluates. This applies branches once more.
+    fn mark(&mut self, index: usize, value: &Value, depth: usize) -> Result<(), SchemaLimitError> {
         if depth >= MAX_NESTED_APPLICATIONS {
             return Err(SchemaLimitError::NestedApplications);
         }
         let nodes = self.nodes;
-        let node = &nodes[place];
+        let node = &nodes[index];
         self.charge(1)?;
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
                     let matching = (name.len() as u64).saturating_mul(node.name_states);
                     self.charge(1 + matching / PATTERN_BYTES_PER_STEP)?;
-                    for place in &node.unevaluated_members {
-                        self.apply(*place, Instance::Value(member), depth + 1)?;
+                    for index in &node.unevaluated_members {
+                        self.apply(*index, Instance::Value(member), depth + 1)?;
                     }
                 }
             }
             Value::Array(items) => {
                 self.charge(items.len() as u64)?;
-                for place in node.contains.iter().chain(&node.unevaluated_items) {
+                for index in node.contains.iter().chain(&node.unevaluated_items) {
                     for item in items {
-                        self.apply(*place, Instance::Value(item), depth + 1)?;
+                        self.apply(*index, Instance::Value(item), depth + 1)?;
                     }
                 }
             }
@@ -223,7 +225,8 @@ impl Walk<'_> {
         self.charge(extent.steps().saturating_mul(METASCHEMA_STEPS))
     }
 
-    /// Items are hashed. Values with arrays may all share one hash, large integers in groups.
+    /// Counts the work of `uniqueItems`. Items are hashed. Values with arrays may all share one hash, large integers in
+    /// groups.
     fn charge_unique_items(&mut self, items: &[Value]) -> Result<(), SchemaLimitError> {
         let (mut with_arrays, mut with_large_integers): (u64, u64) = (0, 0);
         for item in items {

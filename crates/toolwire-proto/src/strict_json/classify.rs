@@ -1,4 +1,4 @@
-//! Which kind of message an object is, judged by the presence of its members.
+//! Classification of a message by the presence of its members.
 
 use toolwire_types::json::checked_raw;
 use toolwire_types::{ErrorObject, ResponseId};
@@ -17,10 +17,10 @@ pub(super) fn classify<'a>(
     limits: &Limits,
 ) -> Result<Envelope<'a>, MalformedMessage> {
     if has_repeated_names {
-        return refuse(members, limits, "a member name appears twice");
+        return reject(members, limits, "a member name appears twice");
     }
     if !members.jsonrpc.is_some_and(is_version_two) {
-        return refuse(members, limits, "`jsonrpc` must be \"2.0\"");
+        return reject(members, limits, "`jsonrpc` must be \"2.0\"");
     }
     match (members.method, members.result, members.error) {
         (Some(method), None, None) => call(members, method, limits),
@@ -29,7 +29,7 @@ pub(super) fn classify<'a>(
 }
 
 #[cold]
-fn refuse<'a>(
+fn reject<'a>(
     members: &Members<'a>,
     limits: &Limits,
     message: &'static str,
@@ -37,14 +37,14 @@ fn refuse<'a>(
     Err(invalid(message, members.id_to_echo(limits.id_bytes)))
 }
 
-/// Reads what calls no method. Never inlined, so that calls lie close together.
+/// Parses a message without a method. Never inlined, so that the code of calls is contiguous.
 #[inline(never)]
 fn response<'a>(members: &Members<'a>, limits: &Limits) -> Result<Envelope<'a>, MalformedMessage> {
-    let refuse = |message| refuse(members, limits, message);
+    let reject = |message| reject(members, limits, message);
     match (members.method, members.result, members.error) {
         (None, Some(result), None) => {
             let IdMember::Valid(id) = members.id(limits.id_bytes) else {
-                return refuse("a result needs the id of its request");
+                return reject("a result requires the id of its request");
             };
             let outcome = Ok(checked_raw(result));
             let id = ResponseId::Id(id);
@@ -55,16 +55,16 @@ fn response<'a>(members: &Members<'a>, limits: &Limits) -> Result<Envelope<'a>, 
                 IdMember::Valid(id) => ResponseId::Id(id),
                 IdMember::Null => ResponseId::Null,
                 IdMember::Absent => ResponseId::Absent,
-                IdMember::Refused => return refuse("an id is a string or an integer"),
+                IdMember::Refused => return reject("an id is a string or an integer"),
             };
             let Some(error) = error_object(error) else {
-                return refuse("`error` needs an integer `code` and a string `message`");
+                return reject("`error` requires an integer `code` and a string `message`");
             };
             let outcome = Err(error);
             Ok(Envelope::Response(ResponseEnvelope { id, outcome }))
         }
-        (None, None, None) => refuse("neither a request nor a response"),
-        _ => refuse("a message has one of `method`, `result` and `error`"),
+        (None, None, None) => reject("neither a request nor a response"),
+        _ => reject("a message has one of `method`, `result` and `error`"),
     }
 }
 
@@ -84,10 +84,10 @@ fn call<'a>(
         return Err(invalid("`method` must be a string", id));
     };
     let params = match members.params {
-        // Some clients write `null` where there is nothing to say.
+        // Some clients write `null` for absent parameters.
         None | Some("null") => None,
         Some(params) if params.starts_with('{') => Some(checked_raw(params)),
-        // A notification is never answered, not even a malformed one: it goes on without its parameters.
+        // A notification gets no response, even if it is malformed. It is processed without its parameters.
         Some(_) if id.is_none() => None,
         Some(_) => {
             let error = ErrorObject::invalid_params("`params` must be an object");
@@ -111,7 +111,7 @@ fn is_version_two(value: &str) -> bool {
 }
 
 fn error_object(value: &str) -> Option<ErrorObject> {
-    // The derived reader would also take an array of the members' values.
+    // The derived deserializer would also accept an array of the members' values.
     if value.starts_with('{') {
         serde_json::from_str(value).ok()
     } else {

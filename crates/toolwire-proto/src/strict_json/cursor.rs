@@ -1,6 +1,6 @@
 //! A position in JSON text that reads one token at a time and checks it completely.
 //!
-//! Strings are the bulk of a message, so their plain runs are skipped many bytes at a time.
+//! Strings are the largest part of a message, so their plain runs are skipped many bytes at a time.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use toolwire_types::json::plain_run;
 
 use crate::strict_json::text::{characters, unescape};
 
-/// A number this long is checked against the range of a double; any shorter one without exponent fits.
+/// The length from which a number without exponent is checked against the range of a double. Shorter numbers fit.
 const LONG_NUMBER: usize = 300;
 
-/// The text does not follow the grammar at the cursor's position.
+/// Text that violates the grammar at the cursor's position.
 #[derive(Debug)]
 pub(super) struct Malformed;
 
@@ -23,21 +23,23 @@ pub(super) struct StringToken<'a> {
 }
 
 impl<'a> StringToken<'a> {
-    /// What it says once its escapes are resolved.
+    /// Returns the string with its escapes resolved.
     #[inline]
     pub(super) fn meaning(self) -> Cow<'a, str> {
-        match self.escaped {
-            true => unescape(self.text),
-            false => Cow::Borrowed(self.text),
+        if self.escaped {
+            unescape(self.text)
+        } else {
+            Cow::Borrowed(self.text)
         }
     }
 
-    /// Whether it says this.
+    /// Returns `true` if the string with its escapes resolved equals `text`.
     #[inline]
     pub(super) fn means(self, text: &str) -> bool {
-        match self.escaped {
-            true => characters(self.text).eq(text.chars()),
-            false => self.text == text,
+        if self.escaped {
+            characters(self.text).eq(text.chars())
+        } else {
+            self.text == text
         }
     }
 }
@@ -57,7 +59,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// The text from an earlier position up to here.
+    /// Returns the text from an earlier position up to here.
     pub(super) fn since(&self, start: usize) -> &'a str {
         &self.text[start..self.at]
     }
@@ -67,7 +69,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Steps over the byte when it is the one expected.
+    /// Consumes the next byte if it is the expected one.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
@@ -75,7 +77,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Steps over the byte here, which the caller has seen to be ASCII.
+    /// Consumes the next byte, which the caller has checked to be ASCII.
     #[inline]
     pub(super) fn step(&mut self) {
         self.at += 1;
@@ -95,7 +97,7 @@ impl<'a> Cursor<'a> {
         self.token();
     }
 
-    /// Skips white space; returns the byte behind it.
+    /// Skips white space and returns the byte behind it.
     #[inline]
     pub(super) fn token(&mut self) -> Option<u8> {
         loop {
@@ -110,7 +112,7 @@ impl<'a> Cursor<'a> {
         self.at == self.text.len()
     }
 
-    /// Steps over a string, a number, `true`, `false` or `null`.
+    /// Consumes a string, a number, `true`, `false` or `null`.
     #[inline(always)]
     pub(super) fn scalar(&mut self) -> Result<(), Malformed> {
         match self.peek() {
@@ -123,7 +125,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps over a string that starts here.
+    /// Consumes a string that starts here.
     #[inline(always)]
     pub(super) fn string(&mut self) -> Result<StringToken<'a>, Malformed> {
         self.expect(b'"')?;
@@ -138,7 +140,7 @@ impl<'a> Cursor<'a> {
         Ok(StringToken { text, escaped })
     }
 
-    /// Goes on to the quote behind a string, from an escape in it.
+    /// Continues from an escape to the quote behind the string.
     #[cold]
     fn skip_escapes(&mut self) -> Result<(), Malformed> {
         while !self.at_quote() {
@@ -154,8 +156,8 @@ impl<'a> Cursor<'a> {
         self.peek() == Some(b'"')
     }
 
-    /// Skips everything up to the end of the container that starts here, checking only its strings. Brackets are
-    /// counted, not matched: this is for text that is already known to be refused.
+    /// Skips to the end of the container that starts here, and checks only its strings. Brackets are counted, not
+    /// matched, because the text is already known to be rejected.
     pub(super) fn skip_container(&mut self) -> Result<(), Malformed> {
         let mut open = 0_usize;
         loop {
@@ -225,7 +227,7 @@ impl<'a> Cursor<'a> {
             let _signed = self.eat(b'+') || self.eat(b'-');
             self.digits()?;
         }
-        // `serde_json` refuses numbers beyond the range of a double, so that a value accepted here never fails later.
+        // `serde_json` rejects numbers beyond the range of a double, so a value accepted here never fails later.
         if (has_exponent || self.at - start > LONG_NUMBER)
             && serde_json::from_str::<f64>(self.since(start)).is_err()
         {

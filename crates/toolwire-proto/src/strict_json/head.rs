@@ -1,11 +1,11 @@
-//! The id of a message of which only the beginning is there.
+//! The id of a message of which only the first bytes are known.
 
 use toolwire_types::RequestId;
 
-/// The `id` among the leading plain members of a message that was cut off.
+/// Returns the `id` among the leading plain members of a truncated message.
 ///
-/// Looks no further than the first object or array: what stands behind it may be anything. Meant for deciding which call
-/// fails when its answer was too long to read.
+/// The search ends at the first object or array, because the text behind it is arbitrary. The client uses it to find
+/// the call whose response was too long.
 #[must_use]
 pub fn id_in_head(head: &[u8]) -> Option<RequestId> {
     let mut rest = head.trim_ascii_start().strip_prefix(b"{")?;
@@ -23,14 +23,14 @@ pub fn id_in_head(head: &[u8]) -> Option<RequestId> {
     }
 }
 
-/// A string without escapes, and what follows it.
+/// Splits off a string without escapes.
 fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let inner = text.strip_prefix(b"\"")?;
     let end = inner.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
     (inner[end] == b'"').then(|| (&inner[..end], &inner[end + 1..]))
 }
 
-/// A value that is neither object nor array, and what follows it.
+/// Splits off a value that is neither object nor array.
 fn plain_value(text: &[u8]) -> Option<(&[u8], &[u8])> {
     match text.first()? {
         b'"' => {
@@ -39,7 +39,7 @@ fn plain_value(text: &[u8]) -> Option<(&[u8], &[u8])> {
         }
         b'{' | b'[' => None,
         _ => {
-            // A number at the very end may go on behind the cut.
+            // A number at the end of the text may continue behind the cut.
             let end = text.iter().position(|byte| matches!(byte, b',' | b'}'))?;
             Some((text[..end].trim_ascii_end(), &text[end..]))
         }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_is_found_before_anything_nested() {
+    fn id_is_found_before_nested_values() {
         let check = |head: &str, expected: Option<RequestId>| {
             assert_eq!(id_in_head(head.as_bytes()), expected, "{head}");
         };

@@ -1,10 +1,11 @@
-//! Escapes the characters that JSON allows raw but real peers take for the end of a line.
+//! Escapes for the characters that JSON permits raw but that some peers treat as line ends.
 
 use std::borrow::Cow;
 
 /// Writes U+2028, U+2029 and U+0085 as `\uXXXX`.
 ///
-/// In valid JSON they only occur inside strings, where the escape means the same. Text without them is returned as is.
+/// In valid JSON they occur only inside strings, where the escape means the same. Text without them is returned
+/// unchanged.
 ///
 /// ```
 /// use toolwire_proto::strict_json::escape_line_separators;
@@ -13,9 +14,10 @@ use std::borrow::Cow;
 /// ```
 #[must_use]
 pub fn escape_line_separators(json: &[u8]) -> Cow<'_, [u8]> {
-    match json.is_ascii() {
-        true => Cow::Borrowed(json),
-        false => escape_in_text(json),
+    if json.is_ascii() {
+        Cow::Borrowed(json)
+    } else {
+        escape_in_text(json)
     }
 }
 

@@ -5,7 +5,7 @@ use toolwire_types::RequestId;
 use crate::param_members::ParamMembers;
 use crate::strict_json::text::string_value;
 
-/// The members JSON-RPC knows; others are ignored.
+/// The members that JSON-RPC defines. Others are ignored.
 #[derive(Debug, Default)]
 pub(super) struct Members<'a> {
     pub(super) jsonrpc: Option<&'a str>,
@@ -14,12 +14,12 @@ pub(super) struct Members<'a> {
     pub(super) params: Option<&'a str>,
     pub(super) result: Option<&'a str>,
     pub(super) error: Option<&'a str>,
-    /// What is inside of `params`.
+    /// The members of `params`.
     pub(super) in_params: ParamMembers<'a>,
     id_repeats: bool,
 }
 
-/// What the `id` member says.
+/// The value of the `id` member.
 #[derive(Debug)]
 pub(super) enum IdMember {
     Absent,
@@ -29,9 +29,9 @@ pub(super) enum IdMember {
 }
 
 impl<'a> Members<'a> {
-    /// Keeps a member; the name is already unescaped.
+    /// Records a member. The name is already unescaped.
     pub(super) fn put(&mut self, name: &str, value: &'a str) {
-        let slot = match name {
+        let member = match name {
             "jsonrpc" => &mut self.jsonrpc,
             "id" => {
                 self.id_repeats |= self.id.is_some();
@@ -43,10 +43,10 @@ impl<'a> Members<'a> {
             "error" => &mut self.error,
             _ => return,
         };
-        *slot = Some(value);
+        *member = Some(value);
     }
 
-    /// Reads the id; two of them are as good as none.
+    /// Parses the id. Two ids count as an invalid id.
     pub(super) fn id(&self, max_bytes: usize) -> IdMember {
         match self.id {
             None => IdMember::Absent,
@@ -56,12 +56,12 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// True for an answer: its id belongs to whoever receives it.
+    /// Returns `true` for a response, whose id belongs to the receiver.
     pub(super) fn look_like_a_response(&self) -> bool {
         self.method.is_none() && (self.result.is_some() || self.error.is_some())
     }
 
-    /// The id that may stand in an error answer to this message.
+    /// Returns the id for an error response to this message.
     pub(super) fn id_to_echo(&self, max_bytes: usize) -> Option<RequestId> {
         match self.id(max_bytes) {
             IdMember::Valid(id) if !self.look_like_a_response() => Some(id),
@@ -79,8 +79,8 @@ fn read_id(value: &str, max_bytes: usize) -> Option<RequestId> {
     }
 }
 
-/// The value of a checked JSON number when it is a whole number in the range of `i64`, however it is written: `1`,
-/// `1.0` and `10e-1` are the same id. Exact, without the detour over a double.
+/// Returns the value of a checked JSON number if it is an integer in the range of `i64`. The spelling does not matter:
+/// `1`, `1.0` and `10e-1` are the same id. The conversion is exact and does not use a double.
 fn integral(number: &str) -> Option<i64> {
     match number.parse() {
         Ok(number) => Some(number),
@@ -106,7 +106,7 @@ fn integral_of_parts(number: &str) -> Option<i64> {
         .chain(fraction.bytes());
     let mut trailing_zeros = 0;
     let mut value: i64 = 0;
-    // Zeros are held back until a later digit proves that they are not just scale.
+    // Zeros are counted until a later digit shows that they are not only scale.
     for digit in digits {
         if !digit.is_ascii_digit() {
             return None;

@@ -1,9 +1,9 @@
-//! Reads one JSON-RPC message from untrusted bytes, in one forward pass.
+//! Parser of one JSON-RPC message from untrusted bytes, in one forward pass.
 //!
-//! Stricter than serde: a member name that appears twice in an object, nesting beyond the limit and lone surrogates are
-//! refused, and a message is classified by which members are present. The pass keeps its own stack, so no input can
-//! exhaust the thread's. What it accepts, `serde_json` accepts later. Removing a byte order mark and splitting the
-//! stream into messages is the work of [`crate::framing`].
+//! The parser is stricter than serde: it rejects a repeated member name in an object, nesting beyond the limit and lone
+//! surrogates. It classifies a message by the members that are present. The pass uses an explicit stack, so no input
+//! can exhaust the thread's stack. Text that it accepts is also accepted by `serde_json` later. [`crate::framing`]
+//! removes a byte order mark and splits the stream into messages.
 
 mod classify;
 mod cursor;
@@ -29,15 +29,15 @@ pub use self::salvage::salvage_id;
 use self::pass::{Document, Parsed, Stop};
 pub(crate) use self::text::string_value;
 
-/// How large the parts of a message may be.
+/// The limits of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many containers may be open at once; never more than 127, where `serde_json` stops.
+    /// The maximum number of open containers. At most 127, the limit of `serde_json`.
     pub depth: usize,
-    /// The longest string id, in bytes after unescaping.
+    /// The maximum length of a string id in bytes, after unescaping.
     pub id_bytes: usize,
-    /// The most messages in one batch.
+    /// The maximum number of messages in one batch.
     pub batch_messages: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for Limits {
     }
 }
 
-/// Reads and classifies one message.
+/// Parses and classifies one message.
 ///
 /// ```
 /// use toolwire_proto::envelope::Envelope;
@@ -65,9 +65,9 @@ impl Default for Limits {
 /// ```
 ///
 /// # Errors
-/// When the bytes are no message. The id in the error is safe to echo: it is absent when the bytes look like a
-/// response, whose id belongs to the receiver. A client that wants to know which of its calls was answered badly asks
-/// [`salvage_id`].
+/// Returns an error if the bytes are not a message. The id in the error is safe to echo: it is absent if the bytes look
+/// like a response, whose id belongs to the receiver. A client calls [`salvage_id`] to find the call of an invalid
+/// response.
 pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, MalformedMessage> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(format!("not UTF-8 from byte {}", error.valid_up_to())))?;
@@ -84,7 +84,8 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, Malfor
     }
 }
 
-/// Repeated names inside an element are left for the element's own reading: they concern its id, not the batch.
+/// Returns the elements of a batch. Repeated names inside an element are reported when the element is parsed, because
+/// they concern its id.
 #[cold]
 fn batch<'a>(elements: &[&'a str]) -> Result<Envelope<'a>, MalformedMessage> {
     if elements.is_empty() {

@@ -1,25 +1,25 @@
-//! The member names of all objects that are open, to notice one that repeats.
+//! The member names of all open objects, to detect repeated names.
 //!
-//! Small objects compare each new name with the earlier ones; large objects sort their names once, when they close. So
+//! Small objects compare each new name with the earlier ones. Large objects sort their names once, when they close. So
 //! the cost is never quadratic, and ordinary messages need no allocation.
 
 use crate::strict_json::cursor::StringToken;
 use crate::strict_json::text::characters;
 
-/// Up to this many names an object is checked name by name.
+/// The number of names up to which an object is checked name by name.
 const SMALL_OBJECT: usize = 16;
 
-/// How many names fit without allocating.
+/// The number of names that fit without an allocation.
 const INLINE: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct OpenNames<'a> {
     inline: [&'a str; INLINE],
-    /// How many of them there are; none once there were too many.
+    /// The number of inline names. Zero once the names have spilled.
     inline_count: usize,
-    /// Holds all names once there are too many for `inline`.
+    /// All names, once there are too many for `inline`.
     spilled: Vec<&'a str>,
-    /// Some name of this message is written with escapes, so that equal names may differ in their bytes.
+    /// Whether a name of this message has escapes, so that equal names may differ in their bytes.
     any_escaped: bool,
 }
 
@@ -33,12 +33,12 @@ impl<'a> OpenNames<'a> {
         }
     }
 
-    /// Where the names of an object that opens now will begin.
+    /// Returns the position at which the names of an object that opens now begin.
     pub(super) fn mark(&self) -> usize {
         self.names().len()
     }
 
-    /// Adds a name to the innermost object; true when it is known to repeat.
+    /// Adds a name to the innermost object. Returns `true` if it is known to repeat.
     #[inline]
     pub(super) fn push(&mut self, name: StringToken<'a>, object_mark: usize) -> bool {
         let is_ordinary = !(self.any_escaped | name.escaped)
@@ -54,7 +54,7 @@ impl<'a> OpenNames<'a> {
         repeats
     }
 
-    /// The same where names are many, or written with escapes.
+    /// Adds a name if there are many names or some have escapes.
     #[cold]
     fn push_unusual(&mut self, name: StringToken<'a>, object_mark: usize) -> bool {
         self.any_escaped |= name.escaped;
@@ -73,7 +73,7 @@ impl<'a> OpenNames<'a> {
         repeats
     }
 
-    /// Forgets the names of the innermost object; true when two of a large object's names are equal.
+    /// Removes the names of the innermost object. Returns `true` if two names of a large object are equal.
     #[inline]
     pub(super) fn close(&mut self, object_mark: usize) -> bool {
         if self.spilled.is_empty() && self.inline_count <= object_mark + SMALL_OBJECT {
@@ -83,7 +83,7 @@ impl<'a> OpenNames<'a> {
         self.close_large(object_mark)
     }
 
-    /// The same for an object of many names, or among many.
+    /// Removes the names of a large object, or of an object among many names.
     #[cold]
     fn close_large(&mut self, object_mark: usize) -> bool {
         let any_escaped = self.any_escaped;

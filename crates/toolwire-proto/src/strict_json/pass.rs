@@ -1,16 +1,16 @@
-//! The one forward pass over a message: grammar, nesting and repeated names, while the parts that matter are cut out.
+//! The forward pass over a message. It checks grammar, nesting and repeated names, and extracts the relevant parts.
 //!
-//! Those are the members of the message, of its `params`, and of the `_meta` in them; or the elements of a batch.
+//! These are the members of the message, of its `params` and of their `_meta`, or the elements of a batch.
 
 use crate::strict_json::Limits;
 use crate::strict_json::cursor::{Cursor, Malformed, StringToken};
 use crate::strict_json::members::Members;
 use crate::strict_json::names::OpenNames;
 
-/// `serde_json` refuses the 128th container, so a larger limit would only move the failure to a later reader.
+/// The limit of `serde_json`, which rejects the 128th container. A larger limit would only fail later.
 const MAX_DEPTH: usize = 127;
 
-/// What the pass has found.
+/// The result of the pass.
 #[derive(Debug, Default)]
 pub(super) struct Parsed<'a> {
     pub(super) document: Document,
@@ -18,7 +18,7 @@ pub(super) struct Parsed<'a> {
     pub(super) members: Members<'a>,
     /// The elements of an array.
     pub(super) elements: Vec<&'a str>,
-    /// Some object, at any depth, has two members of one name.
+    /// Whether an object, at any depth, has two members of one name.
     pub(super) has_repeated_names: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Document {
     Scalar,
 }
 
-/// Why the pass ended early.
+/// The reason why the pass ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
     Malformed { at: usize },
@@ -39,18 +39,18 @@ pub(super) enum Stop {
     TooManyElements,
 }
 
-/// Goes through a text. What it finds is put where the caller has room for it, so that it need not be moved.
+/// Parses a text. The result is written to `parsed`, so that it need not be moved.
 pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -> Result<(), Stop> {
     let mut pass = Pass {
         parsed,
         cursor: Cursor::new(text),
-        frames: ContainerStack::new(),
+        containers: ContainerStack::new(),
         depth: 0,
         max_depth: limits.depth.min(MAX_DEPTH),
         max_elements: limits.batch_messages,
         names: OpenNames::new(),
-        kept: 1,
-        parts: [ValuePart::default(); KEPT],
+        extracted_depth: 1,
+        parts: [ValuePart::default(); EXTRACTED_DEPTH],
     };
     match pass.walk() {
         Ok(()) => Ok(()),
@@ -62,10 +62,10 @@ pub(super) fn run<'a>(text: &'a str, limits: &Limits, parsed: &mut Parsed<'a>) -
     }
 }
 
-/// How deep parts are cut out: the members of the message, of `params`, of `_meta`.
-const KEPT: usize = 3;
+/// The depth up to which parts are extracted: the members of the message, of `params`, of `_meta`.
+const EXTRACTED_DEPTH: usize = 3;
 
-/// A container that is open, in one word: where the names of an object begin, and one more; or zero.
+/// An open container in one word: one plus the position of its first name for an object, zero for an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Container(usize);
 
@@ -76,21 +76,21 @@ impl Container {
         Self(names + 1)
     }
 
-    /// Where the names of an object begin; `None` for an array.
+    /// Returns the position of an object's first name. Returns `None` for an array.
     #[inline]
     fn names(self) -> Option<usize> {
         self.0.checked_sub(1)
     }
 }
 
-/// Up to which depth containers are kept beside the pass. Hardly any message goes deeper.
+/// The depth up to which containers are stored inline. Few messages are deeper.
 const NEAR: usize = 16;
 
-/// The containers that are open.
+/// The open containers.
 #[derive(Debug)]
 struct ContainerStack {
     near: [Container; NEAR],
-    /// Those that are deeper.
+    /// The containers beyond [`NEAR`].
     far: Vec<Container>,
 }
 
@@ -102,36 +102,36 @@ impl ContainerStack {
         }
     }
 
-    /// Opens one at this depth; those that were deeper are closed.
+    /// Opens a container at this depth. Deeper ones are closed.
     #[inline]
-    fn open(&mut self, depth: usize, frame: Container) {
+    fn open(&mut self, depth: usize, container: Container) {
         match self.near.get_mut(depth) {
-            Some(place) => *place = frame,
-            None => self.open_far(depth, frame),
+            Some(entry) => *entry = container,
+            None => self.open_far(depth, container),
         }
     }
 
     #[cold]
-    fn open_far(&mut self, depth: usize, frame: Container) {
+    fn open_far(&mut self, depth: usize, container: Container) {
         self.far.truncate(depth - NEAR);
-        self.far.push(frame);
+        self.far.push(container);
     }
 
     #[inline]
     fn at(&self, depth: usize) -> Container {
         match self.near.get(depth) {
-            Some(frame) => *frame,
+            Some(container) => *container,
             None => self.far[depth - NEAR],
         }
     }
 }
 
-/// A value that will be cut out.
+/// A value that will be extracted.
 #[derive(Debug, Clone, Copy, Default)]
 struct ValuePart<'a> {
-    /// Its name, if it is a member.
+    /// The name, if the value is a member.
     name: StringToken<'a>,
-    /// Where it begins.
+    /// The start of the value.
     start: usize,
 }
 
@@ -150,27 +150,27 @@ impl From<Malformed> for Interruption {
 struct Pass<'p, 'a> {
     parsed: &'p mut Parsed<'a>,
     cursor: Cursor<'a>,
-    frames: ContainerStack,
+    containers: ContainerStack,
     depth: usize,
     max_depth: usize,
     max_elements: usize,
     names: OpenNames<'a>,
-    /// Up to which depth the values of the innermost containers are cut out.
-    kept: usize,
-    /// The values under way, by depth.
-    parts: [ValuePart<'a>; KEPT],
+    /// The depth up to which the values of the innermost containers are extracted.
+    extracted_depth: usize,
+    /// The values that have started, by depth.
+    parts: [ValuePart<'a>; EXTRACTED_DEPTH],
 }
 
 impl Pass<'_, '_> {
     fn walk(&mut self) -> Result<(), Interruption> {
-        // Where the names of an object begin, when a member of it comes next.
+        // The position of an object's first name, if one of its members comes next.
         let mut member = None;
         'value: loop {
             if let Some(names) = member.take() {
                 self.name(names)?;
             }
             let first = self.cursor.token();
-            if self.is_kept() {
+            if self.is_extracted() {
                 self.parts[self.depth - 1].start = self.cursor.position();
             }
             match first {
@@ -193,13 +193,13 @@ impl Pass<'_, '_> {
                     self.value_ended()?;
                 }
             }
-            while let Some(frame) = self.innermost() {
+            while let Some(container) = self.innermost() {
                 if self.cursor.token() == Some(b',') {
                     self.cursor.step();
-                    member = frame.names();
+                    member = container.names();
                     continue 'value;
                 }
-                match frame.names() {
+                match container.names() {
                     Some(names) => {
                         self.cursor.expect(b'}')?;
                         if self.names.close(names) {
@@ -209,7 +209,7 @@ impl Pass<'_, '_> {
                     None => self.cursor.expect(b']')?,
                 }
                 self.depth -= 1;
-                self.kept = self.kept.min(self.depth.max(1));
+                self.extracted_depth = self.extracted_depth.min(self.depth.max(1));
                 self.value_ended()?;
             }
             self.cursor.skip_whitespace();
@@ -222,31 +222,31 @@ impl Pass<'_, '_> {
     }
 
     fn innermost(&self) -> Option<Container> {
-        self.depth.checked_sub(1).map(|top| self.frames.at(top))
+        self.depth.checked_sub(1).map(|top| self.containers.at(top))
     }
 
-    fn open(&mut self, frame: Container) -> Result<(), Interruption> {
+    fn open(&mut self, container: Container) -> Result<(), Interruption> {
         if self.depth == self.max_depth {
             return Err(Interruption::Depth);
         }
         if self.depth == 0 {
-            self.parsed.document = match frame {
+            self.parsed.document = match container {
                 Container::ARRAY => Document::Array,
                 _ => Document::Object,
             };
         }
-        if self.is_kept() && frame != Container::ARRAY && self.has_known_members() {
-            self.kept += 1;
+        if self.is_extracted() && container != Container::ARRAY && self.has_known_members() {
+            self.extracted_depth += 1;
         }
-        self.frames.open(self.depth, frame);
+        self.containers.open(self.depth, container);
         self.depth += 1;
-        // The bracket itself, whichever it is.
+        // Consumes the bracket of either kind.
         self.cursor.step();
         self.cursor.skip_whitespace();
         Ok(())
     }
 
-    /// Takes in the name of a member and the colon behind it.
+    /// Consumes the name of a member and the colon behind it.
     #[inline(always)]
     fn name(&mut self, names: usize) -> Result<(), Interruption> {
         self.cursor.skip_whitespace();
@@ -254,7 +254,7 @@ impl Pass<'_, '_> {
         if self.names.push(name, names) {
             self.parsed.has_repeated_names = true;
         }
-        if self.is_kept() {
+        if self.is_extracted() {
             self.parts[self.depth - 1].name = name;
         }
         if self.cursor.token() != Some(b':') {
@@ -264,14 +264,14 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// Whether the values of the innermost container are cut out.
+    /// Returns `true` if the values of the innermost container are extracted.
     #[inline]
-    fn is_kept(&self) -> bool {
+    fn is_extracted(&self) -> bool {
         // Zero is the message itself, which is in no container.
-        self.depth.wrapping_sub(1) < self.kept
+        self.depth.wrapping_sub(1) < self.extracted_depth
     }
 
-    /// Whether the value that begins here is one whose members are cut out, too.
+    /// Returns `true` if the members of the value that starts here are extracted, too.
     fn has_known_members(&self) -> bool {
         let name = |depth: usize| self.parts[depth - 1].name;
         match self.depth {
@@ -283,14 +283,15 @@ impl Pass<'_, '_> {
 
     #[inline]
     fn value_ended(&mut self) -> Result<(), Interruption> {
-        match self.is_kept() {
-            true => self.keep(),
-            false => Ok(()),
+        if self.is_extracted() {
+            self.extract()
+        } else {
+            Ok(())
         }
     }
 
-    /// Cuts out the value that ends here.
-    fn keep(&mut self) -> Result<(), Interruption> {
+    /// Extracts the value that ends here.
+    fn extract(&mut self) -> Result<(), Interruption> {
         let ValuePart { name, start } = self.parts[self.depth - 1];
         let value = self.cursor.since(start);
         let Parsed {

@@ -1,6 +1,6 @@
-//! Finds the id of a message that is refused, so that the error can name it.
+//! The id of a message that is rejected, so that the error can contain it.
 //!
-//! A flat scan of the top-level members: nested containers are skipped by counting brackets, so any depth will do.
+//! The top-level members are scanned. Nested containers are skipped by counting brackets, so any depth is accepted.
 
 use toolwire_types::RequestId;
 
@@ -9,9 +9,10 @@ use crate::strict_json::cursor::{Cursor, Malformed};
 use crate::strict_json::members::{IdMember, Members};
 use crate::strict_json::text::unescape;
 
-/// The top-level `id` of a message, even when the rest of it is nested too deeply or repeats names.
+/// Returns the top-level `id` of a message, even if the rest is nested too deeply or repeats names.
 ///
-/// Agrees with [`crate::strict_json::read`] whenever that succeeds under the default limits. Two `id` members count as none.
+/// The result agrees with [`crate::strict_json::read`] if that succeeds under the default limits. Two `id` members
+/// count as no id.
 #[must_use]
 pub fn salvage_id(bytes: &[u8]) -> Option<RequestId> {
     let members = std::str::from_utf8(bytes).ok().and_then(scan)?;
@@ -21,7 +22,7 @@ pub fn salvage_id(bytes: &[u8]) -> Option<RequestId> {
     }
 }
 
-/// The id that may stand in an error answer to this text.
+/// Returns the id for an error response to this text.
 pub(super) fn id_to_echo(text: &str, limits: &Limits) -> Option<RequestId> {
     scan(text)?.id_to_echo(limits.id_bytes)
 }

@@ -1,24 +1,25 @@
-//! What the text of a checked JSON string means once its escapes are resolved.
+//! The value of a checked JSON string after its escapes are resolved.
 
 use std::borrow::Cow;
 use std::str::Chars;
 
-/// The meaning of a string value, or nothing when the value is not a string.
+/// Returns the value of a JSON string. Returns `None` if the value is not a string.
 pub(crate) fn string_value(value: &str) -> Option<Cow<'_, str>> {
     let inside = value.strip_prefix('"')?.strip_suffix('"')?;
     Some(unescape(inside))
 }
 
-/// Resolves the escapes of the text between two quotes; borrowed when there are none.
+/// Resolves the escapes of the text between two quotes. Text without escapes is borrowed.
 pub(super) fn unescape(text: &str) -> Cow<'_, str> {
-    // Most are short: a search that looks at many bytes at once would not begin.
-    match text.as_bytes().contains(&b'\\') {
-        false => Cow::Borrowed(text),
-        true => Cow::Owned(characters(text).collect()),
+    // Most strings are short, so a vectorized search would not pay off.
+    if text.as_bytes().contains(&b'\\') {
+        Cow::Owned(characters(text).collect())
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
-/// The characters a checked string stands for.
+/// Returns the unescaped characters of a checked string.
 pub(super) fn characters(text: &str) -> Characters<'_> {
     Characters { rest: text.chars() }
 }

@@ -1,4 +1,4 @@
-//! What a match has captured: decoded, checked, and one value for each variable.
+//! The captures of a match: decoded, checked, and one value for each variable.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -13,7 +13,7 @@ pub(super) struct Captures<'template, 'uri> {
 }
 
 struct Capture {
-    /// How many characters of the value it shows at most.
+    /// The maximum number of characters of the value that it contains.
     longest: usize,
     value: TemplateValue,
 }
@@ -40,7 +40,7 @@ impl<'template, 'uri> Captures<'template, 'uri> {
             .collect()
     }
 
-    /// Records the items of a variable that is filled in order, or refuses them.
+    /// Records the items of a variable that is filled in order. Returns `None` if they are invalid.
     pub(super) fn items(
         &mut self,
         variable: &'template Variable,
@@ -58,7 +58,7 @@ impl<'template, 'uri> Captures<'template, 'uri> {
         self.record(variable, value)
     }
 
-    /// Records the pairs that belong to a variable, if any, or refuses them.
+    /// Records the pairs that belong to a variable, if any. Returns `None` if they are invalid.
     pub(super) fn pairs(
         &mut self,
         variable: &'template Variable,
@@ -74,13 +74,13 @@ impl<'template, 'uri> Captures<'template, 'uri> {
             }
             (Modifier::Explode, _) => self.associative(pairs, within_segment)?,
             (_, [only]) => TemplateValue::String(self.decode(only.value.clone(), within_segment)?),
-            // The same name twice, where one value is due.
+            // The same name occurs twice, and the variable takes one value.
             _ => return None,
         };
         self.record(variable, value)
     }
 
-    /// Splits every item at its first `=`, if all have one after a name.
+    /// Splits every item at its first `=`, if all items have one after a name.
     fn split_pairs(&self, items: &[Range<usize>]) -> Option<Vec<Pair>> {
         items
             .iter()
@@ -134,24 +134,24 @@ impl<'template, 'uri> Captures<'template, 'uri> {
         (!leaves_segment).then_some(text)
     }
 
-    /// Keeps the capture that shows more of the value; all captures of a variable must show the same.
+    /// Keeps the capture that contains more of the value. All captures of a variable must agree.
     fn record(&mut self, variable: &'template Variable, value: TemplateValue) -> Option<()> {
         let capture = Capture {
             longest: variable.longest_item(),
             value,
         };
-        let kept = match self.by_name.remove(variable.name.as_str()) {
+        let merged = match self.by_name.remove(variable.name.as_str()) {
             None => capture,
             Some(earlier) if earlier.longest > capture.longest => earlier.confirmed_by(&capture)?,
             Some(earlier) => capture.confirmed_by(&earlier)?,
         };
-        self.by_name.insert(&variable.name, kept);
+        self.by_name.insert(&variable.name, merged);
         Some(())
     }
 }
 
 impl Capture {
-    /// This capture, if the other one is what it would show of the same value.
+    /// Returns this capture if the other one agrees with its start.
     fn confirmed_by(self, other: &Self) -> Option<Self> {
         let agrees = match (&self.value, &other.value) {
             (TemplateValue::String(whole), TemplateValue::String(beginning)) => {
@@ -163,8 +163,8 @@ impl Capture {
     }
 }
 
-/// Whether the text, read as a path, steps to the same or the parent directory. Backslashes count because they separate
-/// directories on some systems.
+/// Returns `true` if the text, as a path, contains a segment for the same or the parent directory. Backslashes count
+/// because they separate directories on some systems.
 fn has_dot_segment(text: &str) -> bool {
     text.split(['/', '\\'])
         .any(|segment| matches!(segment, "." | ".."))

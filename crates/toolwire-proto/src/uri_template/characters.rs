@@ -1,15 +1,15 @@
-//! The characters of a URI: which there are, how they are escaped, and how two spellings of one are made equal.
+//! The characters of a URI: their sets, their escapes, and the normalization of equal spellings.
 
 /// A set of ASCII characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AsciiSet(u128);
 
-/// RFC 3986 section 2.3: never need escaping.
+/// RFC 3986 section 2.3: characters that never need escaping.
 pub(super) const UNRESERVED: AsciiSet =
     AsciiSet::of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~");
-/// RFC 3986 section 2.2: may have a meaning of their own.
+/// RFC 3986 section 2.2: characters that may be delimiters.
 pub(super) const RESERVED: AsciiSet = AsciiSet::of(":/?#[]@!$&'()*+,;=");
-/// Everything that stands in a URI without escaping.
+/// All characters that occur in a URI without escaping.
 pub(super) const URI: AsciiSet = UNRESERVED.union(RESERVED);
 
 impl AsciiSet {
@@ -20,7 +20,7 @@ impl AsciiSet {
         let mut bits = 0;
         let mut index = 0;
         while index < bytes.len() {
-            assert!(bytes[index].is_ascii(), "the set holds ASCII only");
+            assert!(bytes[index].is_ascii(), "the set contains ASCII only");
             bits |= 1 << bytes[index];
             index += 1;
         }
@@ -35,9 +35,9 @@ impl AsciiSet {
         Self(self.0 & !other.0)
     }
 
-    /// The set with one more character, which must be ASCII.
+    /// Returns the set with one more character, which must be ASCII.
     pub(super) const fn with(self, character: char) -> Self {
-        assert!(character.is_ascii(), "the set holds ASCII only");
+        assert!(character.is_ascii(), "the set contains ASCII only");
         Self(self.0 | 1 << character as u32)
     }
 
@@ -48,7 +48,7 @@ impl AsciiSet {
 
 /// One character of a URI, in the spelling that equal URIs share (RFC 3986 section 6.2.2).
 ///
-/// Unreserved characters are always `Plain` and characters beyond ASCII always `Escaped`, however they were written.
+/// Unreserved characters are always `Plain` and characters beyond ASCII always `Escaped`, in any original spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     Plain(char),
@@ -59,7 +59,7 @@ pub(super) enum Token {
 
 /// Splits text into characters.
 ///
-/// The error is the position of a malformed escape.
+/// Returns the position of a malformed escape as the error.
 pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, usize> {
     let mut tokens = Vec::with_capacity(text.len());
     let mut octets = Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, usize> {
             position += character.len_utf8();
             continue;
         }
-        // Neighbouring escapes are decoded together, since one character may need several.
+        // Adjacent escapes are decoded together, since one character may need several.
         octets.clear();
         while text.as_bytes().get(position) == Some(&b'%') {
             octets.push(escaped_octet(&text.as_bytes()[position..]).ok_or(position)?);
@@ -94,12 +94,12 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, usize> {
     Ok(tokens)
 }
 
-/// Appends text, escaping what is not in `keep`; with `keep_escapes`, escapes already there stay as they are.
+/// Appends text and escapes the characters that are not in `keep`. If `keep_escapes` is set, existing escapes stay.
 pub(super) fn escape_into(output: &mut String, text: &str, keep: AsciiSet, keep_escapes: bool) {
     for (position, character) in text.char_indices() {
         let is_escape = keep_escapes && escaped_octet(&text.as_bytes()[position..]).is_some();
         if is_escape || keep.contains(character) {
-            // The two digits after a kept percent sign are unreserved, so they are kept in their turn.
+            // The two digits after the percent sign are unreserved, so they are copied, too.
             output.push(character);
         } else {
             for octet in character.encode_utf8(&mut [0; 4]).bytes() {
@@ -111,7 +111,7 @@ pub(super) fn escape_into(output: &mut String, text: &str, keep: AsciiSet, keep_
     }
 }
 
-/// The byte an escape at the beginning of `bytes` stands for.
+/// Returns the byte of an escape at the start of `bytes`.
 pub(super) fn escaped_octet(bytes: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = bytes else {
         return None;

@@ -1,8 +1,8 @@
-//! Why a template is refused, and where.
+//! The reason why a template is rejected, and the position.
 
 use std::fmt;
 
-/// A template that is not valid, cannot be expanded with the given values, or cannot be matched.
+/// A template that is invalid, cannot be expanded with the given values, or cannot be matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
     position: usize,
@@ -14,13 +14,13 @@ impl TemplateError {
         Self { position, kind }
     }
 
-    /// Where in the template, as an offset in bytes.
+    /// Returns the position in the template, as an offset in bytes.
     #[must_use]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// What is wrong there.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> TemplateErrorKind {
         self.kind
@@ -35,7 +35,7 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
-/// What can be wrong with a template.
+/// The kind of a template error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateErrorKind {
@@ -49,27 +49,27 @@ pub enum TemplateErrorKind {
     UnclosedExpression,
     /// A `}` without its `{`.
     StrayClosingBrace,
-    /// A character that literal text cannot hold.
+    /// A character that literal text cannot contain.
     IllegalCharacter(char),
-    /// A `%` that two hexadecimal digits do not follow.
+    /// A `%` without two hexadecimal digits behind it.
     MalformedEscape,
-    /// An operator the RFC keeps for later: one of `=`, `,`, `!`, `@`, `|`.
+    /// An operator that the RFC reserves: one of `=`, `,`, `!`, `@`, `|`.
     ReservedOperator(char),
-    /// No variable name where one is due.
+    /// A missing variable name.
     MissingName,
-    /// A variable name with a character, or a dot, where none may be.
+    /// A variable name with an invalid character, or with a dot at an invalid position.
     IllegalName,
     /// A prefix length that is not a number from 1 to 9999.
     IllegalPrefixLength,
-    /// Something after the `*` of a variable.
+    /// Text after the `*` of a variable.
     IllegalModifier,
     /// A prefix modifier on a list or an associative value.
     PrefixOfComposite,
-    /// An expression that follows another so closely that a match could not tell where one ends.
+    /// An expression that follows another one directly, so that a match cannot determine where the first one ends.
     IndistinctExpressions,
-    /// A variable with `*` before others that are filled in order, so that a match could not tell how much it takes.
+    /// A variable with `*` before others that are filled in order, so that a match cannot determine its length.
     ExplodeNotLast,
-    /// A variable repeated within neighbouring expressions.
+    /// A variable that adjacent expressions repeat.
     RepeatedVariable,
 }
 
@@ -92,9 +92,11 @@ impl fmt::Display for TemplateErrorKind {
             Self::IllegalName => "variable name is not valid",
             Self::IllegalPrefixLength => "prefix length is not a number from 1 to 9999",
             Self::IllegalModifier => "nothing may follow the explode modifier",
-            Self::PrefixOfComposite => "prefix modifier meets a list or an associative value",
+            Self::PrefixOfComposite => {
+                "prefix modifier does not apply to a list or an associative value"
+            }
             Self::IndistinctExpressions => {
-                "expression cannot be told from the one before it, put literal text between them"
+                "expression cannot be separated from the one before it, put literal text between them"
             }
             Self::ExplodeNotLast => "variable with explode modifier must be the last one",
             Self::RepeatedVariable => "variable is repeated",

@@ -1,11 +1,11 @@
-//! Expands a template, following RFC 6570 section 3 and the pseudo-code of its appendix A.
+//! Expansion of a template, as in RFC 6570 section 3 and the pseudo-code of its appendix A.
 
 use crate::uri_template::characters::{AsciiSet, UNRESERVED, URI, escape_into, escaped_octet};
 use crate::uri_template::error::{TemplateError, TemplateErrorKind};
 use crate::uri_template::operator::OperatorRules;
 use crate::uri_template::{Expression, Modifier, TemplatePart, TemplateValue, Values, Variable};
 
-/// Writes all parts.
+/// Expands all parts.
 pub(super) fn expand(parts: &[TemplatePart], values: &Values) -> Result<String, TemplateError> {
     let mut output = String::new();
     for part in parts {
@@ -46,7 +46,7 @@ fn expand_expression(
     Ok(())
 }
 
-/// Writes the values of one expression.
+/// A writer of the values of one expression.
 struct Writer<'a> {
     output: &'a mut String,
     rules: &'static OperatorRules,
@@ -84,7 +84,7 @@ impl Writer<'_> {
             for (name, value) in pairs {
                 self.begin_item();
                 self.escaped(name);
-                // Appendix A: only operators with names have a form of their own for an empty value.
+                // Appendix A: only operators with names have a special form for an empty value.
                 if !self.rules.named || !value.is_empty() {
                     self.output.push('=');
                 } else {
@@ -113,7 +113,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The name and what joins it to its value, for operators that write names.
+    /// Writes the name and the text between it and its value, for operators with names.
     fn name(&mut self, name: &str, value_is_empty: bool) {
         if self.rules.named {
             self.output.push_str(name);
@@ -141,7 +141,8 @@ impl Writer<'_> {
     }
 }
 
-/// The first characters of a value; where escapes are copied, an escape counts as one (RFC 6570 section 2.4.1).
+/// Returns the first characters of a value. If escapes are copied, an escape counts as one character (RFC 6570 section
+/// 2.4.1).
 fn prefix(text: &str, length: usize, keep_escapes: bool) -> &str {
     let mut end = 0;
     for _ in 0..length {

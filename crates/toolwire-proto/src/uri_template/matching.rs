@@ -1,8 +1,9 @@
-//! Matches a URI against the parts of a template, without backtracking.
+//! Matching of a URI against the parts of a template, without backtracking.
 //!
-//! Two passes. From the end to the beginning, every part learns at which positions it may begin so that it and all parts
-//! after it match the rest of the URI: one sweep over the URI for each variable. Then from the beginning to the end, each
-//! variable takes the longest text after which the rest can still match; that choice is never taken back.
+//! There are two passes. The first goes from the end to the start. It determines the positions at which each part may
+//! begin so that it and all later parts match the rest of the URI. It scans the URI once for each variable. The second
+//! goes from the start to the end. Each variable takes the longest text after which the rest can still match, and this
+//! choice is final.
 
 use crate::uri_template::captures::Captures;
 use crate::uri_template::characters::{AsciiSet, Token, tokenize};
@@ -12,9 +13,10 @@ use crate::uri_template::{
     Expression, Literal, MAX_URI_BYTES, TemplatePart, Values, Variable, named, ordered,
 };
 
-/// The values with which the parts make up the URI. `steps` counts the characters looked at, to show the bound in tests.
+/// Returns the values with which the parts expand to the URI. `steps` counts the visited characters, so that tests can
+/// check the bound.
 pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Option<Values> {
-    if uri.len() > MAX_URI_BYTES || begins_otherwise(parts, uri) {
+    if uri.len() > MAX_URI_BYTES || differs_at_start(parts, uri) {
         return None;
     }
     *steps += uri.len();
@@ -25,7 +27,7 @@ pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Opti
         }
         _ => (parts, tokens.as_slice()),
     };
-    let ways = ways_on(parts, tokens, steps);
+    let ways = match_paths(parts, tokens, steps);
     let walk = TemplateMatcher {
         tokens,
         captures: Captures::new(tokens),
@@ -34,7 +36,7 @@ pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Opti
     walk.run(parts, &ways)
 }
 
-/// Tells whether matching needs no guess; see [`crate::uri_template::UriTemplate::check_matchable`].
+/// Checks that matching is unambiguous, see [`crate::uri_template::UriTemplate::check_matchable`].
 pub(super) fn check(parts: &[TemplatePart]) -> Result<(), TemplateError> {
     let mut neighbours: Vec<&Expression> = Vec::new();
     for part in parts {
@@ -78,8 +80,8 @@ fn check_expression(expression: &Expression, before: &[&Expression]) -> Result<(
     Ok(())
 }
 
-/// A cheap first look: true when the URI surely does not begin with the literal text the template begins with.
-fn begins_otherwise(parts: &[TemplatePart], uri: &str) -> bool {
+/// Returns `true` if the URI certainly does not start with the literal text of the template. This check is cheap.
+fn differs_at_start(parts: &[TemplatePart], uri: &str) -> bool {
     let Some(TemplatePart::Literal(literal)) = parts.first() else {
         return false;
     };
@@ -91,15 +93,15 @@ fn begins_otherwise(parts: &[TemplatePart], uri: &str) -> bool {
         .is_some_and(|(expected, found)| !undecided(expected) && !undecided(found))
 }
 
-/// Where a part may begin, with all parts after it matching to the end of the URI.
+/// The positions at which a part may begin, with all later parts matching to the end of the URI.
 pub(super) struct MatchPath {
     pub(super) entrances: PositionSet,
-    /// Where an item of each variable may begin; expressions with named pairs have one set for all.
+    /// The positions at which an item of each variable may begin. Expressions with named pairs have one set for all.
     pub(super) item_starts: Vec<PositionSet>,
 }
 
-/// The way on from each part, and from the end of the template.
-fn ways_on(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> Vec<MatchPath> {
+/// Returns the match path of each part, and of the end of the template.
+fn match_paths(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> Vec<MatchPath> {
     let mut end = PositionSet::for_length(tokens.len());
     end.insert(tokens.len());
     let mut ways = vec![MatchPath {
@@ -116,7 +118,7 @@ fn ways_on(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> Vec<M
                 } else {
                     ordered::item_starts(expression, tokens, exits, steps)
                 };
-                expression_way(expression, tokens, exits, item_starts)
+                expression_path(expression, tokens, exits, item_starts)
             }
         };
         ways.push(way);
@@ -147,8 +149,9 @@ fn literal_way(
     }
 }
 
-/// An expression begins with its lead character or, if it has one, may be absent; else it begins with an item.
-fn expression_way(
+/// Computes the match path of an expression. It starts with its lead character and may then be absent, or it starts
+/// with an item.
+fn expression_path(
     expression: &Expression,
     tokens: &[Token],
     exits: &PositionSet,
@@ -173,7 +176,7 @@ fn expression_way(
     }
 }
 
-/// Whether a captured item may hold a character.
+/// Returns `true` if a captured item may contain a character.
 pub(super) fn may_hold(expression: &Expression, plain: AsciiSet, token: Token) -> bool {
     match token {
         Token::Plain(character) => plain.contains(character),
@@ -184,7 +187,7 @@ pub(super) fn may_hold(expression: &Expression, plain: AsciiSet, token: Token) -
     }
 }
 
-/// The second pass: goes through the URI once and takes the captures.
+/// The second pass, which goes through the URI once and records the captures.
 pub(super) struct TemplateMatcher<'template, 'uri> {
     pub(super) tokens: &'uri [Token],
     pub(super) captures: Captures<'template, 'uri>,
@@ -209,7 +212,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         Some(self.captures.into_values())
     }
 
-    /// Takes what one expression captures and returns where it ends.
+    /// Records the captures of one expression and returns its end.
     fn expression(
         &mut self,
         expression: &'template Expression,
@@ -236,7 +239,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         }
     }
 
-    /// The end of the longest item that begins at `start`, given where items may end.
+    /// Returns the end of the longest item that begins at `start`, given the positions where items may end.
     pub(super) fn longest_item(
         &mut self,
         expression: &Expression,
@@ -244,12 +247,12 @@ impl<'template> TemplateMatcher<'template, '_> {
         longest: usize,
         may_end: impl Fn(usize) -> bool,
     ) -> Option<usize> {
-        let held = self.tokens[start..]
+        let length = self.tokens[start..]
             .iter()
             .take(longest)
             .take_while(|token| may_hold(expression, expression.captures, **token))
             .count();
-        *self.steps += 2 * held;
-        (start..=start + held).rev().find(|end| may_end(*end))
+        *self.steps += 2 * length;
+        (start..=start + length).rev().find(|end| may_end(*end))
     }
 }

@@ -1,8 +1,8 @@
 //! URI templates (RFC 6570, level 4) that expand and, for resource templates, match.
 //!
-//! Expansion follows the RFC to the letter. Matching is its inverse with rules of our own, because the RFC leaves it open;
-//! they are listed at [`UriTemplate::matches`]. There is no backtracking: the work is bounded by the length of the URI times
-//! the size of the template. Values of `{+name}` and `{#name}` may hold any path, so what they name is not to be trusted.
+//! Expansion follows the RFC exactly. Matching is its inverse. The RFC does not define it, so the rules are listed at
+//! [`UriTemplate::matches`]. There is no backtracking: the work is bounded by the length of the URI times the size of
+//! the template. Values of `{+name}` and `{#name}` may contain any path, so they are untrusted.
 
 mod captures;
 mod characters;
@@ -26,16 +26,16 @@ use self::operator::Operator;
 pub use self::error::{TemplateError, TemplateErrorKind};
 pub use self::values::{TemplateValue, Values};
 
-/// The longest template that is read, in bytes.
+/// The maximum length of a template in bytes.
 pub const MAX_TEMPLATE_BYTES: usize = 4 * 1024;
-/// How many expressions a template may have.
+/// The maximum number of expressions of a template.
 pub const MAX_EXPRESSIONS: usize = 64;
-/// How many variables the expressions of a template may list, all together.
+/// The maximum number of variables of all expressions of a template.
 pub const MAX_VARIABLES: usize = 256;
-/// The longest URI that is matched, in bytes; a longer one matches nothing.
+/// The maximum length of a URI in bytes. A longer one matches nothing.
 pub const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// A template that has been read and found valid.
+/// A parsed, valid template.
 ///
 /// ```
 /// use toolwire_proto::uri_template::{UriTemplate, Values};
@@ -54,10 +54,10 @@ pub struct UriTemplate {
 }
 
 impl UriTemplate {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// When the text breaks the grammar of RFC 6570 or a limit of this module; the error says where.
+    /// Returns an error with the position if the text violates the grammar of RFC 6570 or a limit of this module.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let parts = parse::parse(text)?;
         Ok(Self {
@@ -66,13 +66,13 @@ impl UriTemplate {
         })
     }
 
-    /// The template as it was written.
+    /// Returns the template as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.source
     }
 
-    /// The names of the variables, each once, in order of first appearance.
+    /// Returns the distinct names of the variables, in order of first appearance.
     #[must_use]
     pub fn variables(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -84,48 +84,49 @@ impl UriTemplate {
         names
     }
 
-    /// Writes the URI the values stand for; variables without a value are left out, as the RFC says.
+    /// Expands the template with the values. Variables without a value are omitted, as the RFC requires.
     ///
     /// # Errors
-    /// When a list or an associative value meets a prefix modifier (`{name:3}`).
+    /// Returns an error if a variable with a prefix modifier (`{name:3}`) has a list or an associative value.
     pub fn expand(&self, values: &Values) -> Result<String, TemplateError> {
         expand::expand(&self.parts, values)
     }
 
-    /// Finds values that expand to the whole URI, or nothing if there are none.
+    /// Returns values that expand to the whole URI, or `None` if the URI does not match.
     ///
     /// - Literal text matches itself; `%41` and `A`, or `%C3%A9` and `é`, are the same character.
-    /// - `{a}` and `{+a}` capture at least one character. Expressions with another operator may be absent altogether.
-    /// - Variables of `{a,b}`, `{+a,b}`, `{#a,b}`, `{.a,b}` and `{/a,b}` are filled in order, the last ones may be
-    ///   absent. Those of `{;a,b}`, `{?a,b}` and `{&a,b}` are found by name in any order, each at most once; a name
-    ///   the template does not list is no match.
-    /// - Values are percent-decoded. A malformed escape, or one that is not UTF-8, is no match.
+    /// - `{a}` and `{+a}` capture at least one character. Expressions with another operator may be absent.
+    /// - Variables of `{a,b}`, `{+a,b}`, `{#a,b}`, `{.a,b}` and `{/a,b}` are filled in order, and the last ones may be
+    ///   absent. Those of `{;a,b}`, `{?a,b}` and `{&a,b}` are found by name in any order, each at most once. A name
+    ///   that the template does not list prevents a match.
+    /// - Values are percent-decoded. A malformed escape, or one that is not UTF-8, prevents a match.
     /// - Only `{+a}` and `{#a}`, and `{?a}` and `{&a}` for their values, capture a `/` or a dot segment (`.`, `..`,
     ///   also between backslashes), plain or escaped. No other capture contains `?` or `#` unless escaped.
     /// - `{a:3}` captures up to three characters.
-    /// - A variable without `*` comes back as a string, commas and all. With `*` it comes back as a list, or as an
-    ///   associative value if every item has the form `name=value`; among named pairs, the first variable with `*`
-    ///   takes the names nobody else has and is then associative.
-    /// - If there are several ways to match, the leftmost capture is as long as possible, then the next one, and so on;
-    ///   but a capture stops before the operator character of an expression that follows it directly, so that in
-    ///   `{name}{.extension}` the name has no dot. The values are checked after this choice, not in place of it.
-    /// - A variable that stands in several places has one value; if the captures disagree there is no match.
-    /// - A URI longer than [`MAX_URI_BYTES`] is no match.
+    /// - A variable without `*` is returned as one string, including commas. With `*` it is returned as a list, or as
+    ///   an associative value if every item has the form `name=value`. Among named pairs, the first variable with `*`
+    ///   takes the names that belong to no other variable and is then associative.
+    /// - If several matches are possible, the leftmost capture is as long as possible, then the next one, and so on.
+    ///   But a capture stops before the operator character of an expression that follows it directly, so that in
+    ///   `{name}{.extension}` the name has no dot. The values are checked after this choice, not instead of it.
+    /// - A variable that occurs several times has one value. If the captures disagree, there is no match.
+    /// - A URI longer than [`MAX_URI_BYTES`] does not match.
     #[must_use]
     pub fn matches(&self, uri: &str) -> Option<Values> {
         matching::find(&self.parts, uri, &mut 0)
     }
 
-    /// Tells whether the template can be matched without guessing; ask before registering it.
+    /// Checks that matching the template is unambiguous. Callers check this before they register it.
     ///
     /// # Errors
-    /// When one expression cannot be told from the next (`{a}{b}`, `{/a*}{/b}`), when a variable with `*` is not the last
-    /// of an expression filled in order (`{/a*,b}`), or when neighbouring expressions repeat a variable.
+    /// Returns an error if one expression cannot be separated from the next (`{a}{b}`, `{/a*}{/b}`). The same holds if
+    /// a variable with `*` is not the last of an expression filled in order (`{/a*,b}`), or if adjacent expressions
+    /// repeat a variable.
     pub fn check_matchable(&self) -> Result<(), TemplateError> {
         matching::check(&self.parts)
     }
 
-    /// How much of a URI the template fixes: of two templates that match, prefer the greater.
+    /// Returns how much of a URI the template determines. Of two matching templates, the greater one takes precedence.
     #[must_use]
     pub fn specificity(&self) -> Specificity {
         let literal_characters = self
@@ -178,7 +179,7 @@ impl FromStr for UriTemplate {
 
 /// The rank of a template among those that match a URI, least specific first.
 ///
-/// More literal characters rank higher; then fewer expressions that take reserved characters; then fewer variables.
+/// More literal characters rank higher, then fewer expressions that take reserved characters, then fewer variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specificity {
     literal_characters: usize,
@@ -186,7 +187,7 @@ pub struct Specificity {
     variables: Reverse<usize>,
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TemplatePart {
     Literal(Literal),
@@ -196,18 +197,18 @@ enum TemplatePart {
 /// Text outside braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Literal {
-    /// How it stands in an expanded URI: what a URI cannot hold is escaped.
+    /// The text in an expanded URI, with escapes for characters that a URI cannot contain.
     text: String,
-    /// The same, as the characters a URI is compared by.
+    /// The same text as the characters that are compared with a URI.
     tokens: Vec<Token>,
 }
 
-/// What stands between one pair of braces; it lists at least one variable.
+/// The content of one pair of braces, with at least one variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Expression {
     operator: Operator,
     variables: Vec<Variable>,
-    /// The plain characters one captured item may hold here.
+    /// The plain characters that a captured item may contain here.
     captures: AsciiSet,
     position: usize,
 }
@@ -221,13 +222,13 @@ struct Variable {
     position: usize,
 }
 
-/// What follows the name of a variable.
+/// The modifier after the name of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Modifier {
     None,
-    /// `:n`, the first `n` characters.
+    /// `:n`: the first `n` characters.
     Prefix(usize),
-    /// `*`, each item on its own.
+    /// `*`: each item separately.
     Explode,
 }
 
@@ -236,7 +237,7 @@ impl Variable {
         self.modifier == Modifier::Explode
     }
 
-    /// The most characters one item of the variable has.
+    /// Returns the maximum number of characters of one item of the variable.
     fn longest_item(&self) -> usize {
         match self.modifier {
             Modifier::Prefix(length) => length,

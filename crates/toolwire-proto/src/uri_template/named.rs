@@ -1,6 +1,6 @@
-//! Expressions made of pairs: `{;a,b}`, `{?a,b}` and `{&a,b}`.
+//! Expressions of pairs: `{;a,b}`, `{?a,b}` and `{&a,b}`.
 //!
-//! A pair is a name, or a name, `=` and a value. The name says which variable the pair belongs to, so the order is free.
+//! A pair is a name, or a name, `=` and a value. The name determines the variable of the pair, so the order is free.
 
 use crate::uri_template::captures::Pair;
 use crate::uri_template::characters::{AsciiSet, Token};
@@ -8,10 +8,11 @@ use crate::uri_template::matching::{TemplateMatcher, may_hold};
 use crate::uri_template::position_set::PositionSet;
 use crate::uri_template::{Expression, Variable};
 
-/// No name holds what can stand before a name, so that all names in a URI together are no longer than the URI.
+/// The characters that names do not contain, because they can precede a name. So all names in a URI together are no
+/// longer than the URI.
 const NOT_IN_NAMES: AsciiSet = AsciiSet::of("=/?&;");
 
-/// Where a pair may begin so that everything after it matches.
+/// Returns the positions at which a pair may begin so that everything after it matches.
 pub(super) fn item_starts(
     expression: &Expression,
     tokens: &[Token],
@@ -64,7 +65,7 @@ fn in_name(expression: &Expression, token: Token) -> bool {
     may_hold(expression, expression.captures.without(NOT_IN_NAMES), token)
 }
 
-/// The variable a pair belongs to: the one of that name, else the first that takes any name.
+/// Returns the variable of a pair: the one with that name, otherwise the first that takes any name.
 fn owner_of(expression: &Expression, name: &[Token]) -> Option<usize> {
     let variables = &expression.variables;
     variables
@@ -73,7 +74,7 @@ fn owner_of(expression: &Expression, name: &[Token]) -> Option<usize> {
         .or_else(|| variables.iter().position(Variable::is_exploded))
 }
 
-/// What may follow a pair.
+/// The conditions for the end of a pair.
 struct NamedStep<'a> {
     tokens: &'a [Token],
     separator: char,
@@ -81,18 +82,18 @@ struct NamedStep<'a> {
 }
 
 impl NamedStep<'_> {
-    /// Whether a pair may end here.
+    /// Returns `true` if a pair may end here.
     fn may_end(&self, position: usize, starts: &PositionSet) -> bool {
         self.exits.contains(position) || self.continues(position, starts)
     }
 
-    /// Whether a separator stands here and another pair after it.
+    /// Returns `true` if a separator is here and another pair follows it.
     fn continues(&self, position: usize, starts: &PositionSet) -> bool {
         self.tokens.get(position) == Some(&Token::Plain(self.separator))
             && starts.contains(position + 1)
     }
 
-    /// Whether what stands before the position can come before a pair.
+    /// Returns `true` if the character before the position can precede a pair.
     fn is_after_delimiter(&self, position: usize) -> bool {
         let before = position.checked_sub(1).map(|before| self.tokens[before]);
         matches!(before, Some(Token::Plain('?' | '&' | ';')))
@@ -100,7 +101,7 @@ impl NamedStep<'_> {
 }
 
 impl<'template> TemplateMatcher<'template, '_> {
-    /// Takes the pairs of the expression, the first of which begins at `start`, and returns where it ends.
+    /// Records the pairs of the expression, the first of which begins at `start`, and returns its end.
     pub(super) fn named(
         &mut self,
         expression: &'template Expression,

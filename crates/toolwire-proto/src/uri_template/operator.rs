@@ -1,4 +1,4 @@
-//! The operators of RFC 6570 and what each of them does.
+//! The operators of RFC 6570 and their rules.
 
 use crate::uri_template::characters::{AsciiSet, URI};
 
@@ -15,20 +15,20 @@ pub(super) enum Operator {
     QueryContinuation,
 }
 
-/// One column of the table in RFC 6570 appendix A, and what matching needs beside it.
+/// One column of the table in RFC 6570 appendix A, with the rules for matching.
 #[derive(Debug)]
 pub(super) struct OperatorRules {
-    /// Written before the first value. It is also what makes the expression optional in a match.
+    /// The character before the first value. An expression with such a character is optional in a match.
     pub(super) lead: Option<char>,
-    /// Written between values.
+    /// The character between values.
     pub(super) separator: char,
-    /// Whether a value comes with the name of its variable.
+    /// Whether a value is written with the name of its variable.
     pub(super) named: bool,
-    /// Written between a name and an empty value.
+    /// The text between a name and an empty value.
     pub(super) before_empty: &'static str,
-    /// Whether reserved characters and escapes are copied as they are.
+    /// Whether reserved characters and escapes are copied unchanged.
     pub(super) keeps_reserved: bool,
-    /// The plain characters a captured value may hold, before the expression narrows them.
+    /// The plain characters that a captured value may contain, before the expression narrows them.
     pub(super) captures: AsciiSet,
     /// Whether a captured value must stay within one path segment.
     pub(super) within_segment: bool,
@@ -38,7 +38,7 @@ const SEGMENT: AsciiSet = URI.without(AsciiSet::of("/?#"));
 const QUERY: AsciiSet = URI.without(AsciiSet::of("#&"));
 
 impl Operator {
-    /// The operator a character stands for.
+    /// Returns the operator of a character.
     pub(super) fn from_character(character: char) -> Option<Self> {
         Some(match character {
             '+' => Self::Reserved,

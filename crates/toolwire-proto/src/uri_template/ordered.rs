@@ -1,13 +1,14 @@
 //! Expressions whose variables are filled in order: `{a,b}`, `{+a,b}`, `{#a,b}`, `{.a,b}` and `{/a,b}`.
 //!
-//! No item holds the separator, so an item ends at a separator before the next item or where the expression ends.
+//! Items do not contain the separator, so an item ends at a separator before the next item or at the end of the
+//! expression.
 
 use crate::uri_template::characters::Token;
 use crate::uri_template::matching::{TemplateMatcher, may_hold};
 use crate::uri_template::position_set::PositionSet;
 use crate::uri_template::{Expression, Variable};
 
-/// For each variable, where an item of it may begin so that everything after it matches.
+/// Returns, for each variable, the positions at which an item of it may begin so that everything after it matches.
 pub(super) fn item_starts(
     expression: &Expression,
     tokens: &[Token],
@@ -29,7 +30,7 @@ pub(super) fn item_starts(
     item_starts
 }
 
-/// Sweeps from the end of the URI, knowing at each position how far an item may reach and the nearest place it may end.
+/// Scans from the end of the URI. At each position it knows the maximum length of an item and the nearest possible end.
 fn variable_starts(
     expression: &Expression,
     variable: &Variable,
@@ -58,24 +59,25 @@ fn variable_starts(
     starts
 }
 
-/// What may follow an item.
+/// The conditions for the end of an item.
 struct OrderedStep<'a> {
     tokens: &'a [Token],
     separator: char,
     exits: &'a PositionSet,
-    /// Where the next variable may begin, if there is one.
+    /// The positions at which the next variable may begin, if there is one.
     next_starts: Option<&'a PositionSet>,
 }
 
 impl OrderedStep<'_> {
-    /// Whether an item may end here; `same_starts` is where another item of the same variable may begin.
+    /// Returns `true` if an item may end here. `same_starts` are the positions at which another item of the variable
+    /// may begin.
     fn may_end(&self, position: usize, same_starts: Option<&PositionSet>) -> bool {
         self.exits.contains(position)
             || self.continues(position, same_starts)
             || self.continues(position, self.next_starts)
     }
 
-    /// Whether a separator stands here and one of the given starts after it.
+    /// Returns `true` if a separator is here and one of the given starts follows it.
     fn continues(&self, position: usize, starts: Option<&PositionSet>) -> bool {
         self.tokens.get(position) == Some(&Token::Plain(self.separator))
             && starts.is_some_and(|starts| starts.contains(position + 1))
@@ -83,7 +85,7 @@ impl OrderedStep<'_> {
 }
 
 impl<'template> TemplateMatcher<'template, '_> {
-    /// Takes the items of the expression, the first of which begins at `start`, and returns where it ends.
+    /// Records the items of the expression, the first of which begins at `start`, and returns its end.
     pub(super) fn ordered(
         &mut self,
         expression: &'template Expression,

@@ -1,4 +1,4 @@
-//! Reads a template, strictly by the grammar of RFC 6570 section 2.
+//! Parser of a template, strictly by the grammar of RFC 6570 section 2.
 
 use crate::uri_template::characters::{AsciiSet, URI, escape_into, escaped_octet, tokenize};
 use crate::uri_template::error::{TemplateError, TemplateErrorKind as Kind};
@@ -28,18 +28,18 @@ pub(super) fn parse(text: &str) -> Result<Vec<TemplatePart>, TemplateError> {
             position += length;
             continue;
         };
-        let refuse = |kind| Err(TemplateError::new(position, kind));
+        let reject = |kind| Err(TemplateError::new(position, kind));
         let Some(length) = opened.find('}') else {
-            return refuse(Kind::UnclosedExpression);
+            return reject(Kind::UnclosedExpression);
         };
         let expression = parse_expression(&opened[..length], position)?;
         expressions += 1;
         variables += expression.variables.len();
         if expressions > MAX_EXPRESSIONS {
-            return refuse(Kind::TooManyExpressions);
+            return reject(Kind::TooManyExpressions);
         }
         if variables > MAX_VARIABLES {
-            return refuse(Kind::TooManyVariables);
+            return reject(Kind::TooManyVariables);
         }
         parts.push(TemplatePart::Expression(expression));
         position += length + "{}".len();
@@ -53,7 +53,7 @@ fn parse_literal(text: &str, position: usize) -> Result<Literal, TemplateError> 
         let kind = match character {
             '%' => continue,
             '}' => Kind::StrayClosingBrace,
-            // The grammar of the RFC leaves out the apostrophe, which is a reserved character like any other.
+            // The grammar of the RFC omits the apostrophe, which is a reserved character like any other.
             _ if URI.contains(character) => continue,
             _ if !character.is_ascii() && !character.is_control() => continue,
             _ => Kind::IllegalCharacter(character),
@@ -70,7 +70,7 @@ fn parse_literal(text: &str, position: usize) -> Result<Literal, TemplateError> 
     })
 }
 
-/// Reads what stands between the braces; `position` is that of the opening one.
+/// Parses the text between the braces. `position` is the position of the opening brace.
 fn parse_expression(body: &str, position: usize) -> Result<Expression, TemplateError> {
     let first = body.chars().next();
     if let Some(operator @ ('=' | ',' | '!' | '@' | '|')) = first {
@@ -98,18 +98,18 @@ fn parse_variable(text: &str, position: usize) -> Result<Variable, TemplateError
     let name_length = text.find([':', '*']).unwrap_or(text.len());
     let (name, modifier) = text.split_at(name_length);
     check_name(name).map_err(|(offset, kind)| TemplateError::new(position + offset, kind))?;
-    let refuse = |kind| Err(TemplateError::new(position + name_length, kind));
+    let reject = |kind| Err(TemplateError::new(position + name_length, kind));
     let modifier = if modifier.is_empty() {
         Modifier::None
     } else if let Some(digits) = modifier.strip_prefix(':') {
         match prefix_length(digits) {
             Some(length) => Modifier::Prefix(length),
-            None => return refuse(Kind::IllegalPrefixLength),
+            None => return reject(Kind::IllegalPrefixLength),
         }
     } else if modifier == "*" {
         Modifier::Explode
     } else {
-        return refuse(Kind::IllegalModifier);
+        return reject(Kind::IllegalModifier);
     };
     let name_tokens = tokenize(name)
         .map_err(|offset| TemplateError::new(position + offset, Kind::MalformedEscape))?;
@@ -121,7 +121,7 @@ fn parse_variable(text: &str, position: usize) -> Result<Variable, TemplateError
     })
 }
 
-/// Letters, digits, underscores and escapes, with single dots between them.
+/// Checks for letters, digits, underscores and escapes, with single dots between them.
 fn check_name(name: &str) -> Result<(), (usize, Kind)> {
     if name.is_empty() {
         return Err((0, Kind::MissingName));
@@ -142,7 +142,7 @@ fn check_name(name: &str) -> Result<(), (usize, Kind)> {
     Ok(())
 }
 
-/// RFC 6570 section 2.4.1: one to four digits, the first of them not zero.
+/// Parses a length (RFC 6570 section 2.4.1): one to four digits, the first of them not zero.
 fn prefix_length(digits: &str) -> Option<usize> {
     let well_formed = (1..=4).contains(&digits.len())
         && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -150,7 +150,7 @@ fn prefix_length(digits: &str) -> Option<usize> {
     well_formed.then(|| digits.parse().ok()).flatten()
 }
 
-/// Decides which characters each expression captures, given the expressions that follow it directly.
+/// Sets the characters that each expression captures, given the expressions that follow it directly.
 fn narrow_captures(parts: &mut [TemplatePart]) {
     let mut leads_ahead = AsciiSet::EMPTY;
     for part in parts.iter_mut().rev() {

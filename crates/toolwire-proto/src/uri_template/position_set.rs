@@ -1,13 +1,13 @@
 //! A set of positions in a URI, one bit each.
 
-/// Positions from zero to the length of a URI, both included.
+/// The positions from zero to the length of a URI, both included.
 #[derive(Debug, Clone)]
 pub(super) struct PositionSet {
     words: Vec<u64>,
 }
 
 impl PositionSet {
-    /// The empty set for a URI of that many characters.
+    /// Returns the empty set for a URI of `length` characters.
     pub(super) fn for_length(length: usize) -> Self {
         Self {
             words: vec![0; length / 64 + 1],
@@ -18,7 +18,7 @@ impl PositionSet {
         self.words[position / 64] |= 1 << (position % 64);
     }
 
-    /// False for positions beyond the end, too.
+    /// Returns `true` if the position is in the set. Positions beyond the end are not.
     pub(super) fn contains(&self, position: usize) -> bool {
         self.words
             .get(position / 64)

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "RFC 6570 section 2.3 knows these three"
+    reason = "RFC 6570 section 2.3 defines these three"
 )]
 pub enum TemplateValue {
     /// A string, possibly empty.
     String(String),
-    /// A list of strings. An empty one counts as no value.
+    /// A list of strings. An empty list counts as no value.
     List(Vec<String>),
-    /// Names with their values, in order. An empty one counts as no value.
+    /// Names with their values, in order. Without entries it counts as no value.
     Associative(Vec<(String, String)>),
 }
 
@@ -41,38 +41,38 @@ impl From<Vec<(String, String)>> for TemplateValue {
     }
 }
 
-/// What to expand a template with, or what a match found. A variable that is not here is undefined.
+/// The values of template variables, for an expansion or from a match. A variable without a value is undefined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Values {
     by_name: BTreeMap<String, TemplateValue>,
 }
 
 impl Values {
-    /// No values.
+    /// Creates an empty set of values.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same values and one more; a value of that name is replaced.
+    /// Adds a value and returns the set. A value of that name is replaced.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<TemplateValue>) -> Self {
         self.insert(name, value);
         self
     }
 
-    /// Adds a value; a value of that name is replaced.
+    /// Adds a value. A value of that name is replaced.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<TemplateValue>) {
         self.by_name.insert(name.into(), value.into());
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&TemplateValue> {
         self.by_name.get(name)
     }
 
-    /// The value of a variable, if it is a string.
+    /// Returns the value of a variable if it is a string.
     #[must_use]
     pub fn string(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
@@ -81,7 +81,7 @@ impl Values {
         }
     }
 
-    /// The value of a variable, if it is a list.
+    /// Returns the value of a variable if it is a list.
     #[must_use]
     pub fn list(&self, name: &str) -> Option<&[String]> {
         match self.get(name)? {
@@ -90,7 +90,7 @@ impl Values {
         }
     }
 
-    /// The value of a variable, if it is associative.
+    /// Returns the value of a variable if it is associative.
     #[must_use]
     pub fn associative(&self, name: &str) -> Option<&[(String, String)]> {
         match self.get(name)? {
@@ -99,20 +99,20 @@ impl Values {
         }
     }
 
-    /// All values, by name in alphabetical order.
+    /// Returns all values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &TemplateValue)> {
         self.by_name
             .iter()
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// How many variables have a value.
+    /// Returns the number of variables with a value.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// True when no variable has a value.
+    /// Returns `true` if no variable has a value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()

@@ -1,4 +1,4 @@
-//! The reader against `serde_json`, on text made of valid, damaged and random JSON.
+//! Comparison of the parser with `serde_json`, on valid, damaged and random JSON.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::super::pass::{self, Document, Parsed, Stop};
 use super::super::{Limits, escape_line_separators, read, salvage_id};
 use crate::envelope::Envelope;
 
-/// What `serde_json` sees: any value, remembering whether some object repeats a name.
+/// The result of `serde_json`: any value, and whether an object repeats a name.
 struct Reference {
     has_repeated_names: bool,
 }
@@ -137,7 +137,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Pieces that, strung together, are JSON now and then.
+/// Fragments that sometimes form JSON when they are joined.
 fn fragments() -> impl Strategy<Value = String> {
     let fragment = prop::sample::select(vec![
         "{",
@@ -185,7 +185,7 @@ fn fragments() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment, 0..14).prop_map(|fragments| fragments.concat())
 }
 
-/// A number as JSON might write it, including ones beyond a double.
+/// A number in JSON form, including numbers beyond a double.
 fn numbers() -> impl Strategy<Value = String> {
     "-?(0|[1-9][0-9]{0,30}|[1-9][0-9]{290,320})(\\.[0-9]{0,20})?([eE][+-]?[0-9]{0,4})?"
 }
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_values_are_judged_alike(
+    fn damaged_values_give_the_same_result(
         value in any_value(),
         at in any::<prop::sample::Index>(),
         damage in "[\\[\\]{}:,\"\\\\a0e.\\- \u{1}]{0,2}",
@@ -212,22 +212,22 @@ proptest! {
     }
 
     #[test]
-    fn fragments_are_judged_alike(text in fragments()) {
+    fn fragments_give_the_same_result(text in fragments()) {
         agrees_with_serde_json(&text)?;
     }
 
     #[test]
-    fn numbers_are_judged_alike(number in numbers()) {
+    fn numbers_give_the_same_result(number in numbers()) {
         agrees_with_serde_json(&number)?;
     }
 
     #[test]
-    fn strings_are_judged_alike(inside in "([a-z]{0,9}|\\\\[\"\\\\/bfnrtux]|\\\\u[dD][89abcd][0-9a-f]{2}|\\PC|\\pC){0,6}") {
+    fn strings_give_the_same_result(inside in "([a-z]{0,9}|\\\\[\"\\\\/bfnrtux]|\\\\u[dD][89abcd][0-9a-f]{2}|\\PC|\\pC){0,6}") {
         agrees_with_serde_json(&format!("\"{inside}\""))?;
     }
 
     #[test]
-    fn nesting_is_judged_alike(brackets in prop::collection::vec(any::<bool>(), 100..160)) {
+    fn nesting_gives_the_same_result(brackets in prop::collection::vec(any::<bool>(), 100..160)) {
         let mut text: String = brackets.iter().map(|&list| if list { "[" } else { "{\"a\":" }).collect();
         text.push('0');
         text.extend(brackets.iter().rev().map(|&list| if list { "]" } else { "}" }));

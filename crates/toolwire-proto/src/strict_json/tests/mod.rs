@@ -1,4 +1,4 @@
-//! Reactions to the bad-input corpus; the comparison with `serde_json` is in `differential`.
+//! Reactions to invalid input. The comparison with `serde_json` is in `differential`.
 
 mod differential;
 
@@ -7,7 +7,7 @@ use toolwire_types::{RequestId, ResponseId, code};
 use super::{Limits, escape_line_separators, read, salvage_id};
 use crate::envelope::Envelope;
 
-/// What `read` makes of the input, in one line.
+/// Returns the outcome of `read` in one line.
 fn summary(input: &[u8]) -> String {
     let id = |id: &RequestId| format!("{id}");
     let params = |params: Option<&serde_json::value::RawValue>| {
@@ -49,7 +49,7 @@ fn check(input: impl AsRef<[u8]>, expected: &str) {
     assert_eq!(summary(input.as_ref()), expected);
 }
 
-/// A message with these members after `jsonrpc`.
+/// Returns a message with these members after `jsonrpc`.
 fn message(members: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0",{members}}}"#)
 }
@@ -59,7 +59,7 @@ fn check_members(members: &str, expected: &str) {
     check(message(members), expected);
 }
 
-/// `params` holding an array of so many levels.
+/// Returns `params` with an array of this many levels.
 fn nested(levels: usize) -> String {
     let (open, close) = ("[".repeat(levels), "]".repeat(levels));
     format!(r#"{{"a":{open}{close}}}"#)
@@ -127,7 +127,7 @@ fn bytes_that_are_not_json_have_no_id() {
 }
 
 #[test]
-fn scalars_are_no_messages() {
+fn scalars_are_not_messages() {
     for scalar in ["42", "\"x\"", "null", "true", " -1.5e3 "] {
         check(scalar, "-32600 no id");
     }
@@ -194,7 +194,7 @@ fn string_ids_are_limited_after_unescaping() {
 }
 
 #[test]
-fn wrong_members_are_refused_with_the_id() {
+fn invalid_members_are_rejected_with_the_id() {
     check(r#"{"id":1,"method":"m"}"#, "-32600 1");
     check(r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, "-32600 1");
     check(r#"{"jsonrpc":2.0,"id":1,"method":"m"}"#, "-32600 1");
@@ -217,7 +217,7 @@ fn wrong_members_are_refused_with_the_id() {
 }
 
 #[test]
-fn the_id_of_a_bad_response_is_not_echoed_but_can_be_salvaged() {
+fn id_of_an_invalid_response_is_not_echoed_but_can_be_salvaged() {
     for members in [
         r#""id":1,"result":{},"error":{"code":1,"message":""}"#,
         r#""id":1,"error":null"#,
@@ -235,7 +235,7 @@ fn the_id_of_a_bad_response_is_not_echoed_but_can_be_salvaged() {
 }
 
 #[test]
-fn only_an_error_may_come_without_an_id() {
+fn only_an_error_response_may_lack_an_id() {
     let error = r#""error":{"code":-32700,"message":"what"}"#;
     check_members(error, "error absent -32700 what");
     check_members(&format!(r#""id":null,{error}"#), "error null -32700 what");
@@ -294,8 +294,8 @@ fn repeated_names_are_found_in_objects_of_every_size() {
 }
 
 #[test]
-fn containers_of_every_depth_are_told_apart_when_they_are_opened_again() {
-    // At every depth stands an object, then an array, then an object again, and each is left for the one around it.
+fn reopened_containers_are_distinguished_at_every_depth() {
+    // Every depth has an object, then an array, then an object again, each inside the one around it.
     for levels in [1, 13, 14, 15, 16, 17, 30, 100] {
         let wrapped = |inner: &str| {
             (0..levels).fold(inner.to_owned(), |inner, level| match level % 2 {
@@ -349,9 +349,9 @@ fn nesting_beyond_the_limit_keeps_the_id() {
     };
     let shallow = message(r#""id":1,"method":"m","params":{}"#);
     assert!(within(2, &shallow).is_ok());
-    let refused = within(1, &shallow).unwrap_err();
+    let rejected = within(1, &shallow).unwrap_err();
     assert_eq!(
-        (refused.error.code, refused.id),
+        (rejected.error.code, rejected.id),
         (code::INVALID_REQUEST, Some(1.into()))
     );
     assert!(within(0, "{}").is_err());
@@ -359,7 +359,7 @@ fn nesting_beyond_the_limit_keeps_the_id() {
 }
 
 #[test]
-fn batches_come_apart_unread() {
+fn batches_are_split_without_parsing_their_messages() {
     check(
         r#" [ {"a":1,"a":2} , 5,[] ]"#,
         r#"batch {"a":1,"a":2} | 5 | []"#,
@@ -374,7 +374,7 @@ fn batches_come_apart_unread() {
 }
 
 #[test]
-fn salvaging_survives_what_reading_refuses() {
+fn id_is_salvaged_from_rejected_messages() {
     let check = |input: &[u8], expected: Option<RequestId>| assert_eq!(salvage_id(input), expected);
     check(br#"{"id":1}"#, Some(1.into()));
     check(br#"{"x":{"id":2},"id":"a"}"#, Some("a".into()));
@@ -392,7 +392,7 @@ fn salvaging_survives_what_reading_refuses() {
 }
 
 #[test]
-fn a_large_hostile_object_costs_no_more_than_sorting_it() {
+fn large_hostile_object_costs_no_more_than_sorting_it() {
     let members: Vec<String> = (0..100_000)
         .map(|at| format!(r#""\u0061{at}":0"#))
         .collect();
@@ -416,7 +416,7 @@ fn characters_that_look_like_line_ends_are_escaped() {
 }
 
 #[test]
-fn what_the_protocol_knows_of_params_is_cut_out() {
+fn defined_members_of_params_are_extracted() {
     #[track_caller]
     fn check(params: &str, expected: &[(&str, &str)]) {
         let input = message(&format!(r#""id":1,"method":"m","params":{params}"#));
@@ -488,7 +488,7 @@ fn what_the_protocol_knows_of_params_is_cut_out() {
             ("_meta level", r#""info""#),
         ],
     );
-    // `null` is nothing, and what is no object has no members.
+    // `null` counts as absent, and a value that is not an object has no members.
     check(r#"{"_meta":null,"name":null,"arguments":null}"#, &[]);
     check(
         r#"{"_meta":["progressToken",{"progressToken":1}]}"#,
@@ -501,7 +501,7 @@ fn what_the_protocol_knows_of_params_is_cut_out() {
 }
 
 #[test]
-fn only_params_have_members_that_are_cut_out() {
+fn only_members_of_params_are_extracted() {
     let input = message(
         r#""id":1,"method":"m","result2":{"name":"x","_meta":{"progressToken":"b"}},"params":{"uri":"u"},"z":{"name":"y"}"#,
     );

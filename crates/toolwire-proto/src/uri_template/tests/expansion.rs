@@ -3,7 +3,7 @@
 use super::super::TemplateErrorKind;
 use super::{Values, associative, list, template};
 
-/// The values the examples of section 3.2 are written with.
+/// Returns the values of the examples in section 3.2.
 fn example_values() -> Values {
     Values::new()
         .with("count", list(&["one", "two", "three"]))
@@ -230,7 +230,7 @@ fn characters_beyond_ascii_are_escaped_as_utf8() {
 }
 
 #[test]
-fn escapes_in_a_value_are_kept_only_by_reserved_expansion() {
+fn only_reserved_expansion_copies_escapes_in_a_value() {
     check_value("{a}", "%41%", "%2541%25");
     check_value("{+a}", "%41%", "%41%25");
     check_value("{#a}", "%4", "#%254");

@@ -1,4 +1,4 @@
-//! Which URIs match, and with which values.
+//! The URIs that match, and their values.
 
 use super::super::MAX_URI_BYTES;
 use super::super::matching::find;
@@ -163,7 +163,7 @@ fn empty_named_value_is_an_empty_string() {
 }
 
 #[test]
-fn pairs_the_template_does_not_know_are_no_match() {
+fn unknown_pairs_do_not_match() {
     check_none("x{?a}", "x?");
     check_none("x{?a}", "x?b=1");
     check_none("x{?a}", "x?a=1&b=2");
@@ -178,7 +178,7 @@ fn pairs_the_template_does_not_know_are_no_match() {
 }
 
 #[test]
-fn exploded_variables_come_back_as_lists() {
+fn exploded_variables_are_lists() {
     let values = || Values::new().with("a", list(&["1", "2", "3"]));
     check_values("{a*}", "1,2,3", values());
     check_values("{+a*}", "1,2,3", values());
@@ -199,7 +199,7 @@ fn exploded_variables_come_back_as_lists() {
 }
 
 #[test]
-fn exploded_pairs_come_back_as_associative_values() {
+fn exploded_pairs_are_associative_values() {
     let values = || Values::new().with("a", associative(&[("k", "1"), ("l m", ";")]));
     check_values("{a*}", "k=1,l%20m=%3B", values());
     check_values("x{/a*}", "x/k=1/l%20m=;", values());
@@ -216,7 +216,7 @@ fn exploded_pairs_come_back_as_associative_values() {
 }
 
 #[test]
-fn prefix_takes_so_many_characters() {
+fn prefix_limits_the_number_of_characters() {
     check("{a:3}", "abc", &[("a", "abc")]);
     check("{a:3}", "ab", &[("a", "ab")]);
     check("{a:2}", "%C3%A9%20", &[("a", "é ")]);
@@ -239,7 +239,7 @@ fn variable_has_the_same_value_everywhere() {
 }
 
 #[test]
-fn too_long_a_uri_never_matches() {
+fn overlong_uri_never_matches() {
     let uri = "a".repeat(MAX_URI_BYTES);
     check("{a}", &uri, &[("a", &uri)]);
     check_none("{a}", &format!("{uri}a"));
@@ -247,7 +247,7 @@ fn too_long_a_uri_never_matches() {
 
 #[test]
 fn work_grows_with_the_length_of_the_uri() {
-    // A template, and a URI: how it begins, what it repeats, how it ends. Some match and some fail at the very end.
+    // A template and a URI: its start, the repeated part, its end. Some match and some fail at the end.
     let hard = [
         ("{/id*}", "", "/a", ""),
         ("{/id*}", "", "/a", "!{"),

@@ -1,4 +1,4 @@
-//! Facts about all templates and all URIs.
+//! Properties of all templates and all URIs.
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -6,15 +6,15 @@ use proptest::sample::{select, subsequence};
 use super::super::operator::Operator;
 use super::{TemplateValue, UriTemplate, Values};
 
-/// Pieces of templates, no two with a variable in common.
+/// Template expressions, no two with a common variable.
 const EXPRESSIONS: [&str; 14] = [
     "{a}", "{b:4}", "{c,d}", "{e*}", "{+f}", "{.g}", "{.h*}", "{/i}", "{/j*}", "{;k,l}", "{?m,n}",
     "{?o*}", "{&p}", "{#q}",
 ];
 
-/// A piece of a template together with values that come back from a match.
+/// Returns an expression with values that a match returns unchanged.
 fn piece() -> impl Strategy<Value = (usize, TemplateValue, TemplateValue)> {
-    // What a match gives back unchanged: something, and nothing a `.` or `/` could split.
+    // Values that a match returns unchanged: not empty, and without `.` or `/`, which could split them.
     let text = || "[a-zA-Z0-9_~ ,:@!$&'()*+;=?#%é€𝄞\\[\\]-]{1,12}";
     let name = || "[b-z é=&]{2,6}";
     let strings = || text().prop_map(TemplateValue::String);
@@ -49,7 +49,7 @@ fn piece() -> impl Strategy<Value = (usize, TemplateValue, TemplateValue)> {
 
 proptest! {
     #[test]
-    fn match_of_an_expansion_gives_the_values_back(
+    fn match_of_an_expansion_returns_its_values(
         pieces in prop::collection::vec(piece(), 0..6),
         close in any::<bool>(),
     ) {
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn match_says_the_same_of_its_own_expansion(
+    fn expansion_of_a_match_gives_the_same_match(
         expressions in subsequence(EXPRESSIONS.to_vec(), 0..5).prop_shuffle(),
         literals in prop::collection::vec(select(vec!["", "", "x", "/", ".", "-", "?m=", "&", "é"]), 6),
         uri in prop::collection::vec(
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_and_no_capture_leaves_its_segment(
+    fn matching_does_not_panic_and_captures_stay_in_their_segment(
         text in "([{}+#./;?&*:,=%ab0 é]|\\{a\\}|\\{/b\\*\\}|\\{;c,d\\}|\\{.e\\}){0,8}",
         uri in "([{}+#./;?&*:,=%ab0 é]|%2[EFef]|%5C|\\.\\.|;c=|/){0,24}",
     ) {

@@ -1,4 +1,4 @@
-//! Templates that expand well but cannot be matched without guessing.
+//! Templates that expand but cannot be matched unambiguously.
 
 use super::super::TemplateErrorKind::{self, *};
 use super::template;
@@ -11,7 +11,7 @@ fn check(text: &str, expected: Result<(), (usize, TemplateErrorKind)>) {
 }
 
 #[test]
-fn expressions_need_something_between_them() {
+fn expressions_need_text_between_them() {
     check("{a}{b}", Err((3, IndistinctExpressions)));
     check("x{/a}{+b}", Err((5, IndistinctExpressions)));
     check("{a}{?b}{c}", Err((7, IndistinctExpressions)));
@@ -25,7 +25,7 @@ fn expressions_need_something_between_them() {
 }
 
 #[test]
-fn exploded_variable_comes_last_when_order_counts() {
+fn exploded_variable_is_the_last_of_an_ordered_expression() {
     check("{/a*,b}", Err((2, ExplodeNotLast)));
     check("{a,b*,c}", Err((3, ExplodeNotLast)));
     check("{/a,b*}", Ok(()));
@@ -33,7 +33,7 @@ fn exploded_variable_comes_last_when_order_counts() {
 }
 
 #[test]
-fn neighbours_do_not_share_a_variable() {
+fn adjacent_expressions_do_not_share_a_variable() {
     check("{?a,a}", Err((4, RepeatedVariable)));
     check("{?a}{&a}", Err((6, RepeatedVariable)));
     check("{/a:1,a}", Err((6, RepeatedVariable)));
