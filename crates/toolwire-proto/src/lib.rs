@@ -1,10 +1,10 @@
 //! The rules of the Model Context Protocol, as pure functions and small state machines.
 //!
-//! Nothing here waits, spawns, locks, reads a clock or draws random bytes: time and randomness are passed in. This is the
-//! only crate that compares protocol versions; everything above asks a question and gets an answer.
+//! The crate does not wait, spawn, lock, read a clock or generate random bytes. Callers pass in time and randomness.
+//! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
-//! The features `auth`, `client` and `input` are on by default; without them modules are missing that a small server does
-//! not need.
+//! The features `auth`, `client` and `input` are on by default. Without them the crate lacks modules that a small
+//! server does not need.
 
 pub mod admit;
 #[cfg(feature = "auth")]
@@ -56,7 +56,7 @@ pub mod uri_template;
     expect(
         dead_code,
         unreachable_pub,
-        reason = "a question needs less of a URL than OAuth does"
+        reason = "elicitation uses fewer parts of a URL than OAuth"
     )
 )]
 pub(crate) mod web_url;

@@ -8,7 +8,8 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
-/// 2025-11-25 has no `extensions` in its schema, but peers of that revision already negotiate extensions there.
+/// Returns `true` for 2025-11-25 and later. 2025-11-25 has no `extensions` in its schema, but peers of that revision
+/// already negotiate extensions.
 fn tolerates_extensions(version: ProtocolVersion) -> bool {
     version.has_extensions() || version >= ProtocolVersion::V2025_11_25
 }

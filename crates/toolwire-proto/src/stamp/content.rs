@@ -1,4 +1,4 @@
-//! Content blocks: kinds a revision does not know become text that says what was there.
+//! Content blocks: kinds that a revision does not define become descriptive text.
 
 use toolwire_types::{
     Annotations, AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, ImageContent,
@@ -24,9 +24,9 @@ impl Stamp for ContentBlock {
     }
 }
 
-/// The text that stands for a block in a revision that does not know its kind.
+/// Returns the text that replaces a block in a revision that does not define its kind.
 ///
-/// An embedded resource would keep the bytes of a sound, but it needs an address and there is none.
+/// An embedded resource could contain the audio data, but it requires a URI, which audio content does not have.
 fn replacement(block: &ContentBlock, version: ProtocolVersion) -> Option<TextContent> {
     let (text, annotations) = match block {
         ContentBlock::Audio(audio) if !version.has_audio() => {
@@ -42,7 +42,7 @@ fn replacement(block: &ContentBlock, version: ProtocolVersion) -> Option<TextCon
     Some(content)
 }
 
-/// What a client that cannot play sound is told instead.
+/// Describes audio for a client that cannot play it.
 fn describe_audio(audio: &AudioContent) -> String {
     format!("[audio omitted: {}]", audio.mime_type)
 }

@@ -1,4 +1,4 @@
-//! What a server says about itself, its tools, its resources and its prompts.
+//! Descriptors of a server, its tools, its resources and its prompts.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ impl Stamp for Tool {
     }
 }
 
-/// Before 2026-07-28 an output schema had to describe an object.
+/// Returns `true` if the revision permits the output schema. Before 2026-07-28 it had to describe an object.
 fn output_schema_fits(schema: &RawJson, version: ProtocolVersion) -> bool {
     version.has_structured_output()
         && (version.has_open_structured_content() || describes_object(schema))

@@ -1,4 +1,4 @@
-//! Elicitation: forms and addresses in the shape each revision knows.
+//! Elicitation: forms and URLs in the form of each revision.
 
 use std::ops::RangeInclusive;
 
@@ -13,14 +13,15 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
-/// Makes the parameters of `elicitation/create` fit a revision, or says why that is impossible.
+/// Converts the parameters of `elicitation/create` to a revision.
 ///
-/// In 2025-06-18 choices of several words become choices of one, so the answer is a word and not an array; where none need
-/// be chosen, the field may be left empty.
+/// In 2025-06-18 multiple choices become single choices, so the value is a string instead of an array. If no choice is
+/// required, the field may be empty.
 ///
 /// # Errors
-/// When the revision has no elicitation, not this mode, or wants an `elicitationId` that is not there; and when a form
-/// that has to be rewritten is not an object with `properties`, or has a choice of several that one word cannot answer.
+/// Returns an error if the revision has no elicitation or not this mode, or if it requires an `elicitationId` that is
+/// missing. The same holds if a form that must be rewritten is not an object with `properties`, or if one value cannot
+/// satisfy a multiple choice.
 pub fn project_elicitation(
     mut params: ElicitRequestParams,
     version: ProtocolVersion,
@@ -33,26 +34,27 @@ pub fn project_elicitation(
     Ok(params)
 }
 
-/// Turns the answer to a form that [`project_elicitation`] simplified back into an answer to the form that was meant:
-/// where one word was chosen instead of several, it becomes a list of one, and a required choice that was left empty a
-/// list of none.
+/// Converts the result of a form that [`project_elicitation`] simplified to a result of the original form.
+///
+/// A single choice that replaces a multiple choice becomes an array of one. A required choice that is empty becomes an
+/// empty array.
 #[must_use]
 pub fn restore_elicitation(
     asked: &ElicitRequestParams,
-    answer: RawJson,
+    response: RawJson,
     version: ProtocolVersion,
 ) -> RawJson {
     let ElicitRequestParams::Form(form) = asked else {
-        return answer;
+        return response;
     };
     if version.has_rich_elicitation_schema() {
-        return answer;
+        return response;
     }
-    let (Ok(schema), Ok(mut result)) = (form.schema(), answer.parse::<ElicitResult>()) else {
-        return answer;
+    let (Ok(schema), Ok(mut result)) = (form.schema(), response.parse::<ElicitResult>()) else {
+        return response;
     };
     if result.action != ElicitAction::Accept {
-        return answer;
+        return response;
     }
     for (name, field) in &schema.properties {
         let Some(counts) = counts(field) else {
@@ -67,34 +69,34 @@ pub fn restore_elicitation(
             _ => {}
         }
     }
-    RawJson::from_serialize(&result).unwrap_or(answer)
+    RawJson::from_serialize(&result).unwrap_or(response)
 }
 
-/// Why these parameters cannot be sent in this revision, if so.
+/// Returns the reason why these parameters cannot be sent in this revision, if there is one.
 fn obstacle(params: &ElicitRequestParams, version: ProtocolVersion) -> Option<&'static str> {
     match params {
-        _ if !version.has_elicitation() => Some("the client cannot be asked for input"),
+        _ if !version.has_elicitation() => Some("the client does not support elicitation"),
         ElicitRequestParams::Form(_) if version.has_rich_elicitation_schema() => None,
         ElicitRequestParams::Form(form) => match form.schema() {
             Err(_) => Some("the form is not an object with properties"),
             Ok(schema) => {
                 let mut counts = schema.properties.values().filter_map(counts);
-                let unanswerable = counts.any(|counts| !counts.contains(&1));
-                unanswerable.then_some("the client cannot be asked for more than one choice")
+                let is_unsupported = counts.any(|counts| !counts.contains(&1));
+                is_unsupported.then_some("the client does not support multiple choices")
             }
         },
         ElicitRequestParams::Url(_) if !version.has_url_elicitation() => {
-            Some("the client cannot be sent to a URL")
+            Some("the client does not support URL elicitation")
         }
         ElicitRequestParams::Url(url) => {
             let unnamed = version.has_elicitation_id() && url.elicitation_id.is_none();
-            unnamed.then_some("URL elicitation needs an elicitationId")
+            unnamed.then_some("URL elicitation requires an elicitationId")
         }
         _ => None,
     }
 }
 
-/// How many words may be chosen, if that can be several.
+/// Returns the permitted number of values of a multiple choice. Returns `None` for other fields.
 fn counts(field: &PrimitiveSchema) -> Option<RangeInclusive<u64>> {
     let (min_items, max_items) = match field {
         PrimitiveSchema::UntitledMultiSelect(choice) => (choice.min_items, choice.max_items),
@@ -162,8 +164,8 @@ impl Stamp for ElicitSchema {
     }
 }
 
-/// Rewrites a field in the words of 2025-06-18: only yes-or-no fields have defaults, choices are of one word, and names
-/// for people stand in `enumNames`.
+/// Rewrites a field for 2025-06-18: only boolean fields have defaults, choices are single, and display names are in
+/// `enumNames`.
 fn simplify(field: &mut PrimitiveSchema) {
     match field {
         PrimitiveSchema::String(text) => text.default = None,
@@ -216,15 +218,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_of_one_answers_a_choice_of_several() {
+    fn single_choice_becomes_an_array() {
         let form = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {
             "colours": {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
             "name": {"type": "string"},
         }}});
         let form: ElicitRequestParams = serde_json::from_value(form).unwrap();
         let check = |version, expected: Value| {
-            let answer = json!({"action": "accept", "content": {"colours": "red", "name": "x"}});
-            let restored = restore_elicitation(&form, answer.into(), version);
+            let response = json!({"action": "accept", "content": {"colours": "red", "name": "x"}});
+            let restored = restore_elicitation(&form, response.into(), version);
             assert_eq!(restored.to_value().unwrap()["content"]["colours"], expected);
         };
         check(V2025_06_18, json!(["red"]));
@@ -237,22 +239,22 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_of_none_may_be_left_empty_in_2025_06_18() {
-        let form = |least: u64| {
+    fn optional_choice_may_be_empty_in_2025_06_18() {
+        let form = |minimum: u64| {
             json!({"message": "m", "requestedSchema": {"type": "object", "required": ["c"], "properties": {
-                "c": {"type": "array", "minItems": least, "items": {"type": "string", "enum": ["red", "blue"]}},
+                "c": {"type": "array", "minItems": minimum, "items": {"type": "string", "enum": ["red", "blue"]}},
             }}})
         };
-        let required = |least| {
-            let projected = project(&form(least), V2025_06_18).unwrap();
+        let required = |minimum| {
+            let projected = project(&form(minimum), V2025_06_18).unwrap();
             projected["requestedSchema"]["required"].clone()
         };
         assert_eq!(required(0), json!(null));
         assert_eq!(required(1), json!(["c"]));
-        let check = |least, expected: Value| {
-            let asked = serde_json::from_value(form(least)).unwrap();
-            let answer = json!({"action": "accept"}).into();
-            let restored = restore_elicitation(&asked, answer, V2025_06_18);
+        let check = |minimum, expected: Value| {
+            let asked = serde_json::from_value(form(minimum)).unwrap();
+            let response = json!({"action": "accept"}).into();
+            let restored = restore_elicitation(&asked, response, V2025_06_18);
             assert_eq!(restored.to_value().unwrap()["content"]["c"], expected);
         };
         check(0, json!([]));
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_word_cannot_answer_is_not_asked_in_2025_06_18() {
+    fn choice_of_several_values_is_an_error_in_2025_06_18() {
         let form = |counts: &str| {
             let field = format!(
                 r#"{{"type":"array","items":{{"anyOf":[{{"const":"a","title":"A"}}]}}{counts}}}"#
@@ -290,7 +292,7 @@ mod tests {
         Ok(serde_json::to_value(projected).unwrap())
     }
 
-    /// A field as 2025-06-18 and as later revisions see it.
+    /// Checks a field in 2025-06-18 and in later revisions.
     fn check_field(field: &Value, simple: &Value) {
         let form = |field: &Value| json!({"message": "m", "requestedSchema": {"type": "object", "properties": {"f": field}}});
         let projected = |version| project(&form(field), version).unwrap();
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_nobody_knows_and_the_order_of_fields_stay() {
+    fn unknown_fields_and_the_order_of_fields_stay() {
         let field = json!({"type": "colour", "default": 1});
         check_field(&field, &field);
         let schema =
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_envelope_of_a_form_follows_the_revision() {
+    fn members_beside_the_form_follow_the_revision() {
         let full = json!({
             "mode": "form", "message": "m", "task": {"ttl": 1},
             "requestedSchema": {"$schema": "s", "type": "object", "properties": {}},
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_elicitation_id_belongs_to_2025_11_25() {
+    fn only_2025_11_25_has_the_elicitation_id() {
         let named =
             json!({"mode": "url", "message": "m", "url": "https://a.b", "elicitationId": "e"});
         let unnamed = json!({"mode": "url", "message": "m", "url": "https://a.b"});
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_revision_cannot_ask_is_an_error() {
+    fn unsupported_elicitation_is_an_error() {
         let form = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
         let url =
             json!({"mode": "url", "message": "m", "url": "https://a.b", "elicitationId": "e"});

@@ -1,4 +1,4 @@
-//! Error codes, which mean different things in different revisions.
+//! Error codes, which differ between revisions.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -6,10 +6,10 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, ResponseId, code};
 
 use crate::features::VersionFeatures;
 
-/// The codes 2026-07-28 keeps for itself; of these it may emit only those it defines.
+/// The codes that 2026-07-28 reserves. Of these, only the defined ones may be sent.
 const RESERVED: std::ops::RangeInclusive<i64> = -32099..=-32020;
 
-/// Gives an error the code that its meaning has in this revision.
+/// Sets the code that the error has in this revision.
 ///
 /// ```
 /// use toolwire_proto::stamp::stamp_error;
@@ -34,7 +34,7 @@ fn modern_code(given: i64) -> i64 {
         code::HEADER_MISMATCH
         | code::MISSING_REQUIRED_CLIENT_CAPABILITY
         | code::UNSUPPORTED_PROTOCOL_VERSION => given,
-        // The modern way to send a user to an address is an input request; as an error it has no code of its own.
+        // Modern revisions send a user to a URL with an input request. As an error it has no code of its own.
         code::URL_ELICITATION_REQUIRED => code::INVALID_REQUEST,
         reserved if RESERVED.contains(&reserved) => code::INTERNAL_ERROR,
         other => other,
@@ -44,7 +44,7 @@ fn modern_code(given: i64) -> i64 {
 fn legacy_code(error: &ErrorObject, version: ProtocolVersion) -> i64 {
     match error.code {
         code::INVALID_PARAMS if names_only_a_uri(error.data.as_ref()) => code::RESOURCE_NOT_FOUND,
-        // The example in the legacy lifecycle chapters answers a bad version with this code and the same data.
+        // The example in the legacy lifecycle chapters has this code and the same data for an unsupported version.
         code::UNSUPPORTED_PROTOCOL_VERSION => code::INVALID_PARAMS,
         code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY => code::INVALID_REQUEST,
         code::URL_ELICITATION_REQUIRED if !version.has_url_elicitation_error() => {
@@ -54,7 +54,8 @@ fn legacy_code(error: &ErrorObject, version: ProtocolVersion) -> i64 {
     }
 }
 
-/// How a modern "resource not found" is told from other invalid parameters: its data is `{"uri": ".."}`.
+/// Returns `true` if the data is `{"uri": ".."}`, which distinguishes a modern "resource not found" from other invalid
+/// parameters.
 fn names_only_a_uri(data: Option<&RawJson>) -> bool {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -66,16 +67,17 @@ fn names_only_a_uri(data: Option<&RawJson>) -> bool {
     data.is_some_and(|data| data.is_object() && data.parse::<NotFound>().is_ok())
 }
 
-/// The error for a resource that does not exist, in the form of this revision.
+/// Returns the error for a resource that does not exist, in the form of this revision.
 #[must_use]
 pub fn resource_not_found(uri: &str, version: ProtocolVersion) -> ErrorObject {
     ErrorObject::new(version.resource_not_found_code(), "Resource not found")
         .with_data(json!({ "uri": uri }))
 }
 
-/// How an error says that it does not know which request it answers.
+/// Returns the `id` member of an error whose request id is unknown.
 ///
-/// Absent from 2025-11-25 on, and before any version is known; `null` in older revisions, whose schemas want an id.
+/// It is absent from 2025-11-25 on, and before a version is known. It is `null` in older revisions, whose schemas
+/// require an id.
 #[must_use]
 pub fn unreadable_id(version: Option<ProtocolVersion>) -> ResponseId {
     match version {
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_resource_is_said_in_each_revision_s_way() {
+    fn missing_resource_error_follows_the_revision() {
         for (version, code) in [
             (V2024_11_05, -32002),
             (V2025_03_26, -32002),
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_ids_are_null_only_in_old_revisions() {
+    fn unknown_ids_are_null_only_in_old_revisions() {
         let check = |version, expected| assert_eq!(unreadable_id(version), expected);
         check(None, ResponseId::Absent);
         check(Some(V2024_11_05), ResponseId::Null);

@@ -1,9 +1,9 @@
-//! Making a value fit the revision it is sent in.
+//! Conversion of outgoing values to the revision of the peer.
 //!
-//! The SDK thinks in the newest revision. Just before something is written, [`Stamp::stamp`] adds what the peer's
-//! revision requires (`resultType`, cache hints, the server's name) and takes away or rewrites what it does not know.
-//! Members nobody knows stay: readers ignore them, and a proxy must not lose them. Nothing here decides whether a
-//! method may be used at all; that is [`crate::methods`].
+//! The SDK uses the newest revision internally. Before a value is written, [`Stamp::stamp`] adds members that the
+//! peer's revision requires (`resultType`, cache hints, the server's name). It removes or rewrites members that the
+//! revision does not define. Unknown members stay: readers ignore them, and a proxy must not lose them. This module
+//! does not decide whether a method may be used. [`crate::methods`] does.
 
 mod capabilities;
 mod content;
@@ -27,18 +27,18 @@ pub use tool_result::{text_result_size, tool_result_size, write_text_result, wri
 
 use crate::features::VersionFeatures;
 
-/// Whom a value is written for.
+/// The peer that a value is written for.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Target<'a> {
-    /// The revision the peer speaks in this exchange.
+    /// The revision of the exchange.
     pub version: ProtocolVersion,
-    /// The server's `Implementation`, already as JSON, to be named in the results of modern revisions.
+    /// The server's `Implementation` as JSON, which results of modern revisions contain.
     pub server_info: Option<&'a RawJson>,
 }
 
 impl<'a> Target<'a> {
-    /// A peer that speaks this revision.
+    /// Creates a target of this revision.
     #[must_use]
     pub const fn new(version: ProtocolVersion) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Names the server in results.
+    /// Sets the server's `Implementation`, which results contain.
     #[must_use]
     pub const fn with_server_info(mut self, server_info: &'a RawJson) -> Self {
         self.server_info = Some(server_info);
@@ -55,11 +55,11 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A value that can be made to fit a revision.
+/// A value that can be converted to a revision.
 ///
-/// Stamping twice for the same target changes nothing the second time.
+/// A second stamp for the same target changes nothing.
 pub trait Stamp {
-    /// Adds what the revision requires and removes what it does not know.
+    /// Adds members that the revision requires and removes those that it does not define.
     fn stamp(&mut self, target: &Target<'_>);
 }
 
@@ -79,14 +79,14 @@ impl<T: Stamp> Stamp for Option<T> {
     }
 }
 
-/// Empties a member unless the revision knows it.
+/// Clears a member unless `known` is set.
 fn keep_if<T>(known: bool, member: &mut Option<T>) {
     if !known {
         *member = None;
     }
 }
 
-/// Metadata that rides on messages: reserved keys of other revisions go, everything else stays.
+/// Metadata of messages: reserved keys of other revisions are removed, other keys stay.
 impl Stamp for Meta {
     fn stamp(&mut self, target: &Target<'_>) {
         if !target.version.has_server_info_in_meta() {
@@ -102,7 +102,7 @@ impl Stamp for Meta {
     }
 }
 
-/// Stamps the metadata of a message and leaves it out when nothing remains of it.
+/// Stamps the metadata of a message, and removes it if it is empty afterwards.
 fn stamp_meta(meta: &mut Option<Meta>, target: &Target<'_>) {
     if let Some(present) = meta
         && !present.is_empty()

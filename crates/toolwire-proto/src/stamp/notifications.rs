@@ -1,4 +1,4 @@
-//! Parameters of notifications, and answers a client gives to a server.
+//! Parameters of notifications, and a client's responses to a server.
 
 use toolwire_types::{
     CancelledNotificationParams, ElicitationCompleteNotificationParams, ListRootsResult,

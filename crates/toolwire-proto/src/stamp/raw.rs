@@ -9,10 +9,11 @@ use toolwire_types::{RawJson, meta_key};
 use crate::features::VersionFeatures;
 use crate::stamp::Target;
 
-/// Makes the raw result of a custom method fit a revision.
+/// Converts the raw result of a custom method to a revision.
 ///
-/// Modern revisions require `resultType` and like to see the server named, so both are spliced into the text when they
-/// are missing; nested values are not read. For older revisions, and for anything but an object, nothing changes.
+/// Modern revisions require `resultType` and recommend the server's name. Both are inserted into the text if they are
+/// missing, and nested values are not parsed. For older revisions, and for a value that is not an object, nothing
+/// changes.
 #[must_use]
 pub fn stamp_raw(result: RawJson, target: &Target<'_>) -> RawJson {
     if !target.version.has_result_type() || !result.is_object() {
@@ -20,12 +21,12 @@ pub fn stamp_raw(result: RawJson, target: &Target<'_>) -> RawJson {
     }
     match splice(result.get(), target.server_info) {
         Some(text) => RawJson::from_string(text)
-            .expect("members spliced into an object leave it a JSON object"),
+            .expect("members inserted into an object keep it a JSON object"),
         None => result,
     }
 }
 
-/// The members that matter here, unread.
+/// The relevant members, as raw JSON.
 #[derive(Deserialize)]
 struct StampMembers<'a> {
     #[serde(borrow, default, rename = "resultType", deserialize_with = "present")]
@@ -34,12 +35,12 @@ struct StampMembers<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// A member that is `null` is there all the same, and must not be added a second time.
+/// Deserializes a `null` member as present, so that it is not added a second time.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// The object with what it lacks, or `None` when it lacks nothing.
+/// Returns the object with the missing members, or `None` if none is missing.
 fn splice(text: &str, server_info: Option<&RawJson>) -> Option<String> {
     let members: StampMembers<'_> = serde_json::from_str(text).ok()?;
     let meta = members.meta.map(RawValue::get);
@@ -86,7 +87,7 @@ fn lacks_server_info(meta: &str) -> bool {
         && serde_json::from_str::<Server<'_>>(meta).is_ok_and(|server| server.info.is_none())
 }
 
-/// Puts members at the start of the objects that begin at these positions, which ascend.
+/// Inserts members at the start of the objects that begin at these ascending positions.
 fn insert_members(text: &str, insertions: &[(usize, String)]) -> String {
     let added: usize = insertions
         .iter()
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_spliced_in() {
+    fn missing_members_are_inserted() {
         check("{}", r#"{"resultType":"complete","_meta":{INFO}}"#);
         check(
             r#"{ "b":1.0, "a":[{ }] }"#,
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays() {
+    fn present_members_stay() {
         let named =
             r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":null}}"#;
         check(named, named);
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_results_are_not_read() {
+    fn deep_results_are_not_parsed() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(50_000), "]".repeat(50_000));
         let target = Target::new(ProtocolVersion::V2026_07_28);
         let stamped = stamp_raw(RawJson::from_string(deep.clone()).unwrap(), &target);

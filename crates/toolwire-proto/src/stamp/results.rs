@@ -1,4 +1,4 @@
-//! Results a server sends.
+//! Results that a server sends.
 
 use toolwire_types::{
     CacheScope, CallToolResponse, CallToolResult, CompleteResult, ContentBlock, DiscoverResult,
@@ -11,7 +11,7 @@ use toolwire_types::{
 use crate::features::VersionFeatures;
 use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
-/// What every result has in common: its kind and the name of the server, in revisions that know them.
+/// Stamps the members that all results share: the kind and the server's name.
 pub(super) fn stamp_result(
     kind: ResultType,
     result_type: &mut Option<ResultType>,
@@ -33,7 +33,7 @@ pub(super) fn stamp_result(
     }
 }
 
-/// The cache hints, which complete results of six methods must carry. Spec 2026-07-28, server/utilities/caching.
+/// Stamps the cache hints, which complete results of six methods must have. Spec 2026-07-28, server/utilities/caching.
 fn stamp_cache(
     ttl_ms: &mut Option<u64>,
     cache_scope: &mut Option<CacheScope>,
@@ -48,7 +48,7 @@ fn stamp_cache(
     }
 }
 
-/// The results that are complete and not cached: kind and server name, then their own parts.
+/// Implements `Stamp` for complete results without cache hints: kind and server name, then their own parts.
 macro_rules! stamp_plain {
     ($($result:ty { $($part:ident),* })*) => {$(
         impl Stamp for $result {
@@ -60,7 +60,7 @@ macro_rules! stamp_plain {
     )*};
 }
 
-/// The six cacheable results: the same, with cache hints.
+/// Implements `Stamp` for the six cacheable results: as above, with cache hints.
 macro_rules! stamp_cacheable {
     ($($result:ty { $($part:ident),* })*) => {$(
         impl Stamp for $result {
@@ -102,7 +102,7 @@ impl Stamp for CallToolResult {
     }
 }
 
-/// Drops data that the revision cannot carry, leaving it readable as text.
+/// Drops structured content that the revision does not permit. Adds it as text if the content has no text block.
 pub(super) fn stamp_structured(
     structured: &mut Option<RawJson>,
     content: &mut Vec<ContentBlock>,

@@ -1,6 +1,7 @@
-//! Sampling: requests of a server for a model, and the answers of the client.
+//! Sampling: a server's requests for a model, and the client's responses.
 //!
-//! What a revision cannot carry is an error and not left out: a model that is not told everything answers something else.
+//! Content that a revision does not permit is an error and is not omitted: a model without the complete input responds
+//! differently.
 
 use std::mem;
 
@@ -13,13 +14,13 @@ use crate::features::VersionFeatures;
 use crate::stamp::results::stamp_structured;
 use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
-/// Makes the parameters of `sampling/createMessage` fit a revision, or says why that is impossible.
+/// Converts the parameters of `sampling/createMessage` to a revision.
 ///
-/// Before 2025-11-25 a message holds one block, so several blocks are sent as several messages.
+/// Before 2025-11-25 a message has one block, so several blocks are sent as several messages.
 ///
 /// # Errors
-/// When the revision has no tools in sampling and the request offers, uses or answers some; and for audio before
-/// 2025-03-26.
+/// Returns an error if the revision has no tools in sampling and the request has tools, tool uses or tool results. The
+/// same holds for audio before 2025-03-26.
 pub fn project_sampling(
     mut params: CreateMessageRequestParams,
     version: ProtocolVersion,
@@ -35,12 +36,13 @@ pub fn project_sampling(
     Ok(params)
 }
 
-/// Makes a model's answer fit the revision of the server that asked, or says why that is impossible.
+/// Converts a model's response to the revision of the server.
 ///
-/// Before 2025-11-25 an answer is one block, so several texts become one.
+/// Before 2025-11-25 a response has one block, so several texts become one.
 ///
 /// # Errors
-/// When several blocks are not all text in such a revision, and for blocks that the revision does not know.
+/// Returns an error if several blocks are not all text in such a revision, and for blocks that the revision does not
+/// define.
 pub fn project_sampling_result(
     mut result: CreateMessageResult,
     version: ProtocolVersion,
@@ -61,7 +63,7 @@ fn impossible(why: &str, version: ProtocolVersion) -> ErrorObject {
     ErrorObject::invalid_request(format!("{why} (protocol version {version})"))
 }
 
-/// Refuses blocks of kinds that the revision does not know.
+/// Rejects blocks of kinds that the revision does not define.
 fn check_blocks(
     blocks: &[SamplingMessageContentBlock],
     version: ProtocolVersion,
@@ -79,7 +81,7 @@ fn check_blocks(
     }
 }
 
-/// The one block that says as much as these.
+/// Returns one block with the content of all.
 fn one_block(
     mut blocks: Vec<SamplingMessageContentBlock>,
     version: ProtocolVersion,
@@ -93,7 +95,7 @@ fn one_block(
     match texts {
         Some(text) => Ok(TextContent::new(text).into()),
         None => Err(impossible(
-            "an answer of a model is one block, and this one has several that are not all text",
+            "the response of a model must be one block, and this one has several that are not all text",
             version,
         )),
     }
@@ -117,7 +119,7 @@ impl Stamp for CreateMessageRequestParams {
     }
 }
 
-/// Several blocks in one message are several messages of one block each; a single block stays what it was.
+/// Splits a message into messages of one block each. A message with one block is unchanged.
 fn split(message: SamplingMessage) -> Vec<SamplingMessage> {
     match message.content {
         SamplingContent::One(_) => vec![message],
@@ -180,7 +182,7 @@ mod tests {
     const OLD: [ProtocolVersion; 3] = [V2024_11_05, V2025_03_26, V2025_06_18];
     const NEW: [ProtocolVersion; 2] = [V2025_11_25, V2026_07_28];
 
-    fn ask(mut request: Value, version: ProtocolVersion) -> Result<Value, String> {
+    fn request_messages(mut request: Value, version: ProtocolVersion) -> Result<Value, String> {
         request["maxTokens"] = json!(1);
         let request = serde_json::from_value(request).expect("a request");
         match project_sampling(request, version) {
@@ -189,9 +191,9 @@ mod tests {
         }
     }
 
-    fn reply(content: &Value, version: ProtocolVersion) -> Result<Value, String> {
+    fn response_content(content: &Value, version: ProtocolVersion) -> Result<Value, String> {
         let result = json!({"role": "assistant", "model": "m", "content": content});
-        let result = serde_json::from_value(result).expect("an answer");
+        let result = serde_json::from_value(result).expect("a sampling result");
         match project_sampling_result(result, version) {
             Ok(result) => Ok(serde_json::to_value(result).expect("JSON")["content"].clone()),
             Err(error) => Err(error.message.to_string()),
@@ -211,21 +213,24 @@ mod tests {
         let messages = json!([user(json!([text("a"), text("b")])), user(text("c"))]);
         for version in OLD {
             let split = json!([user(text("a")), user(text("b")), user(text("c"))]);
-            assert_eq!(ask(json!({"messages": messages}), version), Ok(split));
+            assert_eq!(
+                request_messages(json!({"messages": messages}), version),
+                Ok(split)
+            );
         }
         for version in NEW {
             assert_eq!(
-                ask(json!({"messages": messages}), version),
+                request_messages(json!({"messages": messages}), version),
                 Ok(messages.clone())
             );
         }
     }
 
     #[test]
-    fn what_a_revision_cannot_tell_a_model_is_an_error() {
+    fn unsupported_content_is_an_error() {
         let check = |request: Value, can: &[ProtocolVersion], why: &str| {
             for version in OLD.into_iter().chain(NEW) {
-                match ask(request.clone(), version) {
+                match request_messages(request.clone(), version) {
                     Ok(_) => assert!(can.contains(&version), "{version}"),
                     Err(error) => {
                         assert!(!can.contains(&version), "{version}: {error}");
@@ -251,24 +256,27 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_one_block_before_2025_11_25_and_loses_nothing() {
+    fn response_is_one_block_without_loss_before_2025_11_25() {
         let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
         let uses = json!({"type": "tool_use", "id": "1", "name": "n", "input": {}});
         for version in OLD {
             assert_eq!(
-                reply(&json!([text("a"), text("b")]), version),
+                response_content(&json!([text("a"), text("b")]), version),
                 Ok(text("ab"))
             );
-            assert_eq!(reply(&json!([image]), version), Ok(image.clone()));
-            assert_eq!(reply(&json!([]), version), Ok(text("")));
-            assert_eq!(reply(&text("a"), version), Ok(text("a")));
-            let error = reply(&json!([text("a"), image]), version).unwrap_err();
+            assert_eq!(
+                response_content(&json!([image]), version),
+                Ok(image.clone())
+            );
+            assert_eq!(response_content(&json!([]), version), Ok(text("")));
+            assert_eq!(response_content(&text("a"), version), Ok(text("a")));
+            let error = response_content(&json!([text("a"), image]), version).unwrap_err();
             assert!(error.contains("several"), "{error}");
-            assert!(reply(&uses, version).is_err());
+            assert!(response_content(&uses, version).is_err());
         }
         for version in NEW {
             let several = json!([text("a"), image, uses]);
-            assert_eq!(reply(&several, version), Ok(several.clone()));
+            assert_eq!(response_content(&several, version), Ok(several.clone()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Results about tasks, in both designs.
 //!
-//! The two designs do not convert into each other: the caller picks the one its peer speaks.
+//! The two designs do not convert into each other. The caller picks the one that its peer supports.
 
 use toolwire_types::ResultType;
 use toolwire_types::tasks::{core, extension};
@@ -37,7 +37,7 @@ impl Stamp for extension::CreateTaskResult {
     }
 }
 
-/// As the result of `tasks/get`. The same type is the parameters of `notifications/tasks`, which needs no stamp.
+/// Stamps the result of `tasks/get`. The same type is the parameters of `notifications/tasks`, which need no stamp.
 impl Stamp for extension::GetTaskResult {
     fn stamp(&mut self, target: &Target<'_>) {
         stamp_result(

@@ -1,8 +1,8 @@
-//! One test per row of the down-conversion table; columns are the revisions, oldest first.
+//! One test per row of the down-conversion table. Columns are the revisions, oldest first.
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "samples read best as literals in the call"
+    reason = "samples are literals in the call"
 )]
 
 use std::fmt::Debug;
@@ -38,7 +38,7 @@ fn stamped<T: Stamp + Serialize + DeserializeOwned + Clone + PartialEq + Debug>(
     serde_json::to_value(value).unwrap()
 }
 
-/// The whole value, for each revision.
+/// Checks the whole value for each revision.
 fn check<T: Stamp + Serialize + DeserializeOwned + Clone + PartialEq + Debug>(
     sample: Value,
     expected: [Value; 5],
@@ -48,16 +48,16 @@ fn check<T: Stamp + Serialize + DeserializeOwned + Clone + PartialEq + Debug>(
     }
 }
 
-/// One member: whether each revision keeps it, while the rest stays as it is.
+/// Checks which revisions keep one member, while the rest is unchanged.
 fn check_member<T: Stamp + Serialize + DeserializeOwned + Clone + PartialEq + Debug>(
     base: Value,
     member: &str,
     value: Value,
-    kept: [bool; 5],
+    keeps: [bool; 5],
 ) {
     let mut full = base.clone();
     full[member] = value;
-    let expected = kept.map(|kept| if kept { full.clone() } else { base.clone() });
+    let expected = keeps.map(|keeps| if keeps { full.clone() } else { base.clone() });
     check::<T>(full, expected);
 }
 
@@ -68,7 +68,7 @@ const SINCE_2025_11_25: [bool; 5] = [false, false, false, true, true];
 const ONLY_2025_11_25: [bool; 5] = [false, false, false, true, false];
 const UNTIL_2025_11_25: [bool; 5] = [true, true, true, true, false];
 
-/// A plain result: nothing on legacy revisions, kind and server name on the modern one.
+/// Checks a plain result: unchanged in legacy revisions, with kind and server name in the modern one.
 fn check_result<T: Stamp + Serialize + DeserializeOwned + Clone + PartialEq + Debug>(
     legacy: Value,
     modern_members: Value,
@@ -84,7 +84,7 @@ fn check_result<T: Stamp + Serialize + DeserializeOwned + Clone + PartialEq + De
 }
 
 #[test]
-fn results_carry_kind_and_server_only_on_modern() {
+fn only_modern_results_have_kind_and_server() {
     let complete = json!({"resultType": "complete"});
     check_result::<EmptyResult>(json!({}), complete.clone());
     check_result::<CompleteResult>(json!({"completion": {"values": ["a"]}}), complete.clone());
@@ -93,7 +93,7 @@ fn results_carry_kind_and_server_only_on_modern() {
 }
 
 #[test]
-fn cacheable_results_carry_hints_only_on_modern() {
+fn only_modern_cacheable_results_have_hints() {
     let hints = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
     check_result::<ListToolsResult>(json!({"tools": [], "nextCursor": "c"}), hints.clone());
     check_result::<ListPromptsResult>(json!({"prompts": []}), hints.clone());
@@ -105,7 +105,7 @@ fn cacheable_results_carry_hints_only_on_modern() {
 }
 
 #[test]
-fn given_hints_kinds_and_names_are_kept_on_modern() {
+fn given_hints_kinds_and_names_stay_in_modern_results() {
     let given = json!({
         "resultType": "complete", "tools": [], "ttlMs": 5000, "cacheScope": "public",
         "_meta": {SERVER_INFO: {"name": "other"}, "k": 1},
@@ -116,7 +116,7 @@ fn given_hints_kinds_and_names_are_kept_on_modern() {
 }
 
 #[test]
-fn input_required_results_never_carry_hints() {
+fn input_required_results_never_have_hints() {
     let version = ProtocolVersion::V2026_07_28;
     let given = json!({"requestState": "s", "ttlMs": 5, "cacheScope": "public"});
     assert_eq!(
@@ -145,7 +145,7 @@ fn input_requests_are_stamped_inside_their_result() {
 }
 
 #[test]
-fn the_end_of_a_listen_keeps_its_subscription() {
+fn listen_result_keeps_its_subscription() {
     let id = "io.modelcontextprotocol/subscriptionId";
     assert_eq!(
         stamped::<SubscriptionsListenResult>(
@@ -157,7 +157,7 @@ fn the_end_of_a_listen_keeps_its_subscription() {
 }
 
 #[test]
-fn task_results_say_what_they_are() {
+fn task_results_have_their_kind() {
     let version = ProtocolVersion::V2026_07_28;
     let task = json!({
         "taskId": "t", "status": "working", "createdAt": "2026-07-28T10:00:00Z",
@@ -178,7 +178,7 @@ fn task_results_say_what_they_are() {
     );
 }
 
-/// A tool result without what every modern result has.
+/// Checks a tool result without the members of every modern result.
 fn check_call(given: Value, expected: [Value; 5]) {
     for (version, expected) in ProtocolVersion::ALL.into_iter().zip(expected) {
         let mut result = stamped::<CallToolResult>(&given, version);
@@ -189,7 +189,7 @@ fn check_call(given: Value, expected: [Value; 5]) {
 }
 
 #[test]
-fn structured_content_that_does_not_fit_becomes_text() {
+fn unsupported_structured_content_becomes_text() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let object = json!({"content": [], "structuredContent": {"a": 1}});
     let object_text = json!({"content": [text(r#"{"a":1}"#)]});
@@ -213,10 +213,10 @@ fn structured_content_that_does_not_fit_becomes_text() {
         let old = || mirrored.clone();
         check_call(any.clone(), [old(), old(), old(), old(), any]);
     }
-    let told = json!({"content": [text("three")], "structuredContent": 3});
-    let kept = json!({"content": [text("three")]});
-    let old = || kept.clone();
-    check_call(told.clone(), [old(), old(), old(), old(), told]);
+    let with_text = json!({"content": [text("three")], "structuredContent": 3});
+    let text_only = json!({"content": [text("three")]});
+    let old = || text_only.clone();
+    check_call(with_text.clone(), [old(), old(), old(), old(), with_text]);
 }
 
 #[test]
@@ -236,10 +236,10 @@ fn output_schemas_of_non_objects_are_modern() {
 }
 
 #[test]
-fn tools_lose_what_a_revision_does_not_know() {
+fn tools_lose_undefined_members() {
     let tool =
         json!({"name": "t", "inputSchema": {"type": "object", "oneOf": [{"$ref": "#/$defs/a"}]}});
-    let member = |name, value, kept| check_member::<Tool>(tool.clone(), name, value, kept);
+    let member = |name, value, keeps| check_member::<Tool>(tool.clone(), name, value, keeps);
     member("title", json!("T"), SINCE_2025_06_18);
     member("_meta", json!({"k": 1}), SINCE_2025_06_18);
     member("icons", json!([{"src": "data:,"}]), SINCE_2025_11_25);
@@ -258,16 +258,17 @@ fn tools_lose_what_a_revision_does_not_know() {
 }
 
 #[test]
-fn resources_and_templates_lose_what_a_revision_does_not_know() {
+fn resources_and_templates_lose_undefined_members() {
     let resource = json!({"uri": "a:b", "name": "b"});
-    let member = |name, value, kept| check_member::<Resource>(resource.clone(), name, value, kept);
+    let member =
+        |name, value, keeps| check_member::<Resource>(resource.clone(), name, value, keeps);
     member("title", json!("T"), SINCE_2025_06_18);
     member("_meta", json!({"k": 1}), SINCE_2025_06_18);
     member("icons", json!([{"src": "data:,"}]), SINCE_2025_11_25);
     member("size", json!(3), ALWAYS);
     let template = json!({"uriTemplate": "a:{b}", "name": "b"});
-    let member = |name, value, kept| {
-        check_member::<ResourceTemplate>(template.clone(), name, value, kept);
+    let member = |name, value, keeps| {
+        check_member::<ResourceTemplate>(template.clone(), name, value, keeps);
     };
     member("title", json!("T"), SINCE_2025_06_18);
     member("_meta", json!({"k": 1}), SINCE_2025_06_18);
@@ -279,9 +280,9 @@ fn resources_and_templates_lose_what_a_revision_does_not_know() {
 }
 
 #[test]
-fn prompts_lose_what_a_revision_does_not_know() {
+fn prompts_lose_undefined_members() {
     let member =
-        |name, value, kept| check_member::<Prompt>(json!({"name": "p"}), name, value, kept);
+        |name, value, keeps| check_member::<Prompt>(json!({"name": "p"}), name, value, keeps);
     member("title", json!("T"), SINCE_2025_06_18);
     member("_meta", json!({"k": 1}), SINCE_2025_06_18);
     member("icons", json!([{"src": "data:,"}]), SINCE_2025_11_25);
@@ -309,10 +310,10 @@ fn lists_stamp_their_items() {
 }
 
 #[test]
-fn implementations_lose_what_a_revision_does_not_know() {
+fn implementations_lose_undefined_members() {
     let base = json!({"name": "n", "version": "1"});
     let member =
-        |name, value, kept| check_member::<Implementation>(base.clone(), name, value, kept);
+        |name, value, keeps| check_member::<Implementation>(base.clone(), name, value, keeps);
     member("title", json!("T"), SINCE_2025_06_18);
     member("description", json!("d"), SINCE_2025_11_25);
     member("icons", json!([{"src": "data:,"}]), SINCE_2025_11_25);
@@ -374,7 +375,7 @@ fn known_content_loses_its_metadata_before_2025_06_18() {
 fn server_capabilities_follow_the_revision() {
     let base = json!({"tools": {"listChanged": true}, "logging": {}, "experimental": {"a": {}}});
     let member =
-        |name, value, kept| check_member::<ServerCapabilities>(base.clone(), name, value, kept);
+        |name, value, keeps| check_member::<ServerCapabilities>(base.clone(), name, value, keeps);
     member("completions", json!({}), SINCE_2025_03_26);
     member("tasks", json!({"list": {}}), ONLY_2025_11_25);
     member("extensions", json!({"a/b": {}}), SINCE_2025_11_25);
@@ -385,7 +386,7 @@ fn server_capabilities_follow_the_revision() {
 fn client_capabilities_follow_the_revision() {
     let base = json!({"experimental": {"a": {}}});
     let member =
-        |name, value, kept| check_member::<ClientCapabilities>(base.clone(), name, value, kept);
+        |name, value, keeps| check_member::<ClientCapabilities>(base.clone(), name, value, keeps);
     member("tasks", json!({"list": {}}), ONLY_2025_11_25);
     member("extensions", json!({"a/b": {}}), SINCE_2025_11_25);
     member("elicitation", json!({}), SINCE_2025_06_18);
@@ -411,7 +412,7 @@ fn client_capabilities_follow_the_revision() {
 }
 
 #[test]
-fn the_handshake_is_stamped_inside() {
+fn parts_of_the_handshake_are_stamped() {
     let version = ProtocolVersion::V2024_11_05;
     let params = json!({
         "protocolVersion": "2024-11-05", "capabilities": {"elicitation": {}},
@@ -435,7 +436,7 @@ fn the_handshake_is_stamped_inside() {
 }
 
 #[test]
-fn notifications_lose_what_a_revision_does_not_know() {
+fn notifications_lose_undefined_members() {
     let progress = json!({"progressToken": 1, "progress": 50});
     check_member::<ProgressNotificationParams>(progress, "message", json!("m"), SINCE_2025_03_26);
     let updated = json!({"uri": "a:b"});
@@ -473,8 +474,8 @@ fn sampling(messages: &Value) -> Value {
 #[test]
 fn sampling_requests_lose_tools_before_2025_11_25() {
     let base = sampling(&json!([{"role": "user", "content": {"type": "text", "text": "t"}}]));
-    let member = |name, value, kept| {
-        check_member::<CreateMessageRequestParams>(base.clone(), name, value, kept);
+    let member = |name, value, keeps| {
+        check_member::<CreateMessageRequestParams>(base.clone(), name, value, keeps);
     };
     member(
         "tools",

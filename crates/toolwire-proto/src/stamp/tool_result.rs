@@ -1,16 +1,16 @@
-//! The result of a tool, stamped and written in one go: there is no other result that is sent as often.
+//! Tool results, stamped and written in one step, because they are the most frequent results.
 
 use toolwire_types::{CallToolResult, ContentBlock, RawJson, json, meta_key};
 
 use crate::features::VersionFeatures;
 use crate::stamp::{Stamp as _, Target};
 
-/// Appends a result as its revision wants it.
+/// Appends a result in the form of its revision.
 ///
-/// The same as stamping the result and writing it, except that metadata which only names the server is not built first.
+/// The output equals stamping and writing the result, but metadata that only names the server is not built first.
 ///
 /// # Errors
-/// When the result cannot be written as JSON.
+/// Returns an error if the result cannot be serialized as JSON.
 pub fn write_tool_result(
     out: &mut Vec<u8>,
     mut result: CallToolResult,
@@ -33,7 +33,7 @@ pub fn write_tool_result(
     Ok(())
 }
 
-/// Appends a result that is nothing but this text: the same as [`write_tool_result`], without the result.
+/// Appends a result that consists of this text only. The output equals [`write_tool_result`].
 #[inline]
 pub fn write_text_result(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
     write_only_text(out, text, target);
@@ -44,7 +44,7 @@ pub fn write_text_result(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
 
 /// Adds the metadata to a result that has none.
 fn write_server_info(out: &mut Vec<u8>, server_info: &RawJson) {
-    // In place of the brace that ends the result, which is never empty: `content` is always there.
+    // Replaces the brace that ends the result. The result is never empty, because `content` is always present.
     out.pop();
     out.extend_from_slice(b",\"_meta\":{");
     json::write_text(out, meta_key::SERVER_INFO);
@@ -53,7 +53,7 @@ fn write_server_info(out: &mut Vec<u8>, server_info: &RawJson) {
     out.extend_from_slice(b"}}");
 }
 
-/// The text of a result that is nothing but one: what most tools return.
+/// Returns the text of a result that consists of one text only, as most tools return it.
 fn only_text(result: &CallToolResult) -> Option<&str> {
     let [ContentBlock::Text(text)] = result.content.as_slice() else {
         return None;
@@ -69,7 +69,7 @@ fn only_text(result: &CallToolResult) -> Option<&str> {
     is_only.then_some(&text.text)
 }
 
-/// Writes the result of [`only_text`]: the same as the general way, in a fraction of its steps.
+/// Writes the result of [`only_text`]. The output equals the general path, at a fraction of its cost.
 fn write_only_text(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
     out.push(b'{');
     if target.version.has_result_type() {
@@ -80,7 +80,7 @@ fn write_only_text(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
     out.extend_from_slice(b"}]}");
 }
 
-/// The name of the server, when there is no other metadata.
+/// Returns the server's name if there is no other metadata.
 fn only_server_info<'t>(result: &CallToolResult, target: &Target<'t>) -> Option<&'t RawJson> {
     target
         .server_info_in_meta()
@@ -94,10 +94,10 @@ impl<'t> Target<'t> {
     }
 }
 
-/// The members of a result, or of a text, with their names.
+/// The length of the members of a result or of a text block, with their names.
 const AROUND: usize = 64;
 
-/// About how long the result will be: enough for most, too little for text that is full of escapes.
+/// Returns the estimated length of the result. It is too small for text with many escapes.
 #[must_use]
 pub fn tool_result_size(result: &CallToolResult, target: &Target<'_>) -> usize {
     let texts = result.content.iter().map(|block| {
@@ -112,7 +112,7 @@ pub fn tool_result_size(result: &CallToolResult, target: &Target<'_>) -> usize {
         + server_info.map_or(0, |json| AROUND + json.get().len())
 }
 
-/// [`tool_result_size`] of a result that is nothing but this text.
+/// Returns the [`tool_result_size`] of a result that consists of this text only.
 #[must_use]
 pub fn text_result_size(text: &str, target: &Target<'_>) -> usize {
     let server_info = target.server_info_in_meta();
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_written_result_is_a_stamped_one() {
+    fn written_result_equals_stamped_result() {
         let info = RawJson::from(json!({"name": "s", "version": "1"}));
         let changed = |text: &str, change: fn(&mut CallToolResult)| {
             let mut result = CallToolResult::text(text);
