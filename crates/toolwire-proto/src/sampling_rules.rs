@@ -182,7 +182,8 @@ impl fmt::Display for InvalidSampling {
             ),
             Self::MissingResult { message, id } => write!(
                 f,
-                "tool result missing: messages[{message}] must have the result of the tool use {id:?} of the previous message"
+                "tool result missing: messages[{message}] must have the result of the tool use {id:?} of the \
+                 previous message"
             ),
             Self::UnexpectedResult { message, id } => write!(
                 f,

@@ -159,8 +159,9 @@ fn check_request<'a>(
     }
 }
 
-/// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
+/// Checks a modern request.
 ///
+/// Spec 2026-07-28, basic/index "Per-request protocol fields" and basic/transports/streamable-http "Server Validation".
 /// Neither era is inlined, so that the code of each era is contiguous.
 #[inline(never)]
 fn check_modern<'a>(

@@ -101,7 +101,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// Is never inlined, because few requests have a progress token.
+/// Parses the progress token. Never inlined, because few requests have one.
 #[inline(never)]
 fn read_progress_token(raw: RawMember<'_>) -> Result<ProgressToken, ErrorObject> {
     serde_json::from_str(raw.get())
@@ -117,7 +117,7 @@ fn read_progress_token(raw: RawMember<'_>) -> Result<ProgressToken, ErrorObject>
         })
 }
 
-/// Is never inlined, because few requests have a log level.
+/// Parses the log level. Never inlined, because few requests have one.
 #[inline(never)]
 fn read_log_level(raw: RawMember<'_>) -> Result<LoggingLevel, ErrorObject> {
     serde_json::from_str(raw.get()).map_err(|_| {

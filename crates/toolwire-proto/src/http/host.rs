@@ -72,8 +72,8 @@ impl HostPolicy {
     }
 }
 
-/// Returns `true` for local hosts. A page loaded from an address cannot use a forged name. The unspecified address is
-/// never local.
+/// Returns `true` if the host is the local address of the connection. A page loaded from an address cannot use a forged
+/// name. The unspecified address never matches.
 fn is_local(host: &Host<'_>, local_ip: Option<IpAddr>) -> bool {
     match (host, local_ip) {
         (Host::Address(address), Some(local)) => {

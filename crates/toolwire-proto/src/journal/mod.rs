@@ -285,7 +285,8 @@ impl fmt::Display for RoundLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the handler sent input requests in {MAX_ROUNDS} rounds and is not complete; its input requests must be the same in each run"
+            "the handler sent input requests in {MAX_ROUNDS} rounds and is not complete; its input requests \
+             must be the same in each run"
         )
     }
 }

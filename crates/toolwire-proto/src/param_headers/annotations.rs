@@ -290,7 +290,7 @@ fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
         .flat_map(|map| map.iter().rev())
 }
 
-/// RFC 9110, section 5.6.2, `tchar`.
+/// Returns `true` for a `tchar` (RFC 9110, section 5.6.2).
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -53,7 +53,8 @@ pub struct RequestMeta {
     reserved: &'static [&'static str],
 }
 
-/// Spec 2026-07-28, basic, "_meta": the members of every request, and the level that replaced `logging/setLevel`.
+/// The keys of every modern request, and the log level key, which replaced `logging/setLevel`. Spec 2026-07-28, basic,
+/// "_meta".
 const MODERN_KEYS: &[&str] = &[
     meta_key::PROTOCOL_VERSION,
     meta_key::CLIENT_CAPABILITIES,

@@ -165,7 +165,7 @@ fn token_has_an_expiry_time() {
 }
 
 #[test]
-fn ring_with_another_limit_still_opens() {
+fn ring_with_the_maximum_payload_limit_opens_tokens() {
     let ring = ring().with_max_payload(usize::MAX);
     assert!(open(&ring, &binding(), &sealed(), NOW).is_ok());
 }

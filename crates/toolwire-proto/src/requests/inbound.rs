@@ -101,8 +101,8 @@ impl<T> InboundLedger<T> {
         Ok(self.enter(id, cancellation, note))
     }
 
-    /// Records a request that continues in the background. The caller has checked before the request ran that the
-    /// ledger is not [full](Self::is_full).
+    /// Records a request that is about to wait, or that another task continues. The caller has checked before the
+    /// request ran that the ledger is not [full](Self::is_full).
     pub fn enter(&mut self, id: RequestId, cancellation: CancelPolicy, note: T) -> ExchangeKey {
         let number = self.next;
         self.next += 1;

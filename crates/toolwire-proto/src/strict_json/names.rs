@@ -15,7 +15,7 @@ const INLINE: usize = 16;
 #[derive(Debug)]
 pub(super) struct OpenNames<'a> {
     inline: [&'a str; INLINE],
-    /// The number of inline names. Zero once the names have spilled.
+    /// The number of names in `inline`. Unused while names are in `spilled`.
     inline_count: usize,
     /// All names, once there are too many for `inline`.
     spilled: Vec<&'a str>,

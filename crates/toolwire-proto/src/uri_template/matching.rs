@@ -27,13 +27,13 @@ pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Opti
         }
         _ => (parts, tokens.as_slice()),
     };
-    let ways = match_paths(parts, tokens, steps);
-    let walk = TemplateMatcher {
+    let paths = match_paths(parts, tokens, steps);
+    let matcher = TemplateMatcher {
         tokens,
         captures: Captures::new(tokens),
         steps,
     };
-    walk.run(parts, &ways)
+    matcher.run(parts, &paths)
 }
 
 /// Checks that matching is unambiguous, see [`crate::uri_template::UriTemplate::check_matchable`].
@@ -104,13 +104,13 @@ pub(super) struct MatchPath {
 fn match_paths(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> Vec<MatchPath> {
     let mut end = PositionSet::for_length(tokens.len());
     end.insert(tokens.len());
-    let mut ways = vec![MatchPath {
+    let mut paths = vec![MatchPath {
         entrances: end,
         item_starts: Vec::new(),
     }];
     for part in parts.iter().rev() {
-        let exits = &ways[ways.len() - 1].entrances;
-        let way = match part {
+        let exits = &paths[paths.len() - 1].entrances;
+        let path = match part {
             TemplatePart::Literal(literal) => literal_way(literal, tokens, exits, steps),
             TemplatePart::Expression(expression) => {
                 let item_starts = if expression.operator.rules().named {
@@ -121,10 +121,10 @@ fn match_paths(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> V
                 expression_path(expression, tokens, exits, item_starts)
             }
         };
-        ways.push(way);
+        paths.push(path);
     }
-    ways.reverse();
-    ways
+    paths.reverse();
+    paths
 }
 
 fn literal_way(
@@ -195,17 +195,17 @@ pub(super) struct TemplateMatcher<'template, 'uri> {
 }
 
 impl<'template> TemplateMatcher<'template, '_> {
-    fn run(mut self, parts: &'template [TemplatePart], ways: &[MatchPath]) -> Option<Values> {
-        if !ways[0].entrances.contains(0) {
+    fn run(mut self, parts: &'template [TemplatePart], paths: &[MatchPath]) -> Option<Values> {
+        if !paths[0].entrances.contains(0) {
             return None;
         }
         let mut position = 0;
-        for (part, pair) in parts.iter().zip(ways.windows(2)) {
-            let (way, exits) = (&pair[0], &pair[1].entrances);
+        for (part, pair) in parts.iter().zip(paths.windows(2)) {
+            let (path, exits) = (&pair[0], &pair[1].entrances);
             position = match part {
                 TemplatePart::Literal(literal) => position + literal.tokens.len(),
                 TemplatePart::Expression(expression) => {
-                    self.expression(expression, position, way, exits)?
+                    self.expression(expression, position, path, exits)?
                 }
             };
         }
@@ -217,7 +217,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         &mut self,
         expression: &'template Expression,
         position: usize,
-        way: &MatchPath,
+        path: &MatchPath,
         exits: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();
@@ -225,7 +225,7 @@ impl<'template> TemplateMatcher<'template, '_> {
             None => position,
             Some(lead) => {
                 let is_present = self.tokens.get(position) == Some(&Token::Plain(lead))
-                    && way.item_starts[0].contains(position + 1);
+                    && path.item_starts[0].contains(position + 1);
                 if !is_present {
                     return Some(position);
                 }
@@ -233,9 +233,9 @@ impl<'template> TemplateMatcher<'template, '_> {
             }
         };
         if rules.named {
-            self.named(expression, first_item, &way.item_starts[0], exits)
+            self.named(expression, first_item, &path.item_starts[0], exits)
         } else {
-            self.ordered(expression, first_item, &way.item_starts, exits)
+            self.ordered(expression, first_item, &path.item_starts, exits)
         }
     }
 

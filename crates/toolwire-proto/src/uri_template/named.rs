@@ -19,7 +19,7 @@ pub(super) fn item_starts(
     exits: &PositionSet,
     steps: &mut usize,
 ) -> PositionSet {
-    let onward = NamedStep {
+    let next_step = NamedStep {
         tokens,
         separator: expression.operator.rules().separator,
         exits,
@@ -39,7 +39,7 @@ pub(super) fn item_starts(
         if !token.is_some_and(|token| may_hold(expression, expression.captures, token)) {
             furthest_end = position;
         }
-        if name_end > position && onward.is_after_delimiter(position) {
+        if name_end > position && next_step.is_after_delimiter(position) {
             *steps += name_end - position;
             let owner = owner_of(expression, &tokens[position..name_end]);
             let matches = owner.is_some_and(|owner| match value_ends {
@@ -48,13 +48,13 @@ pub(super) fn item_starts(
                     let reach = (name_end + 1).saturating_add(longest);
                     nearest_end <= furthest_end.min(reach)
                 }
-                None => onward.may_end(name_end, &starts),
+                None => next_step.may_end(name_end, &starts),
             });
             if matches {
                 starts.insert(position);
             }
         }
-        if onward.may_end(position, &starts) {
+        if next_step.may_end(position, &starts) {
             nearest_end = position;
         }
     }
@@ -110,7 +110,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         exits: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();
-        let onward = NamedStep {
+        let next_step = NamedStep {
             tokens: self.tokens,
             separator: rules.separator,
             exits,
@@ -129,7 +129,7 @@ impl<'template> TemplateMatcher<'template, '_> {
                 let longest = expression.variables[owner].longest_item();
                 let value_start = name_end + 1;
                 let value_end = self.longest_item(expression, value_start, longest, |end| {
-                    onward.may_end(end, starts)
+                    next_step.may_end(end, starts)
                 })?;
                 value_start..value_end
             } else {
@@ -137,7 +137,7 @@ impl<'template> TemplateMatcher<'template, '_> {
             };
             let end = value.end;
             pairs_of[owner].push(Pair { name, value });
-            if !onward.continues(end, starts) {
+            if !next_step.continues(end, starts) {
                 break end;
             }
             start = end + 1;

@@ -17,33 +17,36 @@ pub(super) fn item_starts(
 ) -> Vec<PositionSet> {
     let mut item_starts: Vec<PositionSet> = Vec::with_capacity(expression.variables.len());
     for variable in expression.variables.iter().rev() {
-        let onward = OrderedStep {
+        let next_step = OrderedStep {
             tokens,
             separator: expression.operator.rules().separator,
             exits,
             next_starts: item_starts.last(),
         };
-        let starts = variable_starts(expression, variable, &onward, steps);
+        let starts = variable_starts(expression, variable, &next_step, steps);
         item_starts.push(starts);
     }
     item_starts.reverse();
     item_starts
 }
 
-/// Scans from the end of the URI. At each position it knows the maximum length of an item and the nearest possible end.
+/// Returns the positions at which an item of one variable may begin.
+///
+/// The scan starts at the end of the URI. At each position it knows the maximum length of an item and the nearest
+/// possible end.
 fn variable_starts(
     expression: &Expression,
     variable: &Variable,
-    onward: &OrderedStep<'_>,
+    next_step: &OrderedStep<'_>,
     steps: &mut usize,
 ) -> PositionSet {
-    let length = onward.tokens.len();
+    let length = next_step.tokens.len();
     let mut starts = PositionSet::for_length(length);
     let mut furthest_end = length;
     let mut nearest_end = usize::MAX;
     for position in (0..=length).rev() {
         *steps += 1;
-        match onward.tokens.get(position) {
+        match next_step.tokens.get(position) {
             Some(token) if may_hold(expression, expression.captures, *token) => {
                 let reach = position.saturating_add(variable.longest_item());
                 if nearest_end <= furthest_end.min(reach) {
@@ -52,7 +55,7 @@ fn variable_starts(
             }
             _ => furthest_end = position,
         }
-        if onward.may_end(position, variable.is_exploded().then_some(&starts)) {
+        if next_step.may_end(position, variable.is_exploded().then_some(&starts)) {
             nearest_end = position;
         }
     }
@@ -96,7 +99,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         let rules = expression.operator.rules();
         let mut items = Vec::new();
         for (index, variable) in expression.variables.iter().enumerate() {
-            let onward = OrderedStep {
+            let next_step = OrderedStep {
                 tokens: self.tokens,
                 separator: rules.separator,
                 exits,
@@ -105,10 +108,10 @@ impl<'template> TemplateMatcher<'template, '_> {
             let same_starts = variable.is_exploded().then_some(&item_starts[index]);
             let end = loop {
                 let end = self.longest_item(expression, start, variable.longest_item(), |end| {
-                    end > start && onward.may_end(end, same_starts)
+                    end > start && next_step.may_end(end, same_starts)
                 })?;
                 items.push(start..end);
-                if !onward.continues(end, same_starts) {
+                if !next_step.continues(end, same_starts) {
                     break end;
                 }
                 start = end + 1;
@@ -116,7 +119,7 @@ impl<'template> TemplateMatcher<'template, '_> {
             self.captures
                 .items(variable, &items, rules.within_segment)?;
             items.clear();
-            if !onward.continues(end, onward.next_starts) {
+            if !next_step.continues(end, next_step.next_starts) {
                 return Some(end);
             }
             start = end + 1;

@@ -134,7 +134,7 @@ fn default_port(is_secure: bool) -> u16 {
     if is_secure { 443 } else { 80 }
 }
 
-/// RFC 3986, section 3.1.
+/// Checks for a scheme (RFC 3986, section 3.1).
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text

@@ -179,7 +179,7 @@ fn endless_line_is_reported_once_and_not_buffered() {
 }
 
 #[test]
-fn fifty_thousand_junk_events_use_no_memory() {
+fn fifty_thousand_junk_events_do_not_affect_the_next_event() {
     let stream = format!(
         "{}data: response\n\n",
         "event: junk\nfoo\n\ndata: ?\n\n".repeat(50_000)
