@@ -58,9 +58,10 @@ impl User {
         if let Some(next) = answer.headers("location").next() {
             return Ok(Next::Go(resolved(url, next)));
         }
-        match answer.is_ok() {
-            true => Ok(Next::Page(answer.body().to_owned())),
-            false => Err(Problem::new(format!("a page does not open: {answer}"))),
+        if answer.is_ok() {
+            Ok(Next::Page(answer.body().to_owned()))
+        } else {
+            Err(Problem::new(format!("a page does not open: {answer}")))
         }
     }
 }

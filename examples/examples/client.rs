@@ -13,12 +13,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .next()
         .ok_or("give a URL, or a command to start")?;
     let builder = Client::builder("example-client", "1.0.0");
-    let client = match target.starts_with("http") {
-        true => builder.connect(&target).await?,
-        false => {
-            let command = ServerCommand::new(&target).args(arguments);
-            builder.spawn(command).await?
-        }
+    let client = if target.starts_with("http") {
+        builder.connect(&target).await?
+    } else {
+        let command = ServerCommand::new(&target).args(arguments);
+        builder.spawn(command).await?
     };
 
     eprintln!("connected, speaking {}", client.version());

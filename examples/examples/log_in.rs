@@ -14,9 +14,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let is_set = |flag: &str| flags.iter().any(|given| given == flag);
 
-    let login = match is_set("--no-browser") {
-        true => LoopbackLogin::new().without_browser(),
-        false => LoopbackLogin::new(),
+    let login = if is_set("--no-browser") {
+        LoopbackLogin::new().without_browser()
+    } else {
+        LoopbackLogin::new()
     };
     let oauth = OAuthConfig::login("Log-in example", login).with_store(FileTokenStore::new(file));
     if is_set("--log-out") {

@@ -89,9 +89,10 @@ fn build_from_nothing(root: &Path, workspace: &Path, server: &'static str) -> Ou
     let program = target.join("release").join(file);
     let size = fs::metadata(&program)
         .map_err(|error| format!("cannot read {}: {error}", program.display()))?;
-    let first_answer = match server.ends_with("stdio") {
-        true => Some(first_answer(&program)?),
-        false => None,
+    let first_answer = if server.ends_with("stdio") {
+        Some(first_answer(&program)?)
+    } else {
+        None
     };
     fs::remove_dir_all(&target)
         .map_err(|error| format!("cannot remove {}: {error}", target.display()))?;
@@ -146,9 +147,10 @@ fn answer_once(program: &Path) -> std::io::Result<Duration> {
     let took = began.elapsed();
     server.kill()?;
     server.wait()?;
-    match line.contains("serverInfo") {
-        true => Ok(took),
-        false => Err(std::io::Error::other(format!("it says {line:?}"))),
+    if line.contains("serverInfo") {
+        Ok(took)
+    } else {
+        Err(std::io::Error::other(format!("it says {line:?}")))
     }
 }
 

@@ -376,9 +376,10 @@ fn variable(text: &str) -> Result<(OsString, Option<OsString>), String> {
         Some((name, value)) => (name, Some(value.into())),
         None => (text, None),
     };
-    match name.is_empty() || text.contains('\0') {
-        true => Err("write it as `NAME=value` or `NAME`".to_owned()),
-        false => Ok((name.into(), value)),
+    if name.is_empty() || text.contains('\0') {
+        Err("write it as `NAME=value` or `NAME`".to_owned())
+    } else {
+        Ok((name.into(), value))
     }
 }
 

@@ -98,9 +98,10 @@ fn unknown(name: &str, files: &[PathBuf], known: &[String]) -> Failure {
         .map(|path| path.display().to_string())
         .collect();
     let files = files.join(", ");
-    match known.is_empty() {
-        true => failure.with_advice(format!("{files} has no servers")),
-        false => failure.with_advice(format!("one of {} (from {files})", known.join(", "))),
+    if known.is_empty() {
+        failure.with_advice(format!("{files} has no servers"))
+    } else {
+        failure.with_advice(format!("one of {} (from {files})", known.join(", ")))
     }
 }
 

@@ -41,11 +41,13 @@ pub(crate) async fn connect(
                     .with_header(name, value)
                     .map_err(|error| Failure::usage(error.to_string()))?;
             }
-            let logins = match server.login {
-                // Whoever brings credentials means them.
-                _ if endpoint.has_credentials() => None,
-                true => Some(accounts::with_login(screen)?),
-                false => accounts::stored()?,
+            let logins = if endpoint.has_credentials() {
+                // Credentials on the command line replace a login.
+                None
+            } else if server.login {
+                Some(accounts::with_login(screen)?)
+            } else {
+                accounts::stored()?
             };
             if let Some(logins) = logins {
                 builder = builder.with_oauth(logins);

@@ -12,9 +12,10 @@ use crate::show::plain_text;
 
 /// Sends log lines to standard error: all messages of the protocol if `verbose`, else what `RUST_LOG` selects.
 pub(crate) fn start(verbose: bool) {
-    let filter = match verbose {
-        true => EnvFilter::new("toolwire=debug,toolwire::wire=trace"),
-        false => EnvFilter::from_default_env(),
+    let filter = if verbose {
+        EnvFilter::new("toolwire=debug,toolwire::wire=trace")
+    } else {
+        EnvFilter::from_default_env()
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -153,9 +153,10 @@ impl Screen {
         if failure.is_silent() {
             return self.clear();
         }
-        match self.json {
-            true => self.say(&escaped_json(&failure.json().to_string())),
-            false => self.say(failure.text().trim_end()),
+        if self.json {
+            self.say(&escaped_json(&failure.json().to_string()));
+        } else {
+            self.say(failure.text().trim_end());
         }
     }
 
@@ -198,10 +199,11 @@ fn bar_text(progress: &ProgressNotificationParams) -> String {
 
 /// JSON without line breaks, so that a line is a value, and with escapes for what a terminal must not get.
 fn one_line(raw: &RawJson) -> String {
-    match raw.get().contains(['\n', '\r']) {
-        // Between tokens only: within strings they are escaped.
-        true => escaped_json(&raw.get().replace(['\n', '\r'], " ")).into_owned(),
-        false => escaped_json(raw.get()).into_owned(),
+    if raw.get().contains(['\n', '\r']) {
+        // Line breaks are between tokens only: within strings they are escaped.
+        escaped_json(&raw.get().replace(['\n', '\r'], " ")).into_owned()
+    } else {
+        escaped_json(raw.get()).into_owned()
     }
 }
 

@@ -148,9 +148,10 @@ pub(crate) fn named(name: &str, config: Option<&Path>) -> Result<Target, Failure
         name.get(..scheme.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     });
-    match is_address {
-        true => Ok(Target::Http(Endpoint::new(name))),
-        false => config_file::look_up(name, config),
+    if is_address {
+        Ok(Target::Http(Endpoint::new(name)))
+    } else {
+        config_file::look_up(name, config)
     }
 }
 

@@ -50,9 +50,10 @@ impl Credentials {
             ));
         }
         let is_without_user = scenario.starts_with("auth/client-credentials");
-        Ok(match is_without_user {
-            true => OAuthConfig::client_credentials(client),
-            false => OAuthConfig::login("toolwire conformance", Agreeing).with_client(client),
+        Ok(if is_without_user {
+            OAuthConfig::client_credentials(client)
+        } else {
+            OAuthConfig::login("toolwire conformance", Agreeing).with_client(client)
         })
     }
 

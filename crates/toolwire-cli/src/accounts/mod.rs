@@ -43,9 +43,10 @@ pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Ex
             .map_err(|error| Failure::usage(format!("--scope: {error}")))?;
     }
     let account = oauth.log_in(&url).await.map_err(|error| failed(&error))?;
-    match screen.json {
-        true => screen.print_json(&show::json(&account))?,
-        false => screen.print(&show::facts(&account, screen.look))?,
+    if screen.json {
+        screen.print_json(&show::json(&account))?;
+    } else {
+        screen.print(&show::facts(&account, screen.look))?;
     }
     Ok(Exit::Success)
 }
@@ -69,9 +70,10 @@ pub(crate) async fn log_out(
         let outcome = oauth.log_out(&url).await.map_err(|error| failed(&error))?;
         ended.push((url, outcome));
     }
-    match screen.json {
-        true => screen.print_json(&show::ended_json(&ended))?,
-        false => screen.print(&show::ended(&ended))?,
+    if screen.json {
+        screen.print_json(&show::ended_json(&ended))?;
+    } else {
+        screen.print(&show::ended(&ended))?;
     }
     Ok(Exit::Success)
 }
@@ -81,9 +83,10 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
     let oauth = OAuthConfig::from_store(store()?);
     let Some(server) = &arguments.server else {
         let accounts = oauth.accounts().await.map_err(|error| failed(&error))?;
-        match screen.json {
-            true => screen.print_json(&accounts.iter().map(show::json).collect::<Vec<_>>())?,
-            false => screen.print(&show::list(&accounts, screen.look))?,
+        if screen.json {
+            screen.print_json(&accounts.iter().map(show::json).collect::<Vec<_>>())?;
+        } else {
+            screen.print(&show::list(&accounts, screen.look))?;
         }
         return Ok(Exit::Success);
     };
@@ -93,9 +96,10 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
         Failure::new(Exit::Refused, format!("nobody is logged in at {url}"))
             .with_advice(format!("log in with: toolwire login {url}"))
     })?;
-    match screen.json {
-        true => screen.print_json(&show::json(&account))?,
-        false => screen.print(&show::facts(&account, screen.look))?,
+    if screen.json {
+        screen.print_json(&show::json(&account))?;
+    } else {
+        screen.print(&show::facts(&account, screen.look))?;
     }
     Ok(Exit::Success)
 }

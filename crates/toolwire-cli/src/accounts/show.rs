@@ -57,9 +57,10 @@ pub(super) fn list(accounts: &[Account], look: Look) -> String {
             account.scopes().unwrap_or_default(),
         ]);
     }
-    match table.is_empty() {
-        true => "there are no logins; toolwire login URL makes one\n".to_owned(),
-        false => table.render(look),
+    if table.is_empty() {
+        "there are no logins; toolwire login URL makes one\n".to_owned()
+    } else {
+        table.render(look)
     }
 }
 
@@ -73,9 +74,10 @@ pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
         _ => Some(format!("logged out at {url}\n")),
     });
     let text: String = lines.collect();
-    match text.is_empty() {
-        true => "there was no login\n".to_owned(),
-        false => plain_text(&text).into_owned(),
+    if text.is_empty() {
+        "there was no login\n".to_owned()
+    } else {
+        plain_text(&text).into_owned()
     }
 }
 

@@ -216,8 +216,9 @@ fn shortest(number: f64) -> Value {
         reason = "that is the check"
     )]
     let is_whole = whole as f64 == number;
-    match is_whole {
-        true => whole.into(),
-        false => json!(number),
+    if is_whole {
+        whole.into()
+    } else {
+        json!(number)
     }
 }

@@ -33,9 +33,10 @@ pub(super) fn fill_in(
             return ElicitResult::cancel();
         }
     };
-    match dialogue.is_live() {
-        true => ask(form, &schema, given, dialogue),
-        false => fill_in_alone(form, &schema, given, dialogue),
+    if dialogue.is_live() {
+        ask(form, &schema, given, dialogue)
+    } else {
+        fill_in_alone(form, &schema, given, dialogue)
     }
 }
 
@@ -120,9 +121,10 @@ fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Di
     }
     for (number, (word, name)) in (1..).zip(&field.choices) {
         let (word, name) = (plain_text(word), plain_text(name));
-        match word == name {
-            true => dialogue.say(&format!("    {number}. {name}")),
-            false => dialogue.say(&format!("    {number}. {name} ({word})")),
+        if word == name {
+            dialogue.say(&format!("    {number}. {name}"));
+        } else {
+            dialogue.say(&format!("    {number}. {name} ({word})"));
         }
     }
     let standing = match (&suggestion, field.required) {

@@ -83,9 +83,10 @@ impl Asking {
         }
         let _one = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.screen.hide_bar(true);
-        let answer = match self.interactive {
-            true => answer(&mut Terminal),
-            false => answer(&mut Silence(&self.screen)),
+        let answer = if self.interactive {
+            answer(&mut Terminal)
+        } else {
+            answer(&mut Silence(&self.screen))
         };
         self.screen.hide_bar(false);
         answer

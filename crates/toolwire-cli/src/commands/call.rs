@@ -62,11 +62,13 @@ impl CallPlan {
             Some(path) => save(path, &show::attachments(&result.content), screen)?,
             None => false,
         };
-        match screen.json {
-            // The bytes went to standard output, and nothing else may.
-            _ if saved => {}
-            true => screen.print_raw(&raw)?,
-            false => screen.print(&show::call_result(&result, screen.look))?,
+        // If the bytes went to standard output, nothing else is written there.
+        if !saved {
+            if screen.json {
+                screen.print_raw(&raw)?;
+            } else {
+                screen.print(&show::call_result(&result, screen.look))?;
+            }
         }
         Ok(match result.is_error {
             Some(true) => Exit::ToolFailed,
@@ -95,9 +97,10 @@ impl CallPlan {
 fn usage(tool: &Tool, schema: Schema<'_>) -> String {
     let description = tool.description.as_deref().unwrap_or_default().trim();
     let usage = show::usage(&tool.name, schema, Look::default());
-    match description.is_empty() {
-        true => format!("\n{usage}"),
-        false => format!("\n{description}\n\n{usage}"),
+    if description.is_empty() {
+        format!("\n{usage}")
+    } else {
+        format!("\n{description}\n\n{usage}")
     }
 }
 

@@ -25,9 +25,10 @@ impl CompletePlan {
         let Some((argument, typed)) = arguments.pop() else {
             return Err(Failure::usage("no argument to complete").with_advice(EXAMPLE));
         };
-        let kind = complete.kind.unwrap_or(match name.contains(':') {
-            true => ReferenceKind::Template,
-            false => ReferenceKind::Prompt,
+        let kind = complete.kind.unwrap_or(if name.contains(':') {
+            ReferenceKind::Template
+        } else {
+            ReferenceKind::Prompt
         });
         let reference: CompletionReference = match kind {
             ReferenceKind::Prompt => PromptReference::new(name).into(),

@@ -62,9 +62,10 @@ impl ListenPlan {
                 ));
             };
             seen += 1;
-            match screen.json {
-                true => screen.print_json_line(&notification(&change))?,
-                false => screen.print(&format!("{}\n", plain_text(&sentence(&change))))?,
+            if screen.json {
+                screen.print_json_line(&notification(&change))?;
+            } else {
+                screen.print(&format!("{}\n", plain_text(&sentence(&change))))?;
             }
         }
         Ok(Exit::Success)

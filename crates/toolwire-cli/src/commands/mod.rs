@@ -50,9 +50,10 @@ pub(crate) fn at_most_one(words: Vec<String>, what: &str) -> Result<Option<Strin
     match words.next() {
         Some(extra) => Err(
             Failure::usage(format!("`{extra}` is one word too many")).with_advice(
-                match what.is_empty() {
-                    true => "give only the server".to_owned(),
-                    false => format!("give one {what}; quote it for the shell if it has spaces"),
+                if what.is_empty() {
+                    "give only the server".to_owned()
+                } else {
+                    format!("give one {what}; quote it for the shell if it has spaces")
                 },
             ),
         ),
@@ -87,9 +88,10 @@ fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a 
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
-            let distance = match lower.contains(&name) || name.contains(&lower) {
-                true => 1,
-                false => distance(&name, &lower),
+            let distance = if lower.contains(&name) || name.contains(&lower) {
+                1
+            } else {
+                distance(&name, &lower)
             };
             (distance <= 2.max(name.len() / 4)).then_some((distance, candidate))
         })

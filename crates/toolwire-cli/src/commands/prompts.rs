@@ -23,9 +23,10 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
                 let message = format!("the server has no prompt `{name}`");
                 with_similar(Failure::new(Exit::Protocol, message), &name, &prompts)
             })?;
-            match screen.json {
-                true => screen.print_json(prompt)?,
-                false => screen.print(&show::prompt(prompt, screen.look))?,
+            if screen.json {
+                screen.print_json(prompt)?;
+            } else {
+                screen.print(&show::prompt(prompt, screen.look))?;
             }
         }
     }
@@ -72,9 +73,10 @@ impl PromptPlan {
         let result: GetPromptResult = raw.parse().map_err(|error| {
             Failure::new(Exit::Protocol, format!("the result is unreadable: {error}"))
         })?;
-        match screen.json {
-            true => screen.print_raw(&raw)?,
-            false => screen.print(&show::prompt_result(&result, screen.look))?,
+        if screen.json {
+            screen.print_raw(&raw)?;
+        } else {
+            screen.print(&show::prompt_result(&result, screen.look))?;
         }
         Ok(Exit::Success)
     }
@@ -98,8 +100,9 @@ impl PromptPlan {
 
 fn with_similar(failure: Failure, name: &str, prompts: &[Prompt]) -> Failure {
     let meant = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
-    match meant.is_empty() {
-        true => failure.with_advice("`toolwire prompts` lists what is there"),
-        false => failure.with_advice(meant.join(" or ")),
+    if meant.is_empty() {
+        failure.with_advice("`toolwire prompts` lists what is there")
+    } else {
+        failure.with_advice(meant.join(" or "))
     }
 }

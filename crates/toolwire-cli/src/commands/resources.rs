@@ -22,9 +22,10 @@ pub(crate) async fn list_resources(
     let look = screen.look;
     if !only_templates {
         let resources = client.list_resources().await.map_err(failed)?;
-        match screen.json {
-            true => screen.print_json(&resources)?,
-            false => screen.print(&show::resources(&resources, look))?,
+        if screen.json {
+            screen.print_json(&resources)?;
+        } else {
+            screen.print(&show::resources(&resources, look))?;
         }
         if screen.json {
             return Ok(Exit::Success);
@@ -36,11 +37,12 @@ pub(crate) async fn list_resources(
         Err(error) if is_unknown_method(&error) && !only_templates => Vec::new(),
         Err(error) => return Err(failed(error)),
     };
-    match screen.json {
-        true => screen.print_json(&templates)?,
-        false if only_templates => screen.print(&show::templates(&templates, look))?,
-        false if templates.is_empty() => {}
-        false => screen.print(&format!("\n{}", show::templates(&templates, look)))?,
+    if screen.json {
+        screen.print_json(&templates)?;
+    } else if only_templates {
+        screen.print(&show::templates(&templates, look))?;
+    } else if !templates.is_empty() {
+        screen.print(&format!("\n{}", show::templates(&templates, look)))?;
     }
     Ok(Exit::Success)
 }
@@ -81,9 +83,10 @@ impl ReadPlan {
                 return Ok(Exit::Success);
             }
         }
-        match screen.json {
-            true => screen.print_raw(&raw)?,
-            false => screen.print(&show::contents(&result, screen.look))?,
+        if screen.json {
+            screen.print_raw(&raw)?;
+        } else {
+            screen.print(&show::contents(&result, screen.look))?;
         }
         Ok(Exit::Success)
     }
@@ -114,9 +117,10 @@ fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
     for (name, value) in strings(&given)? {
         if !variables.contains(&name.as_str()) {
             let failure = Failure::usage(format!("`{uri}` has no variable `{name}`"));
-            return Err(match variables.is_empty() {
-                true => failure.with_advice("leave it out"),
-                false => failure.with_advice(format!("one of {}", variables.join(", "))),
+            return Err(if variables.is_empty() {
+                failure.with_advice("leave it out")
+            } else {
+                failure.with_advice(format!("one of {}", variables.join(", ")))
             });
         }
         values.insert(name, value);

@@ -22,9 +22,10 @@ pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Resul
                     &tools,
                 )
             })?;
-            match screen.json {
-                true => screen.print_json(tool)?,
-                false => screen.print(&show::tool(tool, screen.look))?,
+            if screen.json {
+                screen.print_json(tool)?;
+            } else {
+                screen.print(&show::tool(tool, screen.look))?;
             }
         }
     }
@@ -43,8 +44,9 @@ pub(super) async fn known_tools(client: &Client) -> Result<Vec<Tool>, Failure> {
 /// Says which tools may have been meant.
 pub(super) fn with_similar_tools(failure: Failure, name: &str, tools: &[Tool]) -> Failure {
     let meant = similar(name, tools.iter().map(|tool| tool.name.as_str()));
-    match meant.is_empty() {
-        true => failure.with_advice("`toolwire tools` lists what is there"),
-        false => failure.with_advice(meant.join(" or ")),
+    if meant.is_empty() {
+        failure.with_advice("`toolwire tools` lists what is there")
+    } else {
+        failure.with_advice(meant.join(" or "))
     }
 }

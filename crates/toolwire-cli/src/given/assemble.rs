@@ -173,13 +173,15 @@ fn unfit(key: &str, text: &str, expected: &str, schema: Schema<'_>) -> Failure {
 
 fn unknown(key: &str, name: &str, object: Schema<'_>) -> Failure {
     let known: Vec<_> = object.properties().iter().map(|(name, _)| *name).collect();
-    let failure = Failure::usage(match key == name {
-        true => format!("there is no argument `{key}`"),
-        false => format!("there is no argument `{key}`: `{name}` is no member"),
+    let failure = Failure::usage(if key == name {
+        format!("there is no argument `{key}`")
+    } else {
+        format!("there is no argument `{key}`: `{name}` is no member")
     });
-    match known.is_empty() {
-        true => failure.with_advice("it takes none"),
-        false => failure.with_advice(format!("one of {}", known.join(", "))),
+    if known.is_empty() {
+        failure.with_advice("it takes none")
+    } else {
+        failure.with_advice(format!("one of {}", known.join(", ")))
     }
 }
 

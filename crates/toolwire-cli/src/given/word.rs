@@ -81,13 +81,14 @@ impl Assignment {
             Some(path) => content(path).map_err(|failure| failure.about(key))?,
             None => text.to_owned(),
         };
-        let value = match json {
-            false => GivenValue::Text(text),
-            true => GivenValue::Json(serde_json::from_str(&text).map_err(|error| {
+        let value = if json {
+            GivenValue::Json(serde_json::from_str(&text).map_err(|error| {
                 Failure::usage(format!("`{key}` is not JSON: {error}")).with_advice(format!(
                     "quote it for the shell, for example {key}:='[1, \"two\"]'; {key}=value needs no JSON"
                 ))
-            })?),
+            })?)
+        } else {
+            GivenValue::Text(text)
         };
         Ok(Self {
             key: key.to_owned(),

@@ -117,9 +117,10 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     let mut characters = text.chars().filter(|c| *c != '\r').peekable();
     while let Some(character) = characters.next() {
         let after = characters.peek().copied();
-        let shown = match is_unsafe(character) && !is_ordinary(before, character, after) {
-            true => REPLACEMENT,
-            false => character,
+        let shown = if is_unsafe(character) && !is_ordinary(before, character, after) {
+            REPLACEMENT
+        } else {
+            character
         };
         plain.push(shown);
         before = Some(shown);

@@ -55,9 +55,10 @@ fn capability_names(capabilities: &Value) -> Vec<String> {
                 .filter(|(_, value)| **value != Value::Bool(false))
                 .map(|(name, _)| name.as_str())
                 .collect();
-            match details.is_empty() {
-                true => name.clone(),
-                false => format!("{name} ({})", details.join(", ")),
+            if details.is_empty() {
+                name.clone()
+            } else {
+                format!("{name} ({})", details.join(", "))
             }
         })
         .collect()
@@ -69,14 +70,13 @@ pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
         let schema = tool.input_schema.to_value().unwrap_or_default();
         let schema = Schema::new(&schema);
         let required: HashSet<_> = schema.required().into_iter().collect();
-        let arguments =
-            schema
-                .properties()
-                .into_iter()
-                .map(|(name, _)| match required.contains(name) {
-                    true => name.to_owned(),
-                    false => format!("[{name}]"),
-                });
+        let arguments = schema.properties().into_iter().map(|(name, _)| {
+            if required.contains(name) {
+                name.to_owned()
+            } else {
+                format!("[{name}]")
+            }
+        });
         let arguments = arguments.collect::<Vec<_>>().join(" ");
         let description = tool.description.as_deref().or(tool.title.as_deref());
         table.row([&tool.name, &arguments, first_paragraph(description)]);
@@ -143,17 +143,14 @@ pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
     for (argument, member) in schema.properties() {
         let summary = member.summary();
         let given = format!("{argument}={}", placeholder(&summary));
-        let need = match required.contains(argument) {
-            true => {
-                let _ = write!(text, " {}", plain_text(&given));
-                "required".to_owned()
-            }
-            false => {
-                let _ = write!(text, " [{}]", plain_text(&given));
-                match member.default() {
-                    Some(default) => format!("default {default}"),
-                    None => "optional".to_owned(),
-                }
+        let need = if required.contains(argument) {
+            let _ = write!(text, " {}", plain_text(&given));
+            "required".to_owned()
+        } else {
+            let _ = write!(text, " [{}]", plain_text(&given));
+            match member.default() {
+                Some(default) => format!("default {default}"),
+                None => "optional".to_owned(),
             }
         };
         let description = first_paragraph(member.description());
@@ -172,9 +169,10 @@ fn placeholder(summary: &str) -> String {
         "any", "string", "integer", "number", "boolean", "array", "object", "null",
     ];
     let mut parts = summary.split('|');
-    match parts.all(|part| KINDS.contains(&part.trim_end_matches('…'))) {
-        true => summary.to_uppercase(),
-        false => summary.to_owned(),
+    if parts.all(|part| KINDS.contains(&part.trim_end_matches('…'))) {
+        summary.to_uppercase()
+    } else {
+        summary.to_owned()
     }
 }
 
@@ -267,9 +265,10 @@ pub(crate) fn prompt(prompt: &Prompt, look: Look) -> String {
 }
 
 fn or_nothing(table: &Table, nothing: &str, look: Look) -> String {
-    match table.is_empty() {
-        true => format!("{}\n", look.paint.dim(nothing)),
-        false => table.render(look),
+    if table.is_empty() {
+        format!("{}\n", look.paint.dim(nothing))
+    } else {
+        table.render(look)
     }
 }
 

@@ -32,9 +32,10 @@ impl Paint {
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
-        match self.colours {
-            true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            false => text.to_owned(),
+        if self.colours {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
         }
     }
 }

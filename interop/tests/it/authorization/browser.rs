@@ -172,9 +172,10 @@ impl Browser {
     }
 
     fn absolute(&self, target: &str) -> String {
-        match target.starts_with('/') {
-            true => format!("{}{target}", self.issuer),
-            false => target.to_owned(),
+        if target.starts_with('/') {
+            format!("{}{target}", self.issuer)
+        } else {
+            target.to_owned()
         }
     }
 

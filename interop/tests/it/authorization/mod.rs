@@ -39,9 +39,10 @@ struct Scene<'a> {
 
 /// Plays a scene with clients of both eras. The authorization server is the same, everybody else is new.
 async fn in_both_eras(variations: &[Variation], play: impl AsyncFn(&Scene<'_>, ProtocolVersion)) {
-    let guard = match variations.contains(&Variation::Opaque) {
-        true => Guard::Introspected,
-        false => Guard::Signed,
+    let guard = if variations.contains(&Variation::Opaque) {
+        Guard::Introspected
+    } else {
+        Guard::Signed
     };
     in_both_eras_with(guard, variations, play).await;
 }

@@ -192,9 +192,10 @@ impl Shared {
         let code = format!("code-{}", state.count);
         let scope = query.get("scope").cloned().unwrap_or_default();
         state.scopes_asked.push(scope.clone());
-        let outcome = match state.denies {
-            true => ("error", "access_denied"),
-            false => ("code", code.as_str()),
+        let outcome = if state.denies {
+            ("error", "access_denied")
+        } else {
+            ("code", code.as_str())
         };
         let answer = [outcome, ("state", &query["state"]), ("iss", url)];
         let location = format!("{}?{}", query["redirect_uri"], form::encode(answer));
@@ -256,12 +257,13 @@ impl State {
             Some((id, secret)) => (id.to_owned(), Some(secret.to_owned())),
             None => (form["client_id"].clone(), None),
         };
-        match self.secrets.get(&client_id) == secret.as_ref() {
-            true => Ok(client_id),
-            false => Err((
+        if self.secrets.get(&client_id) == secret.as_ref() {
+            Ok(client_id)
+        } else {
+            Err((
                 "401 Unauthorized",
                 json!({"error": "invalid_client"}).to_string(),
-            )),
+            ))
         }
     }
 
