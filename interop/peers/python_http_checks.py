@@ -102,7 +102,7 @@ async def server_sent_away(peer: Peer) -> None:
     # Only 2025-11-25 knows how to come back for the answer; elsewhere the handler is told that it cannot send away.
     caller = peer.another()
     async with caller.client:
-        equal(await caller.text("long_poll"), "kept you waiting" if peer.modern else "sent you away")
+        equal(await caller.text("long_poll"), "stream not released" if peer.modern else "stream released")
         polls = [request for request in caller.requests if request.last_event_id]
         equal(len(polls) > 0, not peer.modern)
 

@@ -1,4 +1,4 @@
-//! What can be typed after `toolwire`.
+//! The arguments and options of the `toolwire` command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,32 +10,32 @@ use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
 
-/// The codes a script can rely on; `failure::Exit` has the same ones.
+/// The exit codes, as shown by `--help`. They match `failure::Exit`.
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  it worked
-    1  the tool answered that it failed
-    2  the command line is wrong, or an argument of the tool is
-    3  no connection: DNS, TCP, TLS, a command that does not start or ends early
-    4  the server answered with an error, or broke the protocol
-    5  no answer in time
-    6  the credentials were refused (HTTP 401 or 403), or somebody has to log in
-  130  interrupted (143 when asked to terminate, 129 when the terminal is gone)";
+    0  success
+    1  the tool reported an error
+    2  the command line or an argument of the tool is invalid
+    3  no connection: DNS, TCP, TLS, or a command that does not start or exits early
+    4  the server returned an error or violated the protocol
+    5  timeout
+    6  the credentials were rejected (HTTP 401 or 403), or a login is required
+  130  interrupted (143: terminated, 129: the terminal was closed)";
 
 const SERVERS: &str = "\
 A server is one of
     https://example.com/mcp   an address
-    -- npx some-server /tmp   a command that is started; it comes last, after everything else
+    -- npx some-server /tmp   a command that starts the server; it comes last on the command line
     weather                   a name from --config, ./mcp.json, ./.mcp.json, ./.vscode/mcp.json
                               or ~/.config/toolwire/mcp.json";
 
 const GIVEN: &str = "\
 Arguments:
-    count=3             converted to what the tool's schema wants
+    count=3             converted to the type in the tool's schema
     place.city=Oslo     a member of an object
     tag=a tag=b         several elements of an array
-    filter:='{\"a\":1}'   JSON as it is
-    text=@notes.txt     the content of a file; @@ for a text that begins with @
+    filter:='{\"a\":1}'   JSON, unchanged
+    text=@notes.txt     the content of a file; write @@ for a text that starts with @
     @arguments.json     all arguments from a file; - reads them from standard input";
 
 /// Try, inspect and serve MCP servers.
@@ -49,13 +49,13 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what a server is and what it can do
+    /// Show the server's name, version and capabilities
     #[command(
         override_usage = "toolwire discover [OPTIONS] <SERVER>\n       toolwire discover [OPTIONS] -- <COMMAND>..."
     )]
     #[command(after_help = SERVERS)]
     Discover(Plain),
-    /// List tools, or show one of them
+    /// List tools, or show one tool
     #[command(
         override_usage = "toolwire tools [OPTIONS] <SERVER> [TOOL]\n       toolwire tools [OPTIONS] [TOOL] -- <COMMAND>..."
     )]
@@ -73,49 +73,49 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVERS)]
     Resources(Resources),
-    /// Read a resource; a template takes the values of its variables
+    /// Read a resource; for a template, pass the values of its variables
     #[command(
         override_usage = "toolwire read [OPTIONS] <SERVER> <URI> [VARIABLE=VALUE]...\n       toolwire read [OPTIONS] <URI> [VARIABLE=VALUE]... -- <COMMAND>..."
     )]
     #[command(after_help = SERVERS)]
     Read(Read),
-    /// List prompts, or show one of them
+    /// List prompts, or show one prompt
     #[command(
         override_usage = "toolwire prompts [OPTIONS] <SERVER> [PROMPT]\n       toolwire prompts [OPTIONS] [PROMPT] -- <COMMAND>..."
     )]
     #[command(after_help = SERVERS)]
     Prompts(Plain),
-    /// Get a prompt, filled in
+    /// Get a prompt with its arguments filled in
     #[command(
         override_usage = "toolwire prompt [OPTIONS] <SERVER> <PROMPT> [ARGUMENT]...\n       toolwire prompt [OPTIONS] <PROMPT> [ARGUMENT]... -- <COMMAND>..."
     )]
     #[command(after_help = format!("{GIVEN}\n\n{SERVERS}"))]
     Prompt(Prompt),
-    /// Ask for completions of an argument of a prompt or a resource template
+    /// List completions for an argument of a prompt or a resource template
     #[command(
         override_usage = "toolwire complete [OPTIONS] <SERVER> <PROMPT|TEMPLATE> [KNOWN=VALUE]... <NAME=TYPED>\n       toolwire complete [OPTIONS] <PROMPT|TEMPLATE> [KNOWN=VALUE]... <NAME=TYPED> -- <COMMAND>..."
     )]
     #[command(after_help = SERVERS)]
     Complete(Complete),
-    /// Show changes as they happen; without a choice, those of all lists
+    /// Show changes as they happen; by default, changes of all lists
     #[command(
         override_usage = "toolwire listen [OPTIONS] <SERVER> [URI]...\n       toolwire listen [OPTIONS] [URI]... -- <COMMAND>..."
     )]
     #[command(after_help = SERVERS)]
     Listen(Listen),
-    /// Ask a server whether it is there
+    /// Check that a server responds
     #[command(
         override_usage = "toolwire ping [OPTIONS] <SERVER>\n       toolwire ping [OPTIONS] -- <COMMAND>..."
     )]
     #[command(after_help = SERVERS)]
     Ping(Plain),
-    /// Log in at a server; other commands then use the login, and renew it
+    /// Log in to a server; other commands then use and renew the login
     Login(LogIn),
-    /// Forget a login, and have its tokens revoked where that is possible
+    /// Delete a login, and revoke its tokens if the server supports it
     Logout(LogOut),
-    /// Show the login at a server, or all of them
+    /// Show the login for one server, or all logins
     Whoami(WhoAmI),
-    /// A bundled server to try any client against; without `--stdio` or `--http`, a short tour of it
+    /// Run a bundled server for testing clients; without `--stdio` or `--http`, show a short tour of it
     Demo(Demo),
     /// Print completions for a shell
     Completions {
@@ -125,7 +125,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// How it tells of its results, if there is a choice.
+    /// Returns the output options of the command, or `None` if it has none.
     pub(crate) fn output(&self) -> Option<&Output> {
         Some(match self {
             Self::Discover(command)
@@ -146,59 +146,60 @@ impl Command {
     }
 }
 
-/// Where to go and how.
+/// The server and the options of the connection.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Server {
-    /// The server, unless a command is given, and what the command is about
+    /// The server, unless a command is given, and the arguments of the subcommand
     #[arg(value_name = "WORD", hide = true)]
     pub(crate) words: Vec<String>,
     /// The command that starts the server
     #[arg(value_name = "COMMAND", last = true, hide = true)]
     pub(crate) command: Vec<OsString>,
-    /// Look up names in this file only
+    /// Look up server names in this file only
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(crate) config: Option<PathBuf>,
-    /// What to speak; `auto` asks the server
+    /// The protocol era to use; `auto` detects it
     #[arg(long, value_enum, default_value_t = Era::Auto, help_heading = "Connection")]
     pub(crate) era: Era,
-    /// Speak this revision only
+    /// Use only this protocol revision
     #[arg(long, value_name = "VERSION", value_parser = revision, conflicts_with = "era", help_heading = "Connection")]
     pub(crate) protocol_version: Option<ProtocolVersion>,
     /// Send an HTTP header with every request, `Name: value`; may be repeated
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header, help_heading = "Connection")]
     pub(crate) headers: Vec<(String, String)>,
-    /// Send the bearer token that is in this environment variable
+    /// Send the bearer token from this environment variable
     #[arg(long, value_name = "VARIABLE", help_heading = "Connection")]
     pub(crate) bearer_env: Option<String>,
-    /// Pass an environment variable to the command: `NAME=value`, or `NAME` with its value here; may be repeated
+    /// Pass an environment variable to the command: `NAME=value`, or `NAME` for its current value; may be repeated
     #[arg(long = "env", short = 'e', value_name = "VARIABLE", value_parser = variable, help_heading = "Connection")]
     pub(crate) environment: Vec<(OsString, Option<OsString>)>,
-    /// Pass the whole environment to the command, credentials included; otherwise it gets PATH, HOME and the like
+    /// Pass the whole environment, including credentials, to the command; by default it gets PATH, HOME and similar
+    /// variables
     #[arg(long, help_heading = "Connection")]
     pub(crate) inherit_env: bool,
-    /// Log in with the browser if the server wants it, and keep the login
+    /// Log in with the browser if the server requires it, and store the login
     #[arg(long, conflicts_with = "bearer_env", help_heading = "Connection")]
     pub(crate) login: bool,
-    /// Wait this long without a sign of life: `30s`, `500ms`, `2m` [default: 60s]
+    /// Time out after this long without a message from the server: `30s`, `500ms`, `2m` [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
     pub(crate) timeout: Option<Duration>,
-    /// Tell the server of this root, a `file://` address; may be repeated
+    /// Announce this root to the server, a `file://` URI; may be repeated
     #[arg(long = "root", value_name = "URI", help_heading = "Connection")]
     pub(crate) roots: Vec<String>,
-    /// Show the server's log messages from this level on: debug, info, notice, warning, error, …
+    /// Show the server's log messages of this level and above: debug, info, warning, error, …
     #[arg(long, value_name = "LEVEL", value_parser = level, help_heading = "Output")]
     pub(crate) log_level: Option<LoggingLevel>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// How results are told.
+/// The output options.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Output {
-    /// Show every message on standard error
+    /// Log every message to standard error
     #[arg(long, short, help_heading = "Output")]
     pub(crate) verbose: bool,
-    /// Print JSON as the protocol has it
+    /// Print the result as protocol JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Use colours
@@ -206,26 +207,26 @@ pub(crate) struct Output {
     pub(crate) color: Colour,
 }
 
-/// How questions of the server are answered without a terminal.
+/// Responses to input requests of the server, given on the command line.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Answers {
-    /// Fill in this field when the server asks; may be repeated
+    /// Fill in this field when the server requests input; may be repeated
     #[arg(
-        long = "answer",
+        long = "answer", // tidy: allow(answer) established name of the option
         value_name = "FIELD=VALUE",
-        help_heading = "Questions of the server"
+        help_heading = "Input requests of the server"
     )]
     pub(crate) answers: Vec<String>,
-    /// Decline whatever the server asks
+    /// Decline every input request of the server
     #[arg(
         long,
-        conflicts_with = "answers",
-        help_heading = "Questions of the server"
+        conflicts_with = "answers", // tidy: allow(answers) name of the field
+        help_heading = "Input requests of the server"
     )]
     pub(crate) decline: bool,
 }
 
-/// A command without options of its own.
+/// The arguments of a command without options of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Plain {
     #[command(flatten)]
@@ -241,7 +242,7 @@ pub(crate) struct Call {
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
-    /// Save pictures, sound and other bytes here; `-` is standard output
+    /// Save images, audio and other binary content to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -261,7 +262,7 @@ pub(crate) struct Read {
     pub(crate) server: Server,
     #[command(flatten)]
     pub(crate) answers: Answers,
-    /// Save the contents here; `-` is standard output
+    /// Save the contents to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -281,7 +282,7 @@ pub(crate) struct Prompt {
 pub(crate) struct Complete {
     #[command(flatten)]
     pub(crate) server: Server,
-    /// What the name belongs to; otherwise whatever has a colon in it is a template
+    /// The kind of the name; by default, a name with a colon is a template
     #[arg(long, value_enum)]
     pub(crate) kind: Option<ReferenceKind>,
 }
@@ -290,16 +291,16 @@ pub(crate) struct Complete {
 pub(crate) struct Listen {
     #[command(flatten)]
     pub(crate) server: Server,
-    /// Changes of the list of tools
+    /// Show changes of the list of tools
     #[arg(long)]
     pub(crate) tools: bool,
-    /// Changes of the list of prompts
+    /// Show changes of the list of prompts
     #[arg(long)]
     pub(crate) prompts: bool,
-    /// Changes of the list of resources
+    /// Show changes of the list of resources
     #[arg(long)]
     pub(crate) resources: bool,
-    /// End after this many changes
+    /// Exit after this many changes
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
 }
@@ -309,7 +310,7 @@ pub(crate) struct Demo {
     /// Serve on standard input and output, for a client that starts this command
     #[arg(long)]
     pub(crate) stdio: bool,
-    /// Serve on HTTP until interrupted; port 0 is any free port
+    /// Serve over HTTP until interrupted; port 0 selects a free port
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -318,22 +319,22 @@ pub(crate) struct Demo {
         conflicts_with = "stdio"
     )]
     pub(crate) http: Option<String>,
-    /// With `--http`, a name under which clients elsewhere reach the server; may be repeated
+    /// With `--http`, a host name that remote clients use for the server; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) public_host: Vec<String>,
-    /// With `--http`, serve clients of 2024-11-05 too, at `/sse`
+    /// With `--http`, also serve clients of revision 2024-11-05 at `/sse`
     #[arg(long, requires = "http")]
     pub(crate) sse: bool,
 }
 
-/// The two eras of the protocol.
+/// The protocol eras that can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Era {
-    /// Whatever the server speaks, the newer first
+    /// Detect the era of the server; prefer the newer one
     Auto,
-    /// Stateless requests
+    /// Requests without a handshake
     Modern,
-    /// A handshake first
+    /// A handshake before the first request
     Legacy,
 }
 
@@ -390,7 +391,7 @@ fn level(text: &str) -> Result<LoggingLevel, String> {
     })
 }
 
-/// A time with its unit; without one, seconds.
+/// Parses a duration with its unit. Without a unit it is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -408,7 +409,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| "write it as `500ms`, `30s`, `2m` or `1h`".to_owned())?;
     match Duration::try_from_secs_f64(number * seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("it must be more than nothing and less than forever".to_owned()),
+        _ => Err("it must be greater than zero and not too large".to_owned()),
     }
 }
 
@@ -419,12 +420,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_definition_is_valid() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn times_have_units() {
+    fn durations_have_units() {
         fn check(text: &str, expected: Option<u64>) {
             let milliseconds = duration(text).ok().map(|duration| duration.as_millis());
             assert_eq!(milliseconds, expected.map(u128::from), "{text}");
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_have_a_name_and_perhaps_a_value() {
+    fn variables_have_a_name_and_an_optional_value() {
         assert_eq!(variable("A=b=c"), Ok(("A".into(), Some("b=c".into()))));
         assert_eq!(variable("A="), Ok(("A".into(), Some("".into()))));
         assert_eq!(variable("A"), Ok(("A".into(), None)));

@@ -1,6 +1,6 @@
-//! `mcp.json`: servers by name, as Claude, Cursor, VS Code and others write them.
+//! Reads servers by name from `mcp.json`, in the format of Claude, Cursor, VS Code and others.
 //!
-//! `${NAME}` and `${NAME:-default}` stand for environment variables, everywhere but in names.
+//! `${NAME}` and `${NAME:-default}` stand for environment variables, in all values.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use crate::failure::Failure;
 use crate::target::{ChildProcess, Endpoint, Target};
 
-/// Where names are looked up, unless a file is named; the first file that has the name wins.
+/// The files that are searched if `--config` names none. The first file that contains the name is used.
 const HERE: [&str; 3] = ["mcp.json", ".mcp.json", ".vscode/mcp.json"];
 
 #[derive(Debug, Deserialize)]
 struct ConfigFile {
-    /// VS Code says `servers`.
+    /// VS Code uses `servers`.
     #[serde(rename = "mcpServers", alias = "servers")]
     servers: BTreeMap<String, Entry>,
 }
@@ -35,11 +35,11 @@ struct Entry {
     headers: BTreeMap<String, String>,
 }
 
-/// Finds a server by its name.
+/// Finds a server by name.
 pub(crate) fn look_up(name: &str, file: Option<&Path>) -> Result<Target, Failure> {
     let files = match file {
         Some(file) => vec![file.to_owned()],
-        None => usual_places()
+        None => default_paths()
             .into_iter()
             .filter(|path| path.is_file())
             .collect(),
@@ -57,15 +57,15 @@ pub(crate) fn look_up(name: &str, file: Option<&Path>) -> Result<Target, Failure
     Err(unknown(name, &files, &known))
 }
 
-fn usual_places() -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = HERE.iter().map(PathBuf::from).collect();
+fn default_paths() -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = HERE.iter().map(PathBuf::from).collect();
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let config = variable("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")))
         .or_else(|| variable("APPDATA").map(PathBuf::from));
-    places.extend(config.map(|config| config.join("toolwire").join("mcp.json")));
-    places
+    paths.extend(config.map(|config| config.join("toolwire").join("mcp.json")));
+    paths
 }
 
 fn read(path: &Path) -> Result<ConfigFile, Failure> {
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<ConfigFile, Failure> {
         Failure::usage(format!("{shown} cannot be read: {error}")).with_advice("check --config")
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("{shown} is no configuration of servers: {error}")).with_advice(
+        Failure::usage(format!("{shown} is not a valid server configuration: {error}")).with_advice(
             "write {\"mcpServers\": {\"name\": {\"command\": \"…\", \"args\": []}}} or {\"url\": \"…\"}",
         )
     })
@@ -122,7 +122,7 @@ fn target(
                 child.environment.push((name.into(), value.into()));
             }
             if let Some(directory) = entry.cwd {
-                // As in the file, not as where the command is typed.
+                // Relative to the file, not to the current directory.
                 let base = path.parent().unwrap_or(Path::new(""));
                 child.directory = Some(base.join(expanded(&directory)?));
             }
@@ -136,19 +136,19 @@ fn target(
             Ok(Target::Http(endpoint))
         }
         (_, Some(_), Some(_)) => {
-            Err(Failure::usage("it has a url and a command").with_advice("leave one of them out"))
+            Err(Failure::usage("it has both a url and a command").with_advice("remove one of them"))
         }
         (Some(kind), url, command) if url.is_some() || command.is_some() => Err(Failure::usage(
-            format!("the type {kind:?} does not go with what is there"),
+            format!("the type {kind:?} does not match the other members"),
         )
-        .with_advice("a url has the type http or sse, a command the type stdio")),
+        .with_advice("use the type http or sse with a url, and the type stdio with a command")),
         _ => {
             Err(Failure::usage("it has neither a url nor a command").with_advice("add one of them"))
         }
     }
 }
 
-/// Puts environment variables in.
+/// Replaces references to environment variables with their values.
 fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, Failure> {
     let mut expanded = String::new();
     let mut rest = text;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_read() {
+    fn command_entry_is_parsed() {
         let made = read_entry(json!({
             "command": "${BIN:-npx}", "args": ["-k", "${KEY}"], "env": {"A": "${env:KEY}!"}, "cwd": "sub",
         }));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read() {
+    fn url_entry_is_parsed() {
         let made = read_entry(json!({
             "type": "http", "url": "https://x/${KEY}", "headers": {"Authorization": "Bearer ${KEY}"},
         }));
@@ -211,13 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn invalid_entries_name_the_problem() {
         fn check(entry: Value, part: &str) {
             let text = read_entry(entry).unwrap_err();
             assert!(text.contains(part), "{text}");
         }
         check(json!({"command": "${NOPE}"}), "NOPE is not set");
-        check(json!({"command": "a", "url": "b"}), "a url and a command");
+        check(
+            json!({"command": "a", "url": "b"}),
+            "both a url and a command",
+        );
         check(json!({}), "neither");
         check(json!({"type": "stdio", "url": "b"}), "\"stdio\"");
         check(
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_variable_stays() {
+    fn text_without_a_variable_is_unchanged() {
         let variable = |_: &str| None;
         for text in ["$HOME", "${open", "a$", "{}"] {
             assert_eq!(expand(text, &variable).unwrap(), text);
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_known_ones() {
+    fn unknown_name_lists_the_known_names() {
         let files = [PathBuf::from("mcp.json")];
         let text = unknown("x", &files, &["a".to_owned(), "b".to_owned()]).text();
         assert!(text.contains("one of a, b (from mcp.json)"), "{text}");

@@ -1,4 +1,4 @@
-//! A client for the server that is meant, as the options want it.
+//! Connects a client to the target with the options of the command line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
 
-/// Connects. A process that is started for it is tracked.
+/// Connects to the target. A process started for it is tracked by `processes`.
 pub(crate) async fn connect(
     target: &Target,
     server: &Server,
@@ -29,7 +29,7 @@ pub(crate) async fn connect(
     if let Some(asking) = asking {
         builder = asking.register(builder);
     }
-    // Legacy servers may send log messages that nobody asked for.
+    // Legacy servers may send log messages without a request for them.
     if server.log_level.is_some() {
         let logs = Arc::clone(screen);
         builder = builder.on_log(move |message| logs.log(&message));
@@ -74,10 +74,10 @@ fn failed(error: &toolwire::Error, target: &Target) -> Failure {
     };
     match failure.exit {
         Exit::Timeout => failure.with_advice(format!(
-            "check that {} is an MCP server that speaks on its standard output; --verbose shows what it says",
+            "check that {} is an MCP server on standard input and output; --verbose shows its messages",
             child.program.display()
         )),
-        // Run by hand it may work, because a shell passes everything.
+        // In a shell the command may work, because it gets the whole environment.
         _ if error.server_exit().is_some() && !child.inherits_environment => failure
             .with_default_advice("pass environment variables that it needs with --env VARIABLE"),
         _ => failure,
@@ -98,7 +98,7 @@ fn builder(server: &Server) -> ClientBuilder {
     builder
 }
 
-/// The revisions to speak; `None` means all of them.
+/// Returns the revisions to use, or `None` for all of them.
 fn versions(server: &Server) -> Option<Vec<ProtocolVersion>> {
     if let Some(version) = server.protocol_version {
         return Some(vec![version]);
@@ -140,7 +140,7 @@ fn command(child: &ChildProcess) -> ServerCommand {
     command
 }
 
-/// The era in one word.
+/// Returns the name of the era.
 pub(crate) fn era_name(verdict: DetectedEra) -> &'static str {
     match verdict {
         DetectedEra::Modern { .. } => "modern",

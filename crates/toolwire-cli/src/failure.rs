@@ -1,4 +1,4 @@
-//! Why a command did not succeed: what went wrong at which step, what to try, and the exit code.
+//! The failure of a command: the step that failed, the message, the advice and the exit code.
 
 use std::error::Error as StdError;
 use std::fmt::Write;
@@ -11,42 +11,42 @@ use toolwire::{Error, ErrorObject};
 use crate::show::plain_text;
 use crate::target::Target;
 
-/// The exit codes, as `--help` explains them.
+/// The exit codes, as described in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success = 0,
-    /// The tool answered that it failed.
+    /// The tool reported an error.
     ToolFailed = 1,
     Usage = 2,
     NoConnection = 3,
-    /// The server answered with an error, or broke the protocol.
+    /// The server returned an error or violated the protocol.
     Protocol = 4,
     Timeout = 5,
-    /// The credentials were refused, or there are none.
+    /// The credentials were rejected or are missing.
     Refused = 6,
     HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
 }
 
-/// Why a command ended early.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    /// Where it happened: `DNS`, `TCP`, `HTTP`, …
+    /// The step that failed: `DNS`, `TCP`, `HTTP`, …
     step: Option<&'static str>,
     message: String,
     advice: Option<String>,
-    /// More lines, shown as they are: the usage of a tool, the last words of a server.
+    /// More lines, printed unchanged: the usage of a tool, or the last lines of the server's standard error.
     details: Option<String>,
     rpc: Option<ErrorObject>,
     status: Option<u16>,
-    /// Somebody has to log in first, perhaps for these scopes.
+    /// `true` if a login is required, possibly with the scopes in `wanted_scopes`.
     needs_login: bool,
     wanted_scopes: Option<String>,
 }
 
-/// What the client was doing.
+/// The phase in which the client failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Connecting,
@@ -68,12 +68,12 @@ impl Failure {
         }
     }
 
-    /// A mistake on the command line.
+    /// Creates a failure for an invalid command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
 
-    /// Nothing more to say: the reader of our output is gone, or the user wants us to end.
+    /// Creates a failure without a message: the reader of the output is gone, or the user interrupted the command.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }
@@ -83,13 +83,13 @@ impl Failure {
         self
     }
 
-    /// Adds advice unless there is some.
+    /// Adds advice unless the failure has some already.
     pub(crate) fn with_default_advice(mut self, advice: &str) -> Self {
         self.advice.get_or_insert_with(|| advice.to_owned());
         self
     }
 
-    /// Puts something before the message.
+    /// Inserts text before the message.
     pub(crate) fn with_context(mut self, context: &str) -> Self {
         self.message.insert_str(0, context);
         self
@@ -100,7 +100,7 @@ impl Failure {
         self
     }
 
-    /// What went wrong in the client.
+    /// Creates a failure from an error of the client.
     pub(crate) fn of(error: &Error, phase: Phase) -> Self {
         let mut failure = match find_cause(error) {
             Some(failure) => Self::of_http(failure),
@@ -111,9 +111,9 @@ impl Failure {
         failure
     }
 
-    /// Why there is no login.
+    /// Creates a failure from an error of the login.
     pub(crate) fn of_login(error: &AuthError) -> Self {
-        // A server that cannot be reached is told as everywhere.
+        // A server that cannot be reached gets the same message in every command.
         if let Some(failure) = error.find() {
             return Self::of_http(failure);
         }
@@ -134,7 +134,7 @@ impl Failure {
         }
     }
 
-    /// Says how to log in where the failure happened, if that is missing.
+    /// Adds how to log in to `target`, if a login is required.
     pub(crate) fn at(self, target: &Target) -> Self {
         match target {
             Target::Http(endpoint) if self.needs_login => {
@@ -183,14 +183,14 @@ impl Failure {
         }
         if error.is_timeout() {
             let doing = match phase {
-                Phase::Connecting => "the server did not answer in time while connecting",
-                Phase::Calling => "the server did not answer in time",
+                Phase::Connecting => "the server did not respond in time while connecting",
+                Phase::Calling => "the server did not respond in time",
             };
             return Self {
                 step: Some("protocol"),
                 ..Self::new(Exit::Timeout, doing)
             }
-            .with_advice("allow more time with --timeout, or watch the messages with --verbose");
+            .with_advice("allow more time with --timeout, or see the messages with --verbose");
         }
         if let Some(ended) = error.server_exit() {
             let failure = Self {
@@ -198,13 +198,13 @@ impl Failure {
                 ..Self::new(Exit::NoConnection, message)
             };
             let last_words = ended.stderr.trim_end();
-            // A single line is in the message already.
+            // A single line is part of the message already.
             return match last_words.lines().count() {
                 0 => failure.with_advice(
-                    "run the command by itself to see why it ends; pass environment variables that it needs with --env VARIABLE",
+                    "run the command directly to see why it exits; pass environment variables that it needs with --env VARIABLE",
                 ),
                 1 => failure,
-                _ => failure.with_details(format!("it said:\n{}", indented(last_words))),
+                _ => failure.with_details(format!("its standard error:\n{}", indented(last_words))),
             };
         }
         if error.is_invalid_request() {
@@ -233,18 +233,13 @@ impl Failure {
             ),
             403 => (
                 Exit::Refused,
-                Some(
-                    "the server knows who you are, or does not care, and says no; ask for access or use other credentials",
-                ),
+                Some("the server denies access; ask for access or use other credentials"),
             ),
             404 | 405 => (
                 Exit::Protocol,
-                Some("check the path of the address; many servers listen at /mcp"),
+                Some("check the path of the URL; many servers listen at /mcp"),
             ),
-            500.. => (
-                Exit::Protocol,
-                Some("the fault is the server's; its log may say more"),
-            ),
+            500.. => (Exit::Protocol, Some("the server failed; check its log")),
             _ => (Exit::Protocol, None),
         };
         Self {
@@ -254,7 +249,7 @@ impl Failure {
         }
     }
 
-    /// The text for standard error; empty when there is nothing to say.
+    /// Returns the text for standard error. It is empty if there is no message.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         if self.message.is_empty() {
@@ -277,7 +272,7 @@ impl Failure {
         text
     }
 
-    /// The same as one JSON object, for `--json`.
+    /// Returns the failure as one JSON object, for `--json`.
     pub(crate) fn json(&self) -> Value {
         let mut error = json!({"exit": self.exit as i32, "message": self.message});
         if let Some(step) = self.step {
@@ -293,7 +288,7 @@ impl Failure {
             error["httpStatus"] = status.into();
         }
         if let Some(rpc) = &self.rpc {
-            // What cannot be held as a value, such as a number without bounds, is left out.
+            // A value that `serde_json` cannot represent, such as a number out of range, is left out.
             error["rpc"] = serde_json::to_value(rpc)
                 .unwrap_or_else(|_| json!({"code": rpc.code, "message": rpc.message}));
         }
@@ -306,10 +301,10 @@ impl Failure {
 }
 
 impl From<std::io::Error> for Failure {
-    /// Writing our own output failed.
+    /// Creates a failure for an output that cannot be written.
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            // Whoever reads us has enough.
+            // The reader of the output has closed it.
             std::io::ErrorKind::BrokenPipe => Self::silent(Exit::Success),
             _ => Self::new(
                 Exit::NoConnection,
@@ -336,11 +331,11 @@ fn is_io(error: &Error) -> bool {
         .is_some_and(<dyn StdError>::is::<std::io::Error>)
 }
 
-/// Appends what is below an error, unless it was said already.
+/// Appends the causes of an error that the message does not contain yet.
 fn add_causes(message: &mut String, mut source: Option<&(dyn StdError + 'static)>) {
     while let Some(cause) = source {
         let text = cause.to_string();
-        // The number says nothing that the words do not, and is another one on every system.
+        // The error number adds nothing to the text and differs between systems.
         let text = text.split(" (os error ").next().unwrap_or_default();
         if !message.contains(text) {
             let _ = write!(message, ": {text}");
@@ -362,7 +357,7 @@ mod tests {
     use crate::show::escaped_json;
 
     #[test]
-    fn an_error_of_the_server_is_told_with_its_data() {
+    fn server_error_is_shown_with_its_data() {
         let mut rpc = ErrorObject::invalid_params("no such tool");
         rpc.data = Some(json!({"name": "x"}).into());
         let failure = Failure::of(&Error::from(rpc), Phase::Calling);
@@ -375,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_no_value_can_hold_is_left_out() {
+    fn data_out_of_range_is_left_out() {
         let mut rpc = ErrorObject::invalid_params("too much");
         rpc.data = Some(RawJson::from_string("1e999".to_owned()).expect("JSON"));
         let failure = Failure::of(&Error::from(rpc), Phase::Calling);
@@ -384,14 +379,14 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_of_a_server_do_not_reach_the_terminal() {
+    fn control_characters_from_a_server_do_not_reach_the_terminal() {
         let rpc = ErrorObject::invalid_params("\u{1b}[2Jgone");
         let text = Failure::of(&Error::from(rpc), Phase::Calling).text();
         assert!(!text.contains('\u{1b}'), "{text:?}");
     }
 
     #[test]
-    fn hidden_characters_of_a_server_do_not_reach_the_terminal() {
+    fn hidden_characters_from_a_server_do_not_reach_the_terminal() {
         let hidden = "\u{1b}\u{7f}\u{9b}\u{202e}\u{200b}\u{e0041}";
         let mut rpc = ErrorObject::invalid_params(hidden);
         rpc.data = Some(json!({hidden: hidden}).into());
@@ -408,14 +403,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_enough_is_no_failure() {
+    fn closed_output_is_not_a_failure() {
         let failure = Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert_eq!(failure.exit, Exit::Success);
         assert!(failure.is_silent());
     }
 
     #[test]
-    fn refused_credentials_have_their_own_code() {
+    fn rejected_credentials_have_their_own_exit_code() {
         fn check(status: u16, exit: Exit) {
             assert_eq!(
                 Failure::of_status(status, String::new()).exit,

@@ -1,11 +1,11 @@
-//! Signals that ask a command to end: from the user, the terminal or the system.
+//! Receives the signals that ask a command to end.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 use crate::failure::{Exit, Failure};
 
-/// Receives signals from the moment this is created. A signal that arrives while nothing waits is delivered to the next
+/// Receives signals from the moment it is created. A signal that arrives while no task waits is delivered to the next
 /// wait.
 pub(crate) struct Interrupts {
     #[cfg(unix)]
@@ -17,8 +17,8 @@ pub(crate) struct Interrupts {
 impl Interrupts {
     /// Starts to receive SIGINT, SIGTERM and SIGHUP. A signal that cannot be received ends the process as usual.
     ///
-    /// SIGHUP stays ignored where it is, so that a command that was started with `nohup` outlives its terminal. Only Linux
-    /// tells which signals are ignored.
+    /// An ignored SIGHUP stays ignored, so that a command started with `nohup` outlives its terminal. Only Linux
+    /// reports which signals are ignored.
     #[cfg(unix)]
     pub(crate) fn listen() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
@@ -48,7 +48,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for the next signal, and returns the exit code that belongs to it.
+    /// Waits for the next signal and returns its exit code.
     pub(crate) async fn next(&mut self) -> Exit {
         poll_fn(|context| {
             for (signal, exit) in &mut self.signals {
@@ -61,7 +61,7 @@ impl Interrupts {
         .await
     }
 
-    /// Runs `work` to its end, or until a signal arrives.
+    /// Runs `work` until it ends or a signal arrives.
     pub(crate) async fn or<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -73,7 +73,7 @@ impl Interrupts {
     }
 }
 
-/// Returns `true` if `/proc/self/status` says that this process ignores a signal.
+/// Returns `true` if `/proc/self/status` reports that this process ignores a signal.
 #[cfg(unix)]
 fn is_ignored(status: &str, kind: tokio::signal::unix::SignalKind) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

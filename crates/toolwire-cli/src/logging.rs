@@ -1,4 +1,4 @@
-//! Log lines of this program on standard error.
+//! Writes the log of this program to standard error.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 
 use crate::show::plain_text;
 
-/// Sends log lines to standard error: all messages of the protocol if `verbose`, else what `RUST_LOG` selects.
+/// Logs to standard error: all protocol messages if `verbose` is set, otherwise what `RUST_LOG` selects.
 pub(crate) fn start(verbose: bool) {
     let filter = if verbose {
         EnvFilter::new("toolwire=debug,toolwire::wire=trace")
@@ -22,12 +22,12 @@ pub(crate) fn start(verbose: bool) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .fmt_fields(PlainFields)
-        // It would complain on standard error that standard error is gone, and panic.
+        // If standard error is closed, reporting the write error there would panic.
         .log_internal_errors(false)
         .init();
 }
 
-/// Formats fields as plain text: they hold messages and error output of servers.
+/// Formats fields as plain text, because they contain messages and error output of servers.
 #[derive(Debug)]
 struct PlainFields;
 

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         }
     };
     let exit = runtime.block_on(run::run(arguments.command));
-    // The thread that reads standard input may still be waiting; it must not hold the process back.
+    // The thread that reads standard input may still be blocked. It must not delay the exit.
     runtime.shutdown_background();
     ExitCode::from(exit as u8)
 }

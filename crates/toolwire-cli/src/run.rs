@@ -1,4 +1,4 @@
-//! From the command line to an exit code.
+//! Runs a command and returns its exit code.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::{accounts, demo, target, tour};
 
-/// How long closing may take: a child process gets its time to end, a session on HTTP is deleted.
+/// The longest time for closing: a child process exits, and a session over HTTP is deleted.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs a command and tells of its failure.
+/// Runs a command and prints its failure.
 pub(crate) async fn run(command: Command) -> Exit {
     let screen = Arc::new(match command.output() {
         Some(output) => Screen::new(output.json, output.color),
@@ -114,7 +114,8 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
     }
 }
 
-/// Reads the words, connects, runs, and closes the connection however it went. A signal cancels what is in flight.
+/// Reads the arguments, connects, runs the command, and closes the connection in every case. A signal cancels requests
+/// in flight.
 async fn with_client<P>(
     server: &Server,
     answers: Option<&Answers>,
@@ -122,7 +123,7 @@ async fn with_client<P>(
     plan: impl FnOnce(Vec<String>) -> Result<P, Failure>,
     run: impl AsyncFnOnce(&Session, P) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    // One for the whole way: what comes between two steps must not be missed.
+    // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
     let (target, words) = target::find(server)?;
     let plan = plan(words)?;
@@ -149,8 +150,8 @@ async fn with_client<P>(
     outcome
 }
 
-/// Closes the connection, and waits until every server process has ended. Processes that are left when the time is up, or
-/// when another signal arrives, are killed: this program leaves none behind.
+/// Closes the connection and waits until every server process has exited. At the timeout, or at another signal, it
+/// kills the remaining processes.
 async fn close(
     client: Option<&Client>,
     processes: &ProcessTracker,
@@ -191,7 +192,7 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     let listener = HttpListener::bind(demo::server(), &address, options)
         .await
         .map_err(cannot)?;
-    // With nobody to read it, serving still makes sense.
+    // The server also runs if standard error is closed.
     let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
     listener.run().await.map_err(cannot)?;
     Ok(Exit::Success)

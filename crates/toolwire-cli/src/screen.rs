@@ -1,4 +1,4 @@
-//! Where output goes: results to standard output, everything else to standard error.
+//! Writes results to standard output and everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,28 +13,28 @@ use crate::arguments::Colour;
 use crate::failure::Failure;
 use crate::show::{Look, Paint, escaped_json, level_name, plain_text, pretty_json};
 
-/// How often the bar is drawn at most.
+/// The shortest time between two updates of the progress bar.
 const REDRAW: Duration = Duration::from_millis(50);
 
 const BAR: usize = 20;
 
-/// The two outputs.
+/// Standard output and standard error, with their formatting.
 #[derive(Debug)]
 pub(crate) struct Screen {
     pub(crate) json: bool,
-    /// How results look.
+    /// The formatting of standard output.
     pub(crate) look: Look,
-    /// How everything else looks.
+    /// The formatting of standard error.
     errors: Look,
     bar: Mutex<Bar>,
 }
 
 #[derive(Debug, Default)]
 struct Bar {
-    /// What stands in the last line now.
+    /// The text that the last line shows now.
     shown: Option<String>,
     drawn: Option<Instant>,
-    /// Somebody is asked something: no bar meanwhile.
+    /// `true` while the user is asked for input: the bar is not drawn.
     hidden: bool,
 }
 
@@ -48,7 +48,7 @@ impl Screen {
         }
     }
 
-    /// Whether somebody can be asked.
+    /// Returns `true` if standard input and standard error are terminals, so that the user can be asked for input.
     pub(crate) fn is_interactive() -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
@@ -61,7 +61,7 @@ impl Screen {
         Ok(output.flush()?)
     }
 
-    /// Writes a result as the protocol has it; with indentation for people.
+    /// Writes a result as protocol JSON, indented if standard output is a terminal.
     pub(crate) fn print_raw(&self, raw: &RawJson) -> Result<(), Failure> {
         match (self.look.width, raw.to_value()) {
             (Some(_), Ok(value)) => self.print(&format!("{}\n", pretty_json(&value))),
@@ -81,14 +81,14 @@ impl Screen {
 
     /// Writes a line of plain text to standard error, above the bar.
     pub(crate) fn say(&self, text: &str) {
-        self.say_as_it_is(&plain_text(text));
+        self.say_unescaped(&plain_text(text));
     }
 
-    /// Writes a line to standard error that may have colours of our own.
-    fn say_as_it_is(&self, text: &str) {
+    /// Writes a line to standard error that may contain colours of this program.
+    fn say_unescaped(&self, text: &str) {
         let mut bar = self.bar();
         erase(&mut bar);
-        // With nobody to read it, there is nobody to miss it.
+        // The program continues if standard error is closed.
         let _ = writeln!(io::stderr(), "{text}");
     }
 
@@ -106,10 +106,10 @@ impl Screen {
         };
         let logger = message.logger.as_deref().map(|name| format!("{name}: "));
         let text = format!("{}{data}", logger.unwrap_or_default());
-        self.say_as_it_is(&format!("{level} {}", plain_text(&text)));
+        self.say_unescaped(&format!("{level} {}", plain_text(&text)));
     }
 
-    /// Shows how far a call is, in a terminal.
+    /// Draws the progress of a call if standard error is a terminal.
     pub(crate) fn progress(&self, progress: &ProgressNotificationParams) {
         let Some(width) = self.errors.width else {
             return;
@@ -136,19 +136,19 @@ impl Screen {
         bar.drawn = Some(now);
     }
 
-    /// Takes the bar away.
+    /// Removes the progress bar.
     pub(crate) fn clear(&self) {
         erase(&mut self.bar());
     }
 
-    /// Takes the bar away while somebody is asked something.
+    /// Hides the progress bar while the user is asked for input.
     pub(crate) fn hide_bar(&self, hidden: bool) {
         let mut bar = self.bar();
         bar.hidden = hidden;
         erase(&mut bar);
     }
 
-    /// Tells of a failure.
+    /// Writes a failure to standard error.
     pub(crate) fn fail(&self, failure: &Failure) {
         if failure.is_silent() {
             return self.clear();
@@ -197,7 +197,8 @@ fn bar_text(progress: &ProgressNotificationParams) -> String {
     }
 }
 
-/// JSON without line breaks, so that a line is a value, and with escapes for what a terminal must not get.
+/// Returns JSON without line breaks, so that each line is one value. Characters that a terminal must not get are
+/// escaped.
 fn one_line(raw: &RawJson) -> String {
     if raw.get().contains(['\n', '\r']) {
         // Line breaks are between tokens only: within strings they are escaped.
@@ -222,8 +223,9 @@ fn look(output: &impl Terminal, colour: Colour) -> Look {
     }
 }
 
-/// What may be a terminal, and how wide it is.
+/// An output that may be a terminal.
 trait Terminal: IsTerminal {
+    /// Returns the width of the terminal in columns.
     fn width(&self) -> Option<usize>;
 }
 
@@ -247,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_shows_how_far_it_is() {
+    fn bar_shows_progress_and_total() {
         fn check(progress: ProgressNotificationParams, expected: &str) {
             assert_eq!(bar_text(&progress), expected);
         }
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_one_line() {
+    fn json_is_printed_on_one_line() {
         let raw = RawJson::from_string("{\n \"a\": \"b\\nc\"\n}".to_owned()).unwrap();
         assert_eq!(one_line(&raw), "{  \"a\": \"b\\nc\" }");
         let raw = RawJson::from_string("\"\u{9b}\u{202e}\"".to_owned()).unwrap();

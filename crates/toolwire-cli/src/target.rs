@@ -1,4 +1,4 @@
-//! Which server is meant.
+//! Finds the server that the command line names.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use crate::arguments::Server;
 use crate::config_file;
 use crate::failure::Failure;
 
-/// A server that can be connected to.
+/// A server to connect to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Target {
     Http(Endpoint),
     Child(ChildProcess),
 }
 
-/// An address, and what goes with every request to it.
+/// The URL of a server and the headers of every request to it.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Endpoint {
     pub(crate) url: String,
@@ -29,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a header says who it is.
+    /// Returns `true` if a header carries credentials.
     pub(crate) fn has_credentials(&self) -> bool {
         let mut names = self.headers.iter().map(|(name, _)| name);
         names.any(|name| name.eq_ignore_ascii_case("authorization"))
@@ -38,7 +38,7 @@ impl Endpoint {
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Headers may be secrets.
+        // Headers may contain secrets.
         f.debug_struct("Endpoint")
             .field("url", &self.url)
             .finish_non_exhaustive()
@@ -50,9 +50,9 @@ impl std::fmt::Debug for Endpoint {
 pub(crate) struct ChildProcess {
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
-    /// Variables that the server gets, beside those that every server gets.
+    /// Variables that the server gets in addition to the default ones.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Whether the server gets all variables of this process.
+    /// `true` if the server gets all variables of this process.
     pub(crate) inherits_environment: bool,
     pub(crate) directory: Option<PathBuf>,
 }
@@ -71,7 +71,7 @@ impl ChildProcess {
 
 impl std::fmt::Debug for ChildProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The environment may have secrets in it.
+        // The environment may contain secrets.
         f.debug_struct("ChildProcess")
             .field("program", &self.program)
             .field("arguments", &self.arguments)
@@ -80,7 +80,7 @@ impl std::fmt::Debug for ChildProcess {
     }
 }
 
-/// Finds out which server is meant, and what the other words are.
+/// Finds the server, and returns it with the remaining words.
 pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
     let mut words = server.words.clone();
     let mut target = match server.command.split_first() {
@@ -92,7 +92,7 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
         None => {
             if words.is_empty() {
                 return Err(Failure::usage("no server is given").with_advice(
-                    "name one: an address (https://…), a name from mcp.json, or a command after --",
+                    "give an address (https://…), a name from mcp.json, or a command after --",
                 ));
             }
             named(&words.remove(0), server.config.as_deref())?
@@ -104,20 +104,20 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
     };
     match &mut target {
         Target::Http(_) if server.inherit_env || !server.environment.is_empty() => {
-            return Err(Failure::usage(
-                "only a command has an environment, so --env and --inherit-env do not go with an address",
-            )
-            .with_advice("pass credentials to an address with --header or --bearer-env"));
+            return Err(
+                Failure::usage("--env and --inherit-env need a command, not an address")
+                    .with_advice("pass credentials to an address with --header or --bearer-env"),
+            );
         }
         Target::Http(endpoint) => {
             endpoint.headers.extend(server.headers.iter().cloned());
             endpoint.headers.extend(token);
         }
         Target::Child(_) if token.is_some() || !server.headers.is_empty() => {
-            return Err(Failure::usage(
-                "a command has no HTTP headers, so --header and --bearer-env do not go with it",
-            )
-            .with_advice("pass secrets to a command with --env VARIABLE"));
+            return Err(
+                Failure::usage("--header and --bearer-env need an address, not a command")
+                    .with_advice("pass secrets to a command with --env VARIABLE"),
+            );
         }
         Target::Child(child) => {
             child.inherits_environment = server.inherit_env;
@@ -142,7 +142,7 @@ fn own_variable(name: &OsStr) -> Result<OsString, Failure> {
     })
 }
 
-/// The server that an address or a name from a file stands for.
+/// Returns the server for an address or for a name from a configuration file.
 pub(crate) fn named(name: &str, config: Option<&Path>) -> Result<Target, Failure> {
     let is_address = ["http://", "https://"].iter().any(|scheme| {
         name.get(..scheme.len())
@@ -161,9 +161,9 @@ fn bearer(variable: &str) -> Result<(String, String), Failure> {
             "Authorization".to_owned(),
             format!("Bearer {}", token.trim()),
         )),
-        _ => Err(
-            Failure::usage(format!("the environment variable {variable} has no token"))
-                .with_advice(format!("set it: {variable}=… toolwire …")),
-        ),
+        _ => Err(Failure::usage(format!(
+            "the environment variable {variable} is not set or is empty"
+        ))
+        .with_advice(format!("set it: {variable}=… toolwire …"))),
     }
 }

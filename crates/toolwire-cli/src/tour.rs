@@ -1,4 +1,4 @@
-//! `toolwire demo`: the bundled server over HTTP, as a child process and in process, called in both eras.
+//! `toolwire demo`: calls the bundled server over HTTP, as a child process and in process, in both eras.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
 use crate::show::plain_text;
 
-/// Shows everything once.
+/// Runs the tour.
 pub(crate) async fn run(screen: &Screen, processes: &ProcessTracker) -> Result<Exit, Failure> {
     let tour = Tour { screen, processes };
     let listener = HttpListener::bind(demo::server(), "127.0.0.1:0", HttpOptions::new())
@@ -32,7 +32,7 @@ pub(crate) async fn run(screen: &Screen, processes: &ProcessTracker) -> Result<E
         }
         shown = tour.over_http(&url) => shown?,
     }
-    tour.over_pipes().await?;
+    tour.over_stdio().await?;
     tour.in_process().await?;
     screen.print(
         "\nNow try it yourself:\n\n    \
@@ -50,7 +50,7 @@ struct Tour<'a> {
 
 impl Tour<'_> {
     async fn over_http(&self, url: &str) -> Result<(), Failure> {
-        self.title("Over HTTP, as clients of today speak")?;
+        self.title("Over HTTP, with the modern protocol")?;
         let client = builder().connect(url).await.map_err(cannot_connect)?;
         self.connected(&client, url)?;
         let (tools, resources) = (client.list_tools().await, client.list_resources().await);
@@ -58,15 +58,12 @@ impl Tour<'_> {
             tools.map_err(failed)?.len(),
             resources.map_err(failed)?.len(),
         );
-        self.line(
-            "what is there",
-            &format!("{tools} tools, {resources} resources"),
-        )?;
+        self.line("lists", &format!("{tools} tools, {resources} resources"))?;
         self.call(&client, "add", json!({"a": 19, "b": 23})).await?;
         self.count_down(&client).await?;
         client.close().await;
 
-        self.title("The same address, as clients of yesterday speak")?;
+        self.title("The same address, with the legacy protocol")?;
         let legacy = ProtocolVersion::ALL
             .into_iter()
             .filter(|version| version.is_legacy());
@@ -75,15 +72,19 @@ impl Tour<'_> {
         });
         let client = builder.connect(url).await.map_err(cannot_connect)?;
         self.connected(&client, url)?;
-        self.call(&client, "echo", json!({"text": "hello from the past"}))
-            .await?;
-        self.call(&client, "confirm", json!({"question": "Really?"}))
+        self.call(
+            &client,
+            "echo",
+            json!({"text": "hello from a legacy client"}),
+        )
+        .await?;
+        self.call(&client, "confirm", json!({"question": "Really?"})) // tidy: allow(question) argument of the tool
             .await?;
         client.close().await;
         Ok(())
     }
 
-    async fn over_pipes(&self) -> Result<(), Failure> {
+    async fn over_stdio(&self) -> Result<(), Failure> {
         self.title("A child process, over its standard input and output")?;
         let program = std::env::current_exe()
             .map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
@@ -115,11 +116,11 @@ impl Tour<'_> {
         let filter = SubscriptionFilter::new().with_resource("demo://counter");
         let mut changes = client.listen(filter).await.map_err(failed)?;
         client.call_tool("bump", json!({})).await.map_err(failed)?;
-        let heard = match changes.next().await.map_err(failed)? {
-            Some(_) => "heard that it changed",
-            None => "heard nothing",
+        let received = match changes.next().await.map_err(failed)? {
+            Some(_) => "received a change",
+            None => "received no change",
         };
-        self.line("listen demo://counter", heard)?;
+        self.line("listen demo://counter", received)?;
         drop(changes);
         client.close().await;
         Ok(())
@@ -132,7 +133,7 @@ impl Tour<'_> {
             .await
             .map_err(cannot_connect)?;
         self.connected(&client, "a value of type Server")?;
-        self.call(&client, "fail", json!({"message": "as it was told to"}))
+        self.call(&client, "fail", json!({"message": "as requested"}))
             .await?;
         client.close().await;
         Ok(())
@@ -143,9 +144,9 @@ impl Tour<'_> {
         self.screen.print(&format!("\n{title}\n"))
     }
 
-    fn connected(&self, client: &Client, place: &str) -> Result<(), Failure> {
-        let speaks = format!("{place}, speaking {}", client.version());
-        self.line("connected to", &speaks)
+    fn connected(&self, client: &Client, target: &str) -> Result<(), Failure> {
+        let connection = format!("{target}, revision {}", client.version());
+        self.line("connected to", &connection)
     }
 
     fn line(&self, what: &str, outcome: &str) -> Result<(), Failure> {

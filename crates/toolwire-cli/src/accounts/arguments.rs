@@ -1,4 +1,4 @@
-//! What can be typed after `login`, `logout` and `whoami`.
+//! The arguments of `login`, `logout` and `whoami`.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,36 @@ use clap::Args;
 
 use crate::arguments::Output;
 
-/// Where logins are kept, for the help.
-const PLACE: &str = "\
-Logins are kept in tokens.json, which only you can read, in $XDG_STATE_HOME/toolwire (~/.local/state/toolwire), on macOS
-in ~/Library/Application Support/toolwire, on Windows in %LOCALAPPDATA%\\toolwire. TOOLWIRE_HOME names another directory.
-With TOOLWIRE_TOKEN_STORE=keyring they are in the keyring of the system, if toolwire was built with it.";
+/// The help text about the storage of logins.
+const STORE_HELP: &str = "\
+Logins are stored in tokens.json, which only you can read, in $XDG_STATE_HOME/toolwire (~/.local/state/toolwire), on macOS
+in ~/Library/Application Support/toolwire, on Windows in %LOCALAPPDATA%\\toolwire. TOOLWIRE_HOME sets another directory.
+With TOOLWIRE_TOKEN_STORE=keyring they are in the system keyring, if toolwire was built with the feature keyring.";
 
 const NO_BROWSER: &str = "\
-Where the browser is on another machine, it ends at an address that it cannot open. Paste that address here.";
+If the browser is on another machine, it is redirected to an address that it cannot open. Paste that address here.";
 
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NO_BROWSER}\n\n{PLACE}"))]
+#[command(after_help = format!("{NO_BROWSER}\n\n{STORE_HELP}"))]
 pub(crate) struct LogIn {
-    /// The server: an address, or a name as other commands take it
+    /// The server: an address, or a name from a configuration file
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
     #[command(flatten)]
     pub(crate) lookup: Lookup,
-    /// Ask for this scope too; may be repeated
+    /// Request this additional scope; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
-    /// Wait for the browser at this port; otherwise at a free one
+    /// Listen for the browser on this port; by default, on a free port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Show the address, and open no browser
+    /// Show the address, and do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// The id of a client that was registered by hand; otherwise toolwire registers itself
+    /// The client ID, if the client was registered manually; by default, toolwire registers itself
     #[arg(long, value_name = "ID", help_heading = "Client")]
     pub(crate) client_id: Option<String>,
-    /// The client's secret is in this file
+    /// Read the client secret from this file
     #[arg(
         long,
         value_name = "FILE",
@@ -44,7 +44,7 @@ pub(crate) struct LogIn {
         help_heading = "Client"
     )]
     pub(crate) client_secret_file: Option<PathBuf>,
-    /// The client's secret is in this environment variable
+    /// Read the client secret from this environment variable
     #[arg(
         long,
         value_name = "VARIABLE",
@@ -52,7 +52,7 @@ pub(crate) struct LogIn {
         help_heading = "Client"
     )]
     pub(crate) client_secret_env: Option<String>,
-    /// The authorization server that knows the client; otherwise the first that the server names
+    /// The authorization server of the client; by default, the first one that the server names
     #[arg(
         long,
         value_name = "URL",
@@ -65,12 +65,12 @@ pub(crate) struct LogIn {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = PLACE)]
+#[command(after_help = STORE_HELP)]
 pub(crate) struct LogOut {
-    /// The server: an address, or a name as other commands take it
+    /// The server: an address, or a name from a configuration file
     #[arg(value_name = "SERVER", required_unless_present = "all")]
     pub(crate) server: Option<String>,
-    /// Log out everywhere
+    /// Delete all logins
     #[arg(long, conflicts_with = "server")]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -80,9 +80,9 @@ pub(crate) struct LogOut {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = PLACE)]
+#[command(after_help = STORE_HELP)]
 pub(crate) struct WhoAmI {
-    /// The server: an address, or a name as other commands take it
+    /// The server: an address, or a name from a configuration file
     #[arg(value_name = "SERVER")]
     pub(crate) server: Option<String>,
     #[command(flatten)]
@@ -91,10 +91,10 @@ pub(crate) struct WhoAmI {
     pub(crate) output: Output,
 }
 
-/// Where names of servers come from.
+/// Where server names are looked up.
 #[derive(Debug, Args)]
 pub(crate) struct Lookup {
-    /// Look up names in this file only
+    /// Look up server names in this file only
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

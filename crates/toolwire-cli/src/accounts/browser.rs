@@ -1,4 +1,4 @@
-//! How a user gets to the login page from a terminal, and back.
+//! Sends the user to the login page and receives the result.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -8,13 +8,12 @@ use toolwire::auth::client::LoopbackLogin;
 
 use crate::screen::Screen;
 
-/// The longest line that can be pasted.
+/// The longest line that can be pasted, in bytes.
 const LONGEST_LINE: u64 = 16 * 1024;
 
-const PASTE: &str =
-    "If that browser is on another machine, paste the address where it ends, and press Enter.";
+const PASTE: &str = "If that browser is on another machine, paste the address that it cannot open, and press Enter.";
 
-/// Opens the browser, shows the address, and takes what is pasted into standard input if `may_paste` says so.
+/// Opens the browser and shows the address. If `may_paste` is set, it also reads a pasted address from standard input.
 pub(super) fn login(screen: &Arc<Screen>, may_paste: bool) -> LoopbackLogin {
     let (shown, asked) = (Arc::clone(screen), Arc::clone(screen));
     let login = LoopbackLogin::new().with_url_display(move |url| {
@@ -34,7 +33,8 @@ pub(super) fn login(screen: &Arc<Screen>, may_paste: bool) -> LoopbackLogin {
     })
 }
 
-/// The next line of standard input. It is read on a thread that nobody waits for: the browser may come back first.
+/// Reads the next line of standard input on a separate thread, which may outlive the login: the browser may respond
+/// first.
 async fn line() -> Option<String> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_an_end() {
+    fn lines_are_bounded() {
         let longest = "x".repeat(16 * 1024);
         let mut input = io::Cursor::new(format!("short\n{longest}y\n"));
         let mut lines = || read_line(&mut input);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_the_end() {
+    fn invalid_utf8_ends_the_input() {
         assert_eq!(read_line(&b"\xff\n"[..]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Logins: getting one, showing them, and forgetting them. Every other command uses them where a server wants one.
+//! Creates, shows and deletes logins. The other commands use them for servers that require one.
 
 pub(crate) mod arguments;
 mod browser;
@@ -16,13 +16,13 @@ use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::target::{self, Target};
 
-/// The name under which users meet this program at an authorization server.
+/// The client name that authorization servers show to users.
 const NAME: &str = "toolwire";
 
-/// Says where logins are kept: `file` or `keyring`.
+/// The environment variable that selects the token store: `file` or `keyring`.
 const STORE: &str = "TOOLWIRE_TOKEN_STORE";
 
-/// Logs in, whether there is a login already or not.
+/// Logs in, even if there is a login already.
 pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     let url = address(&arguments.server, &arguments.lookup)?;
     let mut login = browser::login(screen, true);
@@ -51,7 +51,7 @@ pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Ex
     Ok(Exit::Success)
 }
 
-/// Forgets one login, or all of them.
+/// Deletes one login or all logins.
 pub(crate) async fn log_out(
     arguments: &arguments::LogOut,
     screen: &Screen,
@@ -78,7 +78,7 @@ pub(crate) async fn log_out(
     Ok(Exit::Success)
 }
 
-/// Shows one login, or all of them, without asking any server.
+/// Shows one login or all logins, without a request to any server.
 pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit, Failure> {
     let oauth = OAuthConfig::from_store(store()?);
     let Some(server) = &arguments.server else {
@@ -93,7 +93,7 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
     let url = address(server, &arguments.lookup)?;
     let account = oauth.account(&url).await.map_err(|error| failed(&error))?;
     let account = account.ok_or_else(|| {
-        Failure::new(Exit::Refused, format!("nobody is logged in at {url}"))
+        Failure::new(Exit::Refused, format!("there is no login for {url}"))
             .with_advice(format!("log in with: toolwire login {url}"))
     })?;
     if screen.json {
@@ -104,16 +104,16 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
     Ok(Exit::Success)
 }
 
-/// Lets a command that connects log in when the server wants it.
+/// Returns a configuration that logs in if the server requires it.
 pub(crate) fn with_login(screen: &Arc<Screen>) -> Result<OAuthConfig, Failure> {
-    // Standard input is the command's own, unless somebody sits there.
+    // A pasted address is read only from a terminal. Otherwise standard input belongs to the command.
     let login = browser::login(screen, Screen::is_interactive());
     Ok(OAuthConfig::login(NAME, login).with_store(store()?))
 }
 
-/// The logins that a command may use; it sends nobody to any browser.
+/// Returns the stored logins. With them, a command never opens a browser.
 pub(crate) fn stored() -> Result<Option<OAuthConfig>, Failure> {
-    // Whoever has no place for logins has none; that is no reason to fail where none is wanted.
+    // Without a directory for logins there are no logins. That is not an error, because the server may not require one.
     let store = match std::env::var_os(STORE) {
         None => FileTokenStore::in_home()
             .ok()
@@ -139,8 +139,8 @@ fn store() -> Result<Arc<dyn TokenStore>, Failure> {
                 .with_advice("cargo install toolwire-cli --features keyring"),
         ),
         _ => Err(
-            Failure::usage(format!("{STORE}={kind}: there is no such store"))
-                .with_advice("file or keyring"),
+            Failure::usage(format!("{STORE}={kind}: this store does not exist"))
+                .with_advice("use file or keyring"),
         ),
     }
 }
@@ -149,13 +149,13 @@ fn address(server: &str, lookup: &Lookup) -> Result<String, Failure> {
     match target::named(server, lookup.config.as_deref())? {
         Target::Http(endpoint) => Ok(endpoint.url),
         Target::Child(_) => Err(Failure::usage(format!(
-            "`{server}` is a command, and nobody logs in at a command"
+            "`{server}` is a command; only a server with an address has logins"
         ))
         .with_advice("pass secrets to a command with --env VARIABLE")),
     }
 }
 
-/// The client that was registered by hand, if one was.
+/// Returns the manually registered client, if one is given.
 fn client(arguments: &LogIn) -> Result<Option<RegisteredClient>, Failure> {
     let Some(id) = &arguments.client_id else {
         return Ok(None);
@@ -170,9 +170,9 @@ fn client(arguments: &LogIn) -> Result<Option<RegisteredClient>, Failure> {
     Ok(Some(client))
 }
 
-/// The secret of the client. It never comes from the command line, which everybody on the machine can read.
+/// Returns the client secret. It is never on the command line, which every user of the machine can read.
 fn secret(arguments: &LogIn) -> Result<Option<String>, Failure> {
-    let (secret, place) = match (&arguments.client_secret_file, &arguments.client_secret_env) {
+    let (secret, source) = match (&arguments.client_secret_file, &arguments.client_secret_env) {
         (Some(path), _) => (read(path)?, path.display().to_string()),
         (None, Some(variable)) => (
             std::env::var(variable).unwrap_or_default(),
@@ -181,7 +181,7 @@ fn secret(arguments: &LogIn) -> Result<Option<String>, Failure> {
         (None, None) => return Ok(None),
     };
     match secret.trim() {
-        "" => Err(Failure::usage(format!("{place} has no secret in it"))),
+        "" => Err(Failure::usage(format!("{source} has no secret in it"))),
         secret => Ok(Some(secret.to_owned())),
     }
 }

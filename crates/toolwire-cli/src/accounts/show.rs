@@ -1,4 +1,4 @@
-//! Logins as people and programs read them. No token is in it.
+//! Formats logins as text and as JSON, without their tokens.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use toolwire::auth::client::{Account, LogoutOutcome};
 
 use crate::show::{Look, Table, plain_text};
 
-/// A login for programs.
+/// Returns a login as JSON.
 pub(super) fn json(account: &Account) -> Value {
     let scopes = account.scopes().map(|scopes| {
         let scopes = scopes.split(' ').filter(|scope| !scope.is_empty());
@@ -24,7 +24,7 @@ pub(super) fn json(account: &Account) -> Value {
     })
 }
 
-/// A login for people.
+/// Returns a login as text.
 pub(super) fn facts(account: &Account, look: Look) -> String {
     let lasts = lasts(account.expires_at(), account.can_refresh(), now());
     let rows = [
@@ -44,7 +44,7 @@ pub(super) fn facts(account: &Account, look: Look) -> String {
         .collect()
 }
 
-/// All logins for people.
+/// Returns all logins as a table.
 pub(super) fn list(accounts: &[Account], look: Look) -> String {
     let mut table = Table::new(&["SERVER", "USER", "LASTS", "SCOPES"]);
     for account in accounts {
@@ -58,18 +58,18 @@ pub(super) fn list(accounts: &[Account], look: Look) -> String {
         ]);
     }
     if table.is_empty() {
-        "there are no logins; toolwire login URL makes one\n".to_owned()
+        "there are no logins; create one with: toolwire login URL\n".to_owned()
     } else {
         table.render(look)
     }
 }
 
-/// What became of logins, for people.
+/// Returns the outcome of a logout as text.
 pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
     let lines = logins.iter().filter_map(|(url, outcome)| match outcome {
         LogoutOutcome::NobodyWasLoggedIn => None,
         LogoutOutcome::Forgotten(why) => Some(format!(
-            "logged out at {url}; its tokens are not sent any more, but good until they end: {why}\n"
+            "logged out at {url}; its tokens are no longer used, but are valid until they expire: {why}\n"
         )),
         _ => Some(format!("logged out at {url}\n")),
     });
@@ -81,7 +81,7 @@ pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
     }
 }
 
-/// What became of logins, for programs.
+/// Returns the outcome of a logout as JSON.
 pub(super) fn ended_json(logins: &[(String, LogoutOutcome)]) -> Value {
     let ended = logins.iter().filter_map(|(url, outcome)| {
         let is_revoked = match outcome {
@@ -98,12 +98,12 @@ fn now() -> u64 {
     now.unwrap_or_default().as_secs()
 }
 
-/// How long a login lasts, in words.
+/// Describes how long a login is valid.
 fn lasts(expires_at: Option<u64>, can_refresh: bool, now: u64) -> String {
     match (expires_at, can_refresh) {
         (_, true) => "renews itself".to_owned(),
-        (None, false) => "until the server ends it".to_owned(),
-        (Some(end), false) if end <= now => "is over".to_owned(),
+        (None, false) => "until the server revokes it".to_owned(),
+        (Some(end), false) if end <= now => "expired".to_owned(),
         (Some(end), false) => match end - now {
             left @ 0..=119 => format!("{left} s"),
             left @ 120..=7199 => format!("{} min", left / 60),
@@ -118,14 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_that_is_left_is_told_in_words() {
+    fn remaining_time_is_described() {
         fn check(expires_at: Option<u64>, can_refresh: bool, expected: &str) {
             assert_eq!(lasts(expires_at, can_refresh, 1000), expected);
         }
         check(Some(1), true, "renews itself");
         check(None, true, "renews itself");
-        check(None, false, "until the server ends it");
-        check(Some(1000), false, "is over");
+        check(None, false, "until the server revokes it");
+        check(Some(1000), false, "expired");
         check(Some(1001), false, "1 s");
         check(Some(1119), false, "119 s");
         check(Some(1120), false, "2 min");

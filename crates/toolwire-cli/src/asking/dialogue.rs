@@ -1,23 +1,23 @@
-//! Whom a question is put to.
+//! Shows input requests to the user and reads the responses.
 
 use std::io::{self, Write};
 
 use crate::screen::Screen;
 use crate::show::plain_text;
 
-/// Somebody who may answer.
+/// A user interface for input requests.
 pub(super) trait Dialogue {
-    /// Shows a line.
+    /// Shows a line of text.
     fn say(&mut self, text: &str);
 
-    /// Asks; `None` when there is nobody, or nobody any more.
+    /// Asks for a line of input. Returns `None` if there is no user, or if the input has ended.
     fn ask(&mut self, prompt: &str) -> Option<String>;
 
-    /// Whether questions reach anybody.
+    /// Returns `true` if a user can respond.
     fn is_live(&self) -> bool;
 }
 
-/// A person at the terminal: questions on standard error, answers from standard input.
+/// A terminal: prompts go to standard error, responses come from standard input.
 pub(super) struct Terminal;
 
 impl Dialogue for Terminal {
@@ -42,7 +42,7 @@ impl Dialogue for Terminal {
     }
 }
 
-/// Nobody: only what was given on the command line counts.
+/// No user: only values from the command line are used.
 pub(super) struct Silence<'a>(pub(super) &'a Screen);
 
 impl Dialogue for Silence<'_> {
@@ -59,7 +59,7 @@ impl Dialogue for Silence<'_> {
     }
 }
 
-/// A person as tests imagine one.
+/// A scripted user for tests.
 #[cfg(test)]
 pub(super) struct Script {
     answers: std::collections::VecDeque<&'static str>,
@@ -77,7 +77,7 @@ impl Script {
         }
     }
 
-    pub(super) fn nobody() -> Self {
+    pub(super) fn without_user() -> Self {
         Self {
             live: false,
             ..Self::new(&[])

@@ -1,10 +1,10 @@
-//! One field of a form: what it is called, what can be chosen, and what a typed text means in it.
+//! One field of a form: its label, its choices, and the value of a typed text.
 
 use serde_json::{Number, Value, json};
 use toolwire::proto::elicit_validation::check_elicit_result;
 use toolwire::types::{ElicitResult, ElicitSchema, NumberKind, PrimitiveSchema, StringFormat};
 
-/// A field, ready to be asked for.
+/// A field of a form, with its label and choices.
 #[derive(Debug)]
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
@@ -13,7 +13,7 @@ pub(super) struct Field<'a> {
     pub(super) title: Option<&'a str>,
     pub(super) description: Option<&'a str>,
     pub(super) default: Option<Value>,
-    /// The words to choose from, with their names for people.
+    /// The choices: the value on the wire and the text for the user.
     pub(super) choices: Vec<(&'a str, &'a str)>,
 }
 
@@ -93,10 +93,10 @@ impl<'a> Field<'a> {
         )
     }
 
-    /// What to type, in a few words.
+    /// Returns a short description of what to type.
     pub(super) fn hint(&self) -> String {
         match self.schema {
-            _ if self.takes_several() => "numbers, with commas between".to_owned(),
+            _ if self.takes_several() => "numbers, separated by commas".to_owned(),
             _ if !self.choices.is_empty() => "number".to_owned(),
             PrimitiveSchema::Boolean(_) => "yes or no".to_owned(),
             PrimitiveSchema::Number(schema) => {
@@ -122,14 +122,14 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// What a typed text means; an error says what was expected.
+    /// Converts a typed text to a value. The error says what is expected.
     pub(super) fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self.schema {
             PrimitiveSchema::Number(schema) => number(text, schema.kind)?,
             PrimitiveSchema::Boolean(_) => match text.to_ascii_lowercase().as_str() {
                 "y" | "yes" | "true" => true.into(),
                 "n" | "no" | "false" => false.into(),
-                _ => return Err("answer yes or no".to_owned()),
+                _ => return Err("type yes or no".to_owned()),
             },
             _ if self.takes_several() => {
                 let words = text
@@ -150,7 +150,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A choice by its number, its word or its name.
+    /// Finds a choice by its number, its value or its text.
     fn choose(&self, text: &str) -> Result<&'a str, String> {
         let is_meant =
             |(word, name): &&(&str, &str)| *word == text || name.eq_ignore_ascii_case(text);
@@ -167,7 +167,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A value as it would be typed.
+    /// Returns a value as the user would type it.
     pub(super) fn typed(value: &Value) -> String {
         match value {
             Value::String(text) => text.clone(),
@@ -203,7 +203,7 @@ fn number(text: &str, kind: NumberKind) -> Result<Value, String> {
         .ok_or_else(|| "type a number, for example 1.5".to_owned())
 }
 
-/// Whole numbers without a point.
+/// Returns integers without a decimal point.
 fn shortest(number: f64) -> Value {
     #[expect(
         clippy::cast_possible_truncation,

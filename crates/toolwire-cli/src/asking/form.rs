@@ -1,4 +1,4 @@
-//! A form, field by field, and an address to visit.
+//! Fills in a form field by field, and shows a URL to visit.
 
 use serde_json::Value;
 use toolwire::proto::elicit_validation::read_schema;
@@ -10,7 +10,7 @@ use crate::asking::dialogue::Dialogue;
 use crate::asking::field::Field;
 use crate::show::plain_text;
 
-/// What the user does with a field.
+/// The user's input for a field.
 enum Reply {
     Value(Value),
     Skipped,
@@ -18,7 +18,7 @@ enum Reply {
     Cancelled,
 }
 
-/// Fills in a form. Answers that were given beforehand are not asked for again.
+/// Fills in a form. Fields with a value from the command line are not asked for.
 pub(super) fn fill_in(
     form: &ElicitRequestFormParams,
     given: &[(String, String)],
@@ -28,7 +28,7 @@ pub(super) fn fill_in(
         Ok(schema) => schema,
         Err(error) => {
             dialogue.say(&format!(
-                "the server asks with a form that cannot be shown: {error}"
+                "the server requests input with an unsupported form: {error}"
             ));
             return ElicitResult::cancel();
         }
@@ -36,12 +36,12 @@ pub(super) fn fill_in(
     if dialogue.is_live() {
         ask(form, &schema, given, dialogue)
     } else {
-        fill_in_alone(form, &schema, given, dialogue)
+        fill_in_from_options(form, &schema, given, dialogue)
     }
 }
 
-/// With nobody to ask: what was given, and the client adds defaults.
-fn fill_in_alone(
+/// Fills in a form without a user, from the values on the command line. The client adds defaults.
+fn fill_in_from_options(
     form: &ElicitRequestFormParams,
     schema: &ElicitSchema,
     given: &[(String, String)],
@@ -53,12 +53,12 @@ fn fill_in_alone(
             Some(Ok(value)) => content.push((field.name.to_owned(), value)),
             None if !field.required || field.default.is_some() => {}
             Some(Err(problem)) => {
-                dialogue.say(&format!("--answer {}: {problem}", field.name));
+                dialogue.say(&format!("--answer {}: {problem}", field.name)); // tidy: allow(answer) name of the option
                 return ElicitResult::cancel();
             }
             None => {
                 dialogue.say(&format!(
-                    "the server asks {:?} and needs `{}` ({}); answer with --answer {}=…",
+                    "the server asks {:?} and needs `{}` ({}); pass --answer {}=…", // tidy: allow(answer) name of the option
                     plain_text(&form.message),
                     field.name,
                     field.hint(),
@@ -78,7 +78,7 @@ fn ask(
     dialogue: &mut dyn Dialogue,
 ) -> ElicitResult {
     dialogue.say(&format!("\nThe server asks: {}", plain_text(&form.message)));
-    dialogue.say("(Enter takes what is in brackets; !d declines, !c cancels)");
+    dialogue.say("(Enter accepts the value in brackets; !d declines, !c cancels)");
     let mut content: Vec<(String, Value)> = Vec::new();
     let mut first = true;
     loop {
@@ -143,7 +143,7 @@ fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Di
             "" => match (&suggestion, field.required) {
                 (Some(value), _) => return Reply::Value(value.clone()),
                 (None, false) => return Reply::Skipped,
-                (None, true) => dialogue.say("    it must be filled in"),
+                (None, true) => dialogue.say("    a value is required"),
             },
             text => match field.read(text) {
                 Ok(value) => return Reply::Value(value),
@@ -153,16 +153,16 @@ fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Di
     }
 }
 
-/// Shows an address. It is opened by the user, or not at all.
+/// Shows a URL. Only the user opens it.
 pub(super) fn visit(address: &ElicitRequestURLParams, dialogue: &mut dyn Dialogue) -> ElicitResult {
     dialogue.say(&format!(
         "\nThe server asks: {}",
         plain_text(&address.message)
     ));
-    dialogue.say("It wants you to open this address in a browser:");
+    dialogue.say("It asks you to open this address in a browser:");
     dialogue.say(&format!("  {}", plain_text(&address.url)));
     loop {
-        let reply = dialogue.ask("Will you? [y]es, [n]o, [c]ancel: ");
+        let reply = dialogue.ask("Open it? [y]es, [n]o, [c]ancel: ");
         match reply.as_deref().map(str::to_ascii_lowercase).as_deref() {
             Some("y" | "yes") => return ElicitResult::accept(),
             Some("n" | "no" | "d" | "decline" | "!d") => return ElicitResult::decline(),
@@ -215,15 +215,15 @@ mod tests {
         )
     }
 
-    fn answered(answers: &[&'static str]) -> (ElicitResult, String) {
+    fn fill_in_with(answers: &[&'static str]) -> (ElicitResult, String) {
         let mut person = Script::new(answers);
         let result = fill_in(&form(), &[], &mut person);
         (result, person.shown)
     }
 
     #[test]
-    fn a_form_is_filled_in_field_by_field() {
-        let (result, shown) = answered(&["Ada", "", "no", "2", "1, tea", "y"]);
+    fn form_is_filled_in_field_by_field() {
+        let (result, shown) = fill_in_with(&["Ada", "", "no", "2", "1, tea", "y"]);
         assert_eq!(result.action, ElicitAction::Accept);
         assert_eq!(
             json!(result.content),
@@ -239,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_are_asked_again() {
-        let (result, shown) = answered(&[
+    fn invalid_values_are_asked_again() {
+        let (result, shown) = fill_in_with(&[
             "", "A", "Ada", "nine", "9", "3", "maybe", "", "3", "meat", "", "e", "", "", "", "",
             "", "",
         ]);
@@ -250,11 +250,11 @@ mod tests {
             "{shown}"
         );
         for part in [
-            "it must be filled in",
+            "a value is required",
             "fewer characters",
             "type an integer",
             "at most 8",
-            "answer yes or no",
+            "type yes or no",
             "from 1 to 2",
             "Your name (text) [Ada]: ",
         ] {
@@ -263,9 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn a_form_can_be_turned_down_at_any_time() {
+    fn form_can_be_declined_or_cancelled_at_any_field() {
         fn check(answers: &[&'static str], action: ElicitAction) {
-            let (result, shown) = answered(answers);
+            let (result, shown) = fill_in_with(answers);
             assert_eq!(result.action, action, "{shown}");
             assert_eq!(result.content, None);
         }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn given_answers_are_not_asked_for() {
+    fn values_from_the_command_line_are_not_asked_for() {
         let given = [
             ("name".to_owned(), "Ada".to_owned()),
             ("menu".to_owned(), "v".to_owned()),
@@ -295,16 +295,16 @@ mod tests {
     }
 
     #[test]
-    fn with_nobody_there_only_given_answers_count() {
+    fn without_a_user_only_values_from_the_command_line_are_used() {
         fn check(given: &[(&str, &str)], action: ElicitAction, part: &str) {
             let given: Vec<_> = given
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect();
-            let mut nobody = Script::nobody();
-            let result = fill_in(&form(), &given, &mut nobody);
+            let mut script = Script::without_user();
+            let result = fill_in(&form(), &given, &mut script);
             assert_eq!(result.action, action, "{given:?}");
-            assert!(nobody.shown.contains(part), "{}", nobody.shown);
+            assert!(script.shown.contains(part), "{}", script.shown);
         }
         check(&[("name", "Ada"), ("menu", "m")], ElicitAction::Accept, "");
         check(&[("name", "Ada")], ElicitAction::Cancel, "--answer menu=…");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_shown_and_never_opened() {
+    fn url_is_shown_and_not_opened() {
         fn check(answers: &[&'static str], action: ElicitAction) {
             let address = ElicitRequestURLParams::new("Log in", "https://example.com/login?x=1");
             let mut person = Script::new(answers);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_cannot_be_read_is_cancelled() {
+    fn unsupported_form_is_cancelled() {
         let form = ElicitRequestFormParams::new("?", json!({"type": "array"}));
         let mut person = Script::new(&["y"]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Questions of the server: forms and addresses, answered by whoever sits at the terminal or by `--answer`.
+//! Responds to elicitations of the server, with the user's input or with values from the command line.
 
 mod dialogue;
 mod field;
@@ -14,20 +14,20 @@ use crate::asking::dialogue::{Dialogue, Silence, Terminal};
 use crate::failure::Failure;
 use crate::screen::Screen;
 
-/// Who answers.
+/// The responder to elicitations.
 #[derive(Debug)]
 pub(crate) struct Asking {
-    /// Answers from the command line, by field.
+    /// The values from the command line, by field.
     given: Vec<(String, String)>,
     declines: bool,
     interactive: bool,
     screen: Arc<Screen>,
-    /// One question at a time.
-    turn: Mutex<()>,
+    /// Only one elicitation is shown at a time.
+    lock: Mutex<()>,
 }
 
 impl Asking {
-    /// Whoever can answer; `None` when nobody can, so that nothing is offered to the server.
+    /// Returns `None` if there is neither a user nor a value. The client then declares no elicitation capability.
     pub(crate) fn new(
         answers: &Answers,
         screen: &Arc<Screen>,
@@ -35,32 +35,34 @@ impl Asking {
         let mut given = Vec::new();
         for answer in &answers.answers {
             let Some((field, value)) = answer.split_once('=') else {
-                return Err(Failure::usage(format!("`--answer {answer}` has no value"))
-                    .with_advice(format!("write --answer {answer}=value")));
+                return Err(
+                    Failure::usage(format!("`--answer {answer}` has no value")) // tidy: allow(answer) name of the option
+                        .with_advice(format!("write --answer {answer}=value")), // tidy: allow(answer) name of the option
+                );
             };
             given.push((field.to_owned(), value.to_owned()));
         }
         let interactive = Screen::is_interactive();
-        let can_answer = interactive || answers.decline || !given.is_empty();
-        Ok(can_answer.then(|| {
+        let can_respond = interactive || answers.decline || !given.is_empty();
+        Ok(can_respond.then(|| {
             Arc::new(Self {
                 given,
                 declines: answers.decline,
                 interactive,
                 screen: Arc::clone(screen),
-                turn: Mutex::default(),
+                lock: Mutex::default(),
             })
         }))
     }
 
-    /// Lets the client answer forms, and addresses where somebody can be shown one.
+    /// Registers the handlers for elicitations. A URL is accepted only if a user can see it, or to decline it.
     pub(crate) fn register(self: &Arc<Self>, builder: ClientBuilder) -> ClientBuilder {
         let asking = Arc::clone(self);
         let builder = builder.on_elicitation(move |form: ElicitRequestFormParams| {
             let asking = Arc::clone(&asking);
             async move {
                 blocking(move || {
-                    asking.in_turn(|dialogue| form::fill_in(&form, &asking.given, dialogue))
+                    asking.respond(|dialogue| form::fill_in(&form, &asking.given, dialogue))
                 })
                 .await
             }
@@ -72,31 +74,31 @@ impl Asking {
         builder.on_url_elicitation(move |address: ElicitRequestURLParams| {
             let asking = Arc::clone(&asking);
             async move {
-                blocking(move || asking.in_turn(|dialogue| form::visit(&address, dialogue))).await
+                blocking(move || asking.respond(|dialogue| form::visit(&address, dialogue))).await
             }
         })
     }
 
-    fn in_turn(&self, answer: impl FnOnce(&mut dyn Dialogue) -> ElicitResult) -> ElicitResult {
+    fn respond(&self, run: impl FnOnce(&mut dyn Dialogue) -> ElicitResult) -> ElicitResult {
         if self.declines {
             return ElicitResult::decline();
         }
-        let _one = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.screen.hide_bar(true);
-        let answer = if self.interactive {
-            answer(&mut Terminal)
+        let result = if self.interactive {
+            run(&mut Terminal)
         } else {
-            answer(&mut Silence(&self.screen))
+            run(&mut Silence(&self.screen))
         };
         self.screen.hide_bar(false);
-        answer
+        result
     }
 }
 
-/// Asks on a thread of its own: people take their time.
+/// Runs the dialogue on a blocking thread, because the user may take long.
 async fn blocking(
     ask: impl FnOnce() -> ElicitResult + Send + 'static,
 ) -> Result<ElicitResult, ErrorObject> {
-    let answer = tokio::task::spawn_blocking(ask).await;
-    answer.map_err(|_| ErrorObject::internal("the question could not be asked"))
+    let result = tokio::task::spawn_blocking(ask).await;
+    result.map_err(|_| ErrorObject::internal("the elicitation could not be shown"))
 }

@@ -1,4 +1,4 @@
-//! Calling a tool.
+//! Calls a tool.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::given::{Given, Schema, missing, object};
 use crate::show::{self, Look};
 
-/// What was typed, checked as far as it can be without the server.
+/// A tool call, checked as far as possible without the server.
 #[derive(Debug)]
 pub(crate) struct CallPlan {
     tool: String,
@@ -51,12 +51,12 @@ impl CallPlan {
             let failure = failed(error);
             match tool {
                 Some(_) => failure,
-                // A tool need not be listed to be there, so the server had the first word.
+                // A server may have tools that it does not list, so its error comes first.
                 None => with_similar_tools(failure, &self.tool, &tools),
             }
         })?;
         let result: CallToolResult = raw.parse().map_err(|error| {
-            Failure::new(Exit::Protocol, format!("the result is unreadable: {error}"))
+            Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
         let saved = match &self.output {
             Some(path) => save(path, &show::attachments(&result.content), screen)?,
@@ -104,7 +104,7 @@ fn usage(tool: &Tool, schema: Schema<'_>) -> String {
     }
 }
 
-/// Names what was not given.
+/// Returns the failure for missing arguments.
 pub(super) fn misses(names: &[&str]) -> Failure {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     let verb = match names.len() {

@@ -1,4 +1,4 @@
-//! Completions of an argument.
+//! Completes an argument.
 
 use toolwire::types::{
     CompleteRequestParams, CompletionArgument, CompletionReference, PromptReference,
@@ -11,7 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::given::{Given, strings};
 use crate::show::plain_text;
 
-/// What is being filled in, and how far it is.
+/// The argument to complete, and the values of the others.
 #[derive(Debug)]
 pub(crate) struct CompletePlan {
     params: CompleteRequestParams,
@@ -61,7 +61,7 @@ impl CompletePlan {
         }
         screen.print(&text)?;
         if completion.has_more == Some(true) {
-            screen.say("there are more");
+            screen.say("the server has more values");
         }
         Ok(Exit::Success)
     }

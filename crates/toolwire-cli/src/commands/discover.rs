@@ -1,4 +1,4 @@
-//! What a server is, and whether it is there.
+//! Shows what a server is, and checks that it responds.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ pub(crate) async fn discover(session: &Session) -> Result<Exit, Failure> {
         "protocolVersion": client.version(),
     });
     if let Some(facts) = client.server() {
-        // What cannot be held as a value, such as a number without bounds, is left out.
+        // A value that `serde_json` cannot represent, such as a number out of range, is left out.
         found["supportedVersions"] = json!(facts.versions);
         found["serverInfo"] = serde_json::to_value(&facts.info).unwrap_or_default();
         found["capabilities"] = serde_json::to_value(&facts.capabilities).unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) async fn ping(session: &Session) -> Result<Exit, Failure> {
     } else {
         let version = client.version();
         screen.print(&format!(
-            "the server answered in {milliseconds:.1} ms ({version})\n"
+            "the server responded in {milliseconds:.1} ms ({version})\n"
         ))?;
     }
     Ok(Exit::Success)

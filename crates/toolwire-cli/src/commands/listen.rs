@@ -1,4 +1,4 @@
-//! Changes as they happen.
+//! Shows changes as they happen.
 
 use serde_json::{Value, json};
 use toolwire::proto::subscriptions::Change;
@@ -9,7 +9,7 @@ use crate::commands::{Session, failed};
 use crate::failure::{Exit, Failure};
 use crate::show::plain_text;
 
-/// What to listen for, and how long.
+/// The changes to listen for, and their number.
 #[derive(Debug)]
 pub(crate) struct ListenPlan {
     filter: SubscriptionFilter,
@@ -47,10 +47,11 @@ impl ListenPlan {
             .map_err(failed)?;
         let honoured = names(listening.accepted_filter());
         if honoured.is_empty() {
-            return Err(
-                Failure::new(Exit::Protocol, "the server tells of none of these changes")
-                    .with_advice("`toolwire discover` shows what it offers"),
-            );
+            return Err(Failure::new(
+                Exit::Protocol,
+                "the server does not report any of these changes",
+            )
+            .with_advice("`toolwire discover` shows its capabilities"));
         }
         screen.say(&format!("listening for changes of {}", honoured.join(", ")));
         let mut seen = 0;
@@ -72,7 +73,7 @@ impl ListenPlan {
     }
 }
 
-/// What is listened for, in words.
+/// Returns the names of the accepted changes.
 fn names(filter: &SubscriptionFilter) -> Vec<String> {
     let lists = [
         (filter.tools_list_changed, "tools"),
@@ -98,7 +99,7 @@ fn sentence(change: &Change) -> String {
     }
 }
 
-/// The change as the protocol would announce it.
+/// Returns the change as a JSON notification.
 fn notification(change: &Change) -> Value {
     let method = |name: &str| json!({"method": format!("notifications/{name}")});
     match change {

@@ -1,4 +1,4 @@
-//! What each command does once there is a client.
+//! The commands that use a connected client.
 
 mod call;
 mod complete;
@@ -25,35 +25,35 @@ pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use resources::{ReadPlan, list_resources};
 pub(crate) use tools::list_tools;
 
-/// A connected client, and where its results go.
+/// A connected client and the output of its results.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) screen: Arc<Screen>,
 }
 
-/// A call went wrong.
+/// Returns the failure for a failed call.
 fn failed(error: Error) -> Failure {
     Failure::of(&error, Phase::Calling)
 }
 
-/// Whether the server does not know what it was asked.
+/// Returns `true` if the server does not know the method.
 fn is_unknown_method(error: &Error) -> bool {
     let is_unknown = |rpc: &ErrorObject| rpc.code == code::METHOD_NOT_FOUND;
     error.rpc().is_some_and(is_unknown)
 }
 
-/// The only word, if there is one.
+/// Returns the only word, or `None` without words.
 pub(crate) fn at_most_one(words: Vec<String>, what: &str) -> Result<Option<String>, Failure> {
     let mut words = words.into_iter();
     let first = words.next();
     match words.next() {
         Some(extra) => Err(
-            Failure::usage(format!("`{extra}` is one word too many")).with_advice(
+            Failure::usage(format!("`{extra}` is an unexpected argument")).with_advice(
                 if what.is_empty() {
                     "give only the server".to_owned()
                 } else {
-                    format!("give one {what}; quote it for the shell if it has spaces")
+                    format!("give one {what}; quote it if it contains spaces")
                 },
             ),
         ),
@@ -61,13 +61,13 @@ pub(crate) fn at_most_one(words: Vec<String>, what: &str) -> Result<Option<Strin
     }
 }
 
-/// No words but the server.
+/// Returns an error if there are words besides the server.
 pub(crate) fn nothing(mut words: Vec<String>) -> Result<(), Failure> {
     words.insert(0, String::new());
     at_most_one(words, "").map(drop)
 }
 
-/// The first word and the others.
+/// Returns the first word and the others.
 fn first_and_rest(
     words: Vec<String>,
     what: &str,
@@ -76,11 +76,11 @@ fn first_and_rest(
     let mut words = words.into_iter();
     match words.next() {
         Some(first) => Ok((first, words.collect())),
-        None => Err(Failure::usage(format!("no {what} is named")).with_advice(example)),
+        None => Err(Failure::usage(format!("no {what} is given")).with_advice(example)),
     }
 }
 
-/// The names most like a name that is not there.
+/// Returns the known names that are most similar to `name`.
 fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NAMED: usize = 3;
     let name = name.to_lowercase();
@@ -104,7 +104,7 @@ fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a 
         .collect()
 }
 
-/// How many letters have to be changed, added or removed.
+/// Counts the letters that have to be changed, added or removed.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn distances_count_letters() {
+    fn distance_counts_letters() {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("same", "same"), 0);
     }
 
     #[test]
-    fn words_too_many_are_refused() {
+    fn unexpected_words_are_rejected() {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(at_most_one(words(&[]), "tool").unwrap(), None);
         assert!(at_most_one(words(&["a", "b"]), "tool").is_err());

@@ -1,4 +1,4 @@
-//! Prompts: what there is, and one of them filled in.
+//! Lists prompts, and gets one with its arguments.
 
 use serde_json::{Map, Value, json};
 use toolwire::types::{GetPromptResult, Prompt};
@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 use crate::given::{Given, missing, strings};
 use crate::show::{self, Look};
 
-/// Lists prompts, or shows one of them.
+/// Lists prompts, or shows one prompt.
 pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Result<Exit, Failure> {
     let screen = &session.screen;
     let prompts = session.client.list_prompts().await.map_err(failed)?;
@@ -33,7 +33,7 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
     Ok(Exit::Success)
 }
 
-/// Which prompt, and what goes into it.
+/// A prompt and its arguments.
 #[derive(Debug)]
 pub(crate) struct PromptPlan {
     prompt: String,
@@ -71,7 +71,7 @@ impl PromptPlan {
                 }
             })?;
         let result: GetPromptResult = raw.parse().map_err(|error| {
-            Failure::new(Exit::Protocol, format!("the result is unreadable: {error}"))
+            Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
         if screen.json {
             screen.print_raw(&raw)?;
@@ -101,7 +101,7 @@ impl PromptPlan {
 fn with_similar(failure: Failure, name: &str, prompts: &[Prompt]) -> Failure {
     let meant = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
     if meant.is_empty() {
-        failure.with_advice("`toolwire prompts` lists what is there")
+        failure.with_advice("`toolwire prompts` lists the prompts")
     } else {
         failure.with_advice(meant.join(" or "))
     }

@@ -1,4 +1,4 @@
-//! Resources: what there is, and what is in it.
+//! Lists resources and reads them.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(crate) async fn list_resources(
     }
     let templates = match client.list_resource_templates().await {
         Ok(templates) => templates,
-        // Servers without templates need not know the question.
+        // Servers without templates may not support this method.
         Err(error) if is_unknown_method(&error) && !only_templates => Vec::new(),
         Err(error) => return Err(failed(error)),
     };
@@ -47,7 +47,7 @@ pub(crate) async fn list_resources(
     Ok(Exit::Success)
 }
 
-/// Which resource, and what becomes of it.
+/// A resource, and the file for its contents.
 #[derive(Debug)]
 pub(crate) struct ReadPlan {
     uri: String,
@@ -71,7 +71,7 @@ impl ReadPlan {
             .request("resources/read", json!({"uri": self.uri}));
         let raw = request.await.map_err(failed)?;
         let result: ReadResourceResult = raw.parse().map_err(|error| {
-            Failure::new(Exit::Protocol, format!("the result is unreadable: {error}"))
+            Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
         if let Some(path) = &self.output {
             let contents: Vec<_> = result
@@ -92,7 +92,7 @@ impl ReadPlan {
     }
 }
 
-/// Puts the values of variables into a template.
+/// Expands a template with the values of its variables.
 fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
     let template = UriTemplate::parse(uri);
     let variables = template
@@ -104,7 +104,7 @@ fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
     }
     let template = template
         .as_ref()
-        .map_err(|error| Failure::usage(format!("`{uri}` is no template: {error}")))?;
+        .map_err(|error| Failure::usage(format!("`{uri}` is not a valid URI template: {error}")))?;
     let given = Given::read(None, words)?;
     let missing = missing(&given, variables.iter().copied());
     if let Some(name) = missing.first() {
@@ -118,7 +118,7 @@ fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
         if !variables.contains(&name.as_str()) {
             let failure = Failure::usage(format!("`{uri}` has no variable `{name}`"));
             return Err(if variables.is_empty() {
-                failure.with_advice("leave it out")
+                failure.with_advice("remove it")
             } else {
                 failure.with_advice(format!("one of {}", variables.join(", ")))
             });
@@ -127,7 +127,7 @@ fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
     }
     template
         .expand(&values)
-        .map_err(|error| Failure::usage(format!("`{uri}` cannot be filled in: {error}")))
+        .map_err(|error| Failure::usage(format!("`{uri}` cannot be expanded: {error}")))
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn templates_are_filled_in() {
+    fn templates_are_expanded() {
         fn check(uri: &str, words: &[&str], expected: Result<&str, &str>) {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             match (expanded(uri, &words), expected) {

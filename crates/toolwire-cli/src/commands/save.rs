@@ -1,4 +1,4 @@
-//! Contents of results as files.
+//! Saves the contents of results as files.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::show::{Attachment, size};
 
-/// Writes what can be saved: the first to this path, others beside it with numbers. True when it went to standard
-/// output.
+/// Writes the first attachment to `path`, and the others to numbered files beside it. Returns `true` if `path` is
+/// standard output.
 pub(super) fn save(
     path: &Path,
     attachments: &[Attachment<'_>],
@@ -20,16 +20,16 @@ pub(super) fn save(
     if attachments.is_empty() {
         return Err(
             Failure::new(Exit::Protocol, "the result has no bytes to save")
-                .with_advice("leave --output out, and redirect standard output for texts"),
+                .with_advice("remove --output, and redirect standard output for text"),
         );
     }
     let to_stdout = path == Path::new("-");
     if to_stdout && std::io::stdout().is_terminal() {
-        // Bytes of a server could control the terminal, and cannot be cleaned without changing them.
+        // Bytes from a server could control the terminal, and escaping would change them.
         return Err(Failure::usage(
-            "--output - writes bytes as they are, and standard output is a terminal",
+            "--output - writes bytes unchanged, and standard output is a terminal",
         )
-        .with_advice("redirect standard output, name a file, or leave --output out"));
+        .with_advice("redirect standard output, name a file, or remove --output"));
     }
     for (number, attachment) in (1..).zip(attachments) {
         let bytes = match attachment {
@@ -37,7 +37,7 @@ pub(super) fn save(
             Attachment::Bytes(base64) => STANDARD.decode(base64).map_err(|error| {
                 Failure::new(
                     Exit::Protocol,
-                    format!("the server sent bytes that are no base64: {error}"),
+                    format!("the server sent invalid base64: {error}"),
                 )
             })?,
         };
@@ -60,7 +60,7 @@ pub(super) fn save(
     Ok(to_stdout)
 }
 
-/// `picture.png`, `picture-2.png`, …
+/// Returns the path of an attachment: `picture.png`, `picture-2.png`, …
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_numbered_from_the_second_on() {
+    fn second_file_gets_the_number_2() {
         fn check(number: usize, expected: &str) {
             assert_eq!(numbered(Path::new("a/b.png"), number), Path::new(expected));
         }

@@ -1,4 +1,4 @@
-//! The tools of a server.
+//! Lists the tools of a server.
 
 use toolwire::{Client, Tool};
 
@@ -6,7 +6,7 @@ use crate::commands::{Session, failed, is_unknown_method, similar};
 use crate::failure::{Exit, Failure};
 use crate::show;
 
-/// Lists tools, or shows one of them.
+/// Lists tools, or shows one tool.
 pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Result<Exit, Failure> {
     let screen = &session.screen;
     let tools = session.client.list_tools().await.map_err(failed)?;
@@ -32,7 +32,7 @@ pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Resul
     Ok(Exit::Success)
 }
 
-/// All tools; none when the server does not list any.
+/// Returns all tools. Returns no tools if the server has no tool list.
 pub(super) async fn known_tools(client: &Client) -> Result<Vec<Tool>, Failure> {
     match client.list_tools().await {
         Ok(tools) => Ok(tools),
@@ -41,11 +41,11 @@ pub(super) async fn known_tools(client: &Client) -> Result<Vec<Tool>, Failure> {
     }
 }
 
-/// Says which tools may have been meant.
+/// Adds the names of similar tools to a failure.
 pub(super) fn with_similar_tools(failure: Failure, name: &str, tools: &[Tool]) -> Failure {
     let meant = similar(name, tools.iter().map(|tool| tool.name.as_str()));
     if meant.is_empty() {
-        failure.with_advice("`toolwire tools` lists what is there")
+        failure.with_advice("`toolwire tools` lists the tools")
     } else {
         failure.with_advice(meant.join(" or "))
     }

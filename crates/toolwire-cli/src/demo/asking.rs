@@ -19,14 +19,14 @@ pub(super) fn register(server: Server) -> Server {
         .tool(summarise)
 }
 
-/// What the user is asked.
+/// The form for a confirmation.
 #[derive(Debug, Deserialize, Elicit)]
 struct Confirmation {
     /// Do you confirm?
     confirmed: bool,
 }
 
-/// Asks the user to confirm something. It returns what it wants to know and is run again with the answer.
+/// Asks the user to confirm something. It returns an input request and runs again with the user's response.
 #[tool]
 fn confirm(
     ctx: &RequestContext,
@@ -51,7 +51,7 @@ fn confirm(
     Ok(CallToolResult::text(text).into())
 }
 
-/// Asks the user to approve something, in the words that are the same for every revision.
+/// Asks the user to approve something, with the same handler for every revision.
 #[tool]
 async fn approve(
     ctx: &RequestContext,
@@ -78,33 +78,33 @@ struct Stay {
 
 static OFFERS: AtomicU64 = AtomicU64::new(0);
 
-/// Plans a trip with the user: three questions, each with the answers before in it.
+/// Plans a trip with the user in three forms. Each form contains the values of the previous ones.
 #[tool]
 async fn trip(ctx: &RequestContext) -> Result<String, ToolError> {
     let Destination { city } = ctx.ask("destination", "Where to?").await?;
     let Stay { nights } = ctx
         .ask("stay", format!("How many nights in {city}?"))
         .await?;
-    // The handler may run several times for one call, and makes one offer all the same.
+    // The handler may run several times for one call, but counts one offer.
     let counting = async { OFFERS.fetch_add(1, Ordering::Relaxed) + 1 };
     let number = ctx.once("offer", counting).await?;
     let price = nights * 90;
     let question = format!("Offer {number}: {nights} nights in {city} for {price}. Do you agree?");
     Ok(match ctx.ask("agreement", question).await? {
         ElicitOutcome::Accepted(Confirmation { confirmed: true }) => {
-            format!("offer {number} is taken: {nights} nights in {city}")
+            format!("offer {number} is accepted: {nights} nights in {city}")
         }
-        _ => format!("offer {number} is not taken"),
+        _ => format!("offer {number} is not accepted"),
     })
 }
 
-/// Sends the user to a page to sign in. There is no such page, and nothing is signed.
+/// Asks the user to open a sign-in page. The page does not exist.
 #[tool]
 async fn sign_in(ctx: &RequestContext) -> Result<&'static str, ToolError> {
     let address = "https://example.com/sign-in?for=toolwire-demo";
     Ok(
         match ctx.ask_url("page", "Please sign in.", address).await? {
-            ElicitOutcome::Accepted(()) => "on the way",
+            ElicitOutcome::Accepted(()) => "accepted",
             ElicitOutcome::Declined => "declined",
             ElicitOutcome::Cancelled => "cancelled",
         },
@@ -123,6 +123,7 @@ async fn summarise(
     let answer = ctx.ask_model("summary", request).await?;
     let mut texts = answer.content.blocks().iter();
     let summary = texts.find_map(|block| block.as_text());
-    let summary = summary.ok_or_else(|| ToolError::failed("the model answered without text"))?;
+    let summary =
+        summary.ok_or_else(|| ToolError::failed("the response of the model has no text"))?;
     Ok(summary.to_owned())
 }

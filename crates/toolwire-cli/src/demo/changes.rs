@@ -1,4 +1,4 @@
-//! Things that change when asked to, for clients that want to hear of changes.
+//! Resources and lists that change on request, for clients that subscribe to changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ const COUNTER: &str = "demo://counter";
 
 const EXTRA_RESOURCE: &str = "demo://extra";
 
-/// How often `bump` was called.
+/// The number of calls of `bump`.
 static BUMPS: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn register(server: Server) -> Server {
@@ -26,7 +26,7 @@ async fn counter(_ctx: RequestContext, _uri: String) -> String {
     BUMPS.load(Ordering::SeqCst).to_string()
 }
 
-/// Changes the resource `demo://counter` and tells whoever subscribed to it.
+/// Changes the resource `demo://counter` and notifies its subscribers.
 #[tool]
 fn bump(ctx: &RequestContext) -> String {
     let count = BUMPS.fetch_add(1, Ordering::SeqCst) + 1;
@@ -43,7 +43,7 @@ enum List {
     Resources,
 }
 
-/// Adds an entry to a list, or removes it when it is there, and tells whoever wants to know.
+/// Adds an entry to a list, or removes it if it exists, and notifies subscribers.
 #[tool]
 fn change_list(
     ctx: &RequestContext,
@@ -66,26 +66,26 @@ fn change_list(
     };
     match added {
         Ok(()) => Ok("added"),
-        // Somebody else was faster, between the two steps.
+        // Another call added it between the two steps.
         Err(error) => Err(ToolError::failed(error.to_string())),
     }
 }
 
-/// Comes and goes.
+/// Can be added and removed with `change_list`.
 #[tool(read_only)]
 fn extra_tool() -> &'static str {
-    "here at the moment"
+    "currently listed"
 }
 
-/// Comes and goes.
+/// Can be added and removed with `change_list`.
 #[prompt]
 fn extra_prompt() -> PromptMessage {
-    PromptMessage::user("Say that you are here at the moment.")
+    PromptMessage::user("Say that you are currently listed.")
 }
 
 fn extra_resource() -> ResourceHandler {
-    let read = |_: RequestContext, _: String| async { "here at the moment" };
+    let read = |_: RequestContext, _: String| async { "currently listed" };
     ResourceHandler::new(EXTRA_RESOURCE, "extra", read)
-        .with_description("Comes and goes.")
+        .with_description("Can be added and removed with `change_list`.")
         .with_mime_type("text/plain")
 }

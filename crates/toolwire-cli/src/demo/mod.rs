@@ -1,4 +1,4 @@
-//! The bundled server: a little of everything the protocol has, to try clients against.
+//! The bundled server, with an example of every protocol feature, for testing clients.
 
 mod asking;
 mod changes;
@@ -7,13 +7,11 @@ mod tools;
 
 use toolwire::Server;
 
-/// The server behind `toolwire demo`.
+/// Returns the server of `toolwire demo`.
 pub(crate) fn server() -> Server {
     let server = Server::new("toolwire-demo", env!("CARGO_PKG_VERSION"))
         .with_title("toolwire demo")
-        .with_instructions(
-            "A server to try clients against. Nothing it does has an effect on the world.",
-        )
+        .with_instructions("A server for testing clients. Its tools change nothing outside of it.")
         .with_logging()
         .with_resource_subscriptions();
     let server = tools::register(server);

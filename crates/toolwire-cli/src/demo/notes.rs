@@ -16,7 +16,7 @@ const NOTES: [(&str, &str); 3] = [
     ("todo", "Write a server of your own."),
 ];
 
-/// Whom the prompt can greet without being told.
+/// The names that the prompt suggests as completions.
 const NAMES: [&str; 6] = ["Ada", "Alan", "Barbara", "Edsger", "Grace", "Tony"];
 
 pub(super) fn register(server: Server) -> Server {
@@ -44,7 +44,7 @@ async fn clock(_ctx: RequestContext, _uri: String) -> String {
     now.as_secs().to_string()
 }
 
-/// Announces every new second to whoever subscribed.
+/// Notifies subscribers of the clock every second.
 fn start_ticking(server: Server) {
     tokio::spawn(async move {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
@@ -69,10 +69,10 @@ fn note_names(typed: &str) -> CompletionValues {
     CompletionValues::prefix_match(typed, NOTES.map(|(name, _)| name))
 }
 
-/// Greets somebody.
+/// Greets a person.
 #[prompt]
 fn greet(
-    /// Whom to greet.
+    /// The person to greet.
     #[arg(complete = "names")]
     name: String,
 ) -> PromptMessage {

@@ -1,4 +1,4 @@
-//! Tools that compute, wait, fail and misbehave.
+//! Tools that compute, wait, fail and panic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,10 +21,10 @@ pub(super) fn register(server: Server) -> Server {
         .tool(route)
 }
 
-/// Countdowns that run now.
+/// The number of running countdowns.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts a countdown for as long as it lives, however it ends.
+/// Counts a countdown while it runs, however it ends.
 struct RunningCountdown;
 
 impl RunningCountdown {
@@ -40,7 +40,7 @@ impl Drop for RunningCountdown {
     }
 }
 
-/// Tells how many countdowns run now.
+/// Returns the number of running countdowns.
 #[tool(read_only)]
 fn active() -> String {
     RUNNING.load(Ordering::SeqCst).to_string()
@@ -49,7 +49,7 @@ fn active() -> String {
 /// Repeats a text.
 #[tool(read_only, idempotent)]
 fn echo(
-    /// What to repeat.
+    /// The text to repeat.
     text: String,
 ) -> String {
     text
@@ -76,14 +76,14 @@ fn add(
     Ok(Sum { sum })
 }
 
-/// Counts down to zero, reporting progress. Stops when it is cancelled.
+/// Counts down to zero and reports progress. Stops if it is cancelled.
 #[tool(read_only)]
 async fn countdown(
     ctx: &RequestContext,
-    /// Where to begin.
+    /// The first number.
     #[arg(minimum = 1, maximum = 100_000)]
     from: u32,
-    /// How long each step takes.
+    /// The duration of each step in milliseconds.
     #[arg(default = 100, maximum = 60_000)]
     delay_ms: u64,
 ) -> String {
@@ -100,42 +100,42 @@ async fn countdown(
     format!("counted down from {from}")
 }
 
-/// Sends the client away while it works, where the client knows how to come back for the answer.
+/// Releases the response stream while it works, if the client can resume it.
 #[tool(read_only)]
 async fn long_poll(
     ctx: &RequestContext,
-    /// How long it works.
+    /// The duration of the work in milliseconds.
     #[arg(default = 100, maximum = 60_000)]
     delay_ms: u64,
 ) -> &'static str {
-    let sent_away = ctx.release_stream();
+    let released = ctx.release_stream();
     tokio::time::sleep(Duration::from_millis(delay_ms)).await;
-    if sent_away {
-        "sent you away"
+    if released {
+        "stream released"
     } else {
-        "kept you waiting"
+        "stream not released"
     }
 }
 
-/// Fails, as a tool does that cannot do its work.
+/// Fails with a tool error.
 #[tool]
 fn fail(
-    /// What went wrong.
+    /// The error message.
     message: String,
 ) -> Result<String, ToolError> {
     Err(ToolError::failed(message))
 }
 
-/// Panics. The request fails and the server serves on.
+/// Panics. The request fails, and the server continues.
 #[tool]
 fn crash() -> String {
-    panic!("the demo was asked to crash")
+    panic!("the client called `crash`")
 }
 
 /// Returns a text of a given size.
 #[tool(read_only)]
 fn blob(
-    /// How many bytes.
+    /// The number of bytes.
     #[arg(maximum = 67_108_864)]
     bytes: usize,
 ) -> String {
@@ -146,9 +146,9 @@ fn blob(
 #[tool]
 fn log(
     ctx: &RequestContext,
-    /// debug, info, notice, warning, error, critical, alert or emergency.
+    /// The log level, from `debug` to `emergency`.
     level: String,
-    /// What to log.
+    /// The message to log.
     message: String,
 ) -> Result<String, ToolError> {
     let level: LoggingLevel = serde_json::from_value(level.as_str().into())
@@ -157,24 +157,24 @@ fn log(
     Ok("logged".to_owned())
 }
 
-/// Prints to the process's standard output, which must not disturb the protocol.
+/// Prints to the standard output of the process. The protocol messages must stay intact.
 #[tool]
 #[expect(clippy::print_stdout, reason = "that is what it is for")]
 fn print(
-    /// What to print.
+    /// The text to print.
     text: String,
 ) -> String {
     println!("{text}");
     "printed".to_owned()
 }
 
-/// Tells how a request was routed. Its arguments are mirrored into HTTP headers.
+/// Returns how a request was routed. The arguments are mirrored into HTTP headers.
 #[tool(read_only)]
 fn route(
-    /// Where to go.
+    /// The region to route to.
     #[arg(header = "Region")]
     region: Option<String>,
-    /// How many.
+    /// The number of items.
     #[arg(header = "Count")]
     count: Option<i64>,
 ) -> String {

@@ -1,4 +1,4 @@
-//! All arguments of one call, assembled from what was given.
+//! Assembles the arguments of a call from the command line.
 
 use serde_json::{Map, Value};
 
@@ -7,20 +7,20 @@ use crate::given::convert::convert;
 use crate::given::schema::Schema;
 use crate::given::word::{Assignment, Given, GivenValue};
 
-/// The arguments as a JSON object, by the schema of the tool.
+/// Returns the arguments as a JSON object that follows the tool's schema.
 pub(crate) fn object(given: &Given, schema: Schema<'_>) -> Result<Map<String, Value>, Failure> {
     let mut arguments = given.whole.clone().unwrap_or_default();
     let mut set = Vec::new();
     for assignment in &given.assignments {
-        let place = Place::find(&assignment.key, schema)?;
+        let path = ArgumentPath::find(&assignment.key, schema)?;
         let again = set.contains(&assignment.key);
         set.push(assignment.key.clone());
-        place.put(&mut arguments, assignment, again)?;
+        path.put(&mut arguments, assignment, again)?;
     }
     Ok(arguments)
 }
 
-/// The arguments of a prompt, which are texts.
+/// Returns the arguments of a prompt, which are strings.
 pub(crate) fn strings(given: &Given) -> Result<Vec<(String, String)>, Failure> {
     let whole = given.whole.iter().flatten();
     let mut all: Vec<(String, String)> = Vec::new();
@@ -34,8 +34,8 @@ pub(crate) fn strings(given: &Given) -> Result<Vec<(String, String)>, Failure> {
     let whole = whole.map(|(key, value)| (key.clone(), value.clone()));
     for (key, value) in whole.chain(assigned) {
         let Value::String(text) = value else {
-            return Err(Failure::usage(format!("`{key}` must be a text"))
-                .with_advice(format!("arguments of prompts are texts: {key}=text")));
+            return Err(Failure::usage(format!("`{key}` must be a string"))
+                .with_advice(format!("arguments of prompts are strings: {key}=text")));
         };
         all.retain(|(known, _)| *known != key);
         all.push((key, text));
@@ -43,13 +43,13 @@ pub(crate) fn strings(given: &Given) -> Result<Vec<(String, String)>, Failure> {
     Ok(all)
 }
 
-/// The required arguments that were not given; empty when all arguments were given at once.
+/// Returns the required arguments that are missing. Returns none if all arguments were given as one object.
 pub(crate) fn missing<'a>(
     given: &Given,
     required: impl IntoIterator<Item = &'a str>,
 ) -> Vec<&'a str> {
     if given.whole.is_some() {
-        // Whoever writes the whole object may want to see what the server says to it.
+        // A user who writes the whole object may want to see the server's own check.
         return Vec::new();
     }
     let is_given = |name: &str| {
@@ -64,14 +64,14 @@ pub(crate) fn missing<'a>(
         .collect()
 }
 
-/// Where a value goes: the names of the objects on the way, and the schema there.
-struct Place<'a, 'k> {
+/// The position of an argument: the names of the objects around it, and its schema.
+struct ArgumentPath<'a, 'k> {
     path: Vec<&'k str>,
     schema: Option<Schema<'a>>,
 }
 
-impl<'a, 'k> Place<'a, 'k> {
-    /// Finds the place of a key. Names with dots in them win over members of objects.
+impl<'a, 'k> ArgumentPath<'a, 'k> {
+    /// Finds the position of a key. A property whose name contains dots is preferred to a member of an object.
     fn find(key: &'k str, schema: Schema<'a>) -> Result<Self, Failure> {
         let mut path = Vec::new();
         let mut here = Some(schema);
@@ -125,7 +125,7 @@ impl<'a, 'k> Place<'a, 'k> {
                 .or_insert_with(|| Value::Object(Map::new()));
             let Value::Object(member) = member else {
                 return Err(Failure::usage(format!(
-                    "`{key}` is a member of `{name}`, which was given as something else"
+                    "`{key}` is a member of `{name}`, which is not given as an object"
                 )));
             };
             object = member;
@@ -176,10 +176,10 @@ fn unknown(key: &str, name: &str, object: Schema<'_>) -> Failure {
     let failure = Failure::usage(if key == name {
         format!("there is no argument `{key}`")
     } else {
-        format!("there is no argument `{key}`: `{name}` is no member")
+        format!("there is no argument `{key}`: `{name}` is not a member")
     });
     if known.is_empty() {
-        failure.with_advice("it takes none")
+        failure.with_advice("it takes no arguments")
     } else {
         failure.with_advice(format!("one of {}", known.join(", ")))
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_finds_its_place() {
+    fn every_syntax_sets_its_argument() {
         fn check(words: &[&str], expected: Value) {
             assert_eq!(assemble(&place(), words), Ok(expected), "{words:?}");
         }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_argument_and_an_example() {
+    fn errors_name_the_argument_and_an_example() {
         fn check(words: &[&str], parts: &[&str]) {
             let text = assemble(&place(), words).unwrap_err();
             for part in parts {
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_schema_everything_is_taken() {
+    fn without_a_schema_every_argument_is_accepted() {
         let schema = json!({});
         let made = assemble(&schema, &["a=1", "b.c=x", "d=[1]"]);
         assert_eq!(made, Ok(json!({"a": 1, "b": {"c": "x"}, "d": [1]})));
     }
 
     #[test]
-    fn single_values_win_over_the_whole() {
+    fn single_values_replace_members_of_the_object() {
         let given =
             Given::read(Some(r#"{"a": 1, "tags": ["x"]}"#), &["tags=y".to_owned()]).unwrap();
         let made = object(&given, Schema::new(&place())).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn required_arguments_are_missed() {
+    fn missing_required_arguments_are_named() {
         let given = Given::read(None, &["a=1".to_owned(), "b.c=1".to_owned()]).unwrap();
         assert_eq!(missing(&given, ["a", "b", "bc"]), ["bc"]);
         let whole = Given::read(Some("{}"), &[]).unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_take_texts() {
+    fn prompt_arguments_are_strings() {
         let given = Given::read(None, &["a=1".to_owned()]).unwrap();
         assert_eq!(strings(&given).unwrap(), [("a".to_owned(), "1".to_owned())]);
         let given = Given::read(None, &["a:=1".to_owned()]).unwrap();
@@ -298,7 +298,7 @@ mod tests {
             strings(&given)
                 .unwrap_err()
                 .text()
-                .contains("`a` must be a text")
+                .contains("`a` must be a string")
         );
     }
 }

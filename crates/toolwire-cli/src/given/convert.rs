@@ -1,14 +1,14 @@
-//! A text of the command line as the JSON a schema wants.
+//! Converts a text from the command line to the JSON value that a schema expects.
 
 use serde_json::{Number, Value};
 
 use crate::given::schema::{Kinds, Schema, word};
 
-/// What a text should have been.
+/// A description of the expected value.
 #[derive(Debug, PartialEq)]
 pub(super) struct Expected(pub(super) String);
 
-/// Converts a text. Where a schema takes several kinds, the most particular one that fits is taken.
+/// Converts a text. If the schema accepts several types, the most specific one that fits is used.
 pub(super) fn convert(text: &str, schema: Schema<'_>) -> Result<Value, Expected> {
     let choices = schema.choices();
     if !choices.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn convert(text: &str, schema: Schema<'_>) -> Result<Value, Expected>
     }
 }
 
-/// Where no schema helps: JSON if it is some, otherwise the text.
+/// Converts a text without a schema: JSON if it is valid JSON, otherwise a string.
 pub(super) fn untyped(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schema_decides_what_a_text_means() {
+    fn schema_decides_the_type_of_a_text() {
         fn check(kind: Value, text: &str, expected: Value) {
             let schema = json!({ "type": kind });
             assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_explained() {
+    fn invalid_text_returns_the_expected_type() {
         fn check(schema: Value, text: &str, expected: &str) {
             let outcome = convert(text, Schema::new(&schema));
             assert_eq!(
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_schema_json_is_json() {
+    fn without_a_schema_json_is_parsed() {
         assert_eq!(untyped("1"), json!(1));
         assert_eq!(untyped("one"), json!("one"));
         assert_eq!(convert("[]", Schema::new(&json!({}))), Ok(json!([])));
     }
 
     #[test]
-    fn numbers_in_a_choice_stay_numbers() {
+    fn numbers_in_an_enum_stay_numbers() {
         let schema = json!({"enum": [1, 2]});
         assert_eq!(convert("2", Schema::new(&schema)), Ok(json!(2)));
     }

@@ -1,6 +1,6 @@
-//! The arguments a user gives on the command line, turned into JSON by the schema of the tool.
+//! Converts arguments from the command line to JSON with the tool's schema.
 //!
-//! What is wrong with an argument is said with its name, what is expected, and an example.
+//! An error about an argument names the argument, the expected value and an example.
 
 mod assemble;
 mod convert;

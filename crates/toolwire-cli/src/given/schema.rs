@@ -1,24 +1,24 @@
-//! What a JSON Schema says about the values it takes, as far as the command line needs it.
+//! Reads from a JSON Schema what the command line needs to know about values.
 //!
-//! The server checks everything; this decides only how a text is meant, and how to explain what is expected.
+//! It does not validate: the server does. It decides how a text is converted, and describes the expected value.
 
 use serde_json::Value;
 
-/// How many `$ref`s and alternatives are followed; a schema that refers to itself ends here.
+/// The number of `$ref`s and alternatives that are followed, so that a recursive schema ends.
 const DEEPEST: usize = 16;
 
-/// How many subschemas one query of a schema visits. Alternatives may refer to each other, so that their number
-/// grows with every level.
+/// The number of subschemas that one query visits. Alternatives may refer to each other, so their number can grow with
+/// every level.
 const MOST_VISITS: usize = 1000;
 
-/// A place in a schema.
+/// A subschema of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schema<'a> {
     root: &'a Value,
     node: &'a Value,
 }
 
-/// The kinds of JSON a schema takes.
+/// The JSON types that a schema accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Kinds {
     pub(crate) string: bool,
@@ -80,7 +80,7 @@ impl Kinds {
         self == Self::ANY
     }
 
-    /// The names of the kinds, as JSON Schema has them.
+    /// Returns the type names of JSON Schema.
     pub(crate) fn names(self) -> Vec<&'static str> {
         let named = [
             (self.string, "string"),
@@ -166,7 +166,7 @@ impl<'a> Schema<'a> {
         if let Some(depth) = depth.checked_sub(1) {
             for one in self.alternatives() {
                 let taken = one.kinds_within(depth, visits);
-                // An alternative that says nothing, as a description in `allOf`, does not open everything.
+                // An alternative without constraints, such as a description in `allOf`, does not accept every type.
                 if !taken.is_any() {
                     kinds.union(taken);
                 }
@@ -185,7 +185,7 @@ impl<'a> Schema<'a> {
         kinds
     }
 
-    /// A member of an object, here or in an alternative.
+    /// Returns a member of an object, from this schema or an alternative.
     pub(crate) fn property(self, name: &str) -> Option<Self> {
         let mut visits = MOST_VISITS;
         self.find(DEEPEST, &mut visits, &|schema| {
@@ -193,7 +193,7 @@ impl<'a> Schema<'a> {
         })
     }
 
-    /// What the elements of an array look like.
+    /// Returns the schema of array elements.
     pub(crate) fn items(self) -> Option<Self> {
         let mut visits = MOST_VISITS;
         self.find(DEEPEST, &mut visits, &|schema| schema.node.get("items"))
@@ -214,7 +214,7 @@ impl<'a> Schema<'a> {
             .find_map(|one| one.find(depth, visits, here))
     }
 
-    /// The members of an object, in the order of the schema.
+    /// Returns the members of an object, in the order of the schema.
     pub(crate) fn properties(self) -> Vec<(&'a str, Self)> {
         let members = self.resolved().node.get("properties");
         let members = members.and_then(Value::as_object).into_iter().flatten();
@@ -229,7 +229,7 @@ impl<'a> Schema<'a> {
         names.filter_map(Value::as_str).collect()
     }
 
-    /// Whether members without a schema of their own are refused.
+    /// Returns `true` if members without a schema are rejected.
     pub(crate) fn is_closed(self) -> bool {
         self.resolved().node.get("additionalProperties") == Some(&Value::Bool(false))
     }
@@ -244,7 +244,7 @@ impl<'a> Schema<'a> {
         self.node.get("default")
     }
 
-    /// The only values it takes, if they are listed and not too many.
+    /// Returns the accepted values if the schema lists them and they are few.
     pub(crate) fn choices(self) -> Vec<&'a Value> {
         let mut visits = MOST_VISITS;
         self.choices_within(DEEPEST, &mut visits)
@@ -280,7 +280,7 @@ impl<'a> Schema<'a> {
         all
     }
 
-    /// What it takes, in a few words.
+    /// Returns a short description of the accepted values.
     pub(crate) fn summary(self) -> String {
         self.summary_within(DEEPEST)
     }
@@ -308,7 +308,7 @@ impl<'a> Schema<'a> {
         names.collect::<Vec<_>>().join("|")
     }
 
-    /// An example of giving it, as it would be typed.
+    /// Returns an example of the argument on the command line.
     pub(crate) fn example(self, key: &str) -> String {
         self.example_within(key, DEEPEST)
     }
@@ -341,7 +341,7 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// A value as it would be typed.
+/// Returns a value as the user would type it.
 pub(crate) fn word(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_are_summed_up() {
+    fn schemas_are_summarized() {
         fn check(schema: Value, expected: &str) {
             assert_eq!(Schema::new(&schema).summary(), expected, "{schema}");
         }
@@ -383,8 +383,8 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_ends() {
-        // Each level doubles the alternatives, and arrays and objects hold themselves.
+    fn recursive_schema_ends() {
+        // Each level doubles the alternatives, and arrays and objects contain themselves.
         let twice = json!([{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]);
         let doubling = json!({"anyOf": twice});
         Schema::new(&doubling).summary();
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_can_be_typed() {
+    fn examples_are_valid_arguments() {
         fn check(schema: Value, expected: &str) {
             assert_eq!(Schema::new(&schema).example("x"), expected, "{schema}");
         }

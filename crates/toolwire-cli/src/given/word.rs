@@ -1,4 +1,4 @@
-//! One word of the command line: `name=value`, `name:=json`, `@file` or `-`.
+//! Parses one word of the command line: `name=value`, `name:=json`, `@file` or `-`.
 
 use std::io::Read;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Everything that was given.
+/// All arguments from the command line.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
-    /// All arguments at once, from `--args`, a file or standard input.
+    /// All arguments as one object, from `--args`, a file or standard input.
     pub(crate) whole: Option<serde_json::Map<String, Value>>,
     pub(crate) assignments: Vec<Assignment>,
 }
@@ -17,21 +17,21 @@ pub(crate) struct Given {
 /// A value for one argument.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assignment {
-    /// The name, with dots for members of objects.
+    /// The name, with dots between objects and their members.
     pub(crate) key: String,
     pub(crate) value: GivenValue,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum GivenValue {
-    /// Converted to what the schema wants.
+    /// Text that is converted to the type in the schema.
     Text(String),
-    /// JSON as it is.
+    /// JSON that is used unchanged.
     Json(Value),
 }
 
 impl Given {
-    /// Reads the words, and the files they name.
+    /// Parses the words and reads the files that they name.
     pub(crate) fn read(args: Option<&str>, words: &[String]) -> Result<Self, Failure> {
         let mut given = Self::default();
         if let Some(args) = args {
@@ -45,12 +45,11 @@ impl Given {
             match whole {
                 None => given.assignments.push(Assignment::parse(word)?),
                 Some(_) if given.whole.is_some() => {
-                    return Err(Failure::usage(format!(
-                        "`{word}` gives all arguments a second time"
-                    ))
-                    .with_advice(
-                        "use only one of --args, @FILE and -, and name=value for the rest",
-                    ));
+                    return Err(
+                        Failure::usage(format!("`{word}` gives all arguments again")).with_advice(
+                            "use only one of --args, @FILE and -, and name=value for the rest",
+                        ),
+                    );
                 }
                 Some(text) => given.whole = Some(object(&text, word)?),
             }
@@ -60,10 +59,10 @@ impl Given {
 }
 
 impl Assignment {
-    /// Reads `name=value` or `name:=json`, with the content of a file where one is named.
+    /// Parses `name=value` or `name:=json`. Reads the value from a file if the word names one.
     pub(crate) fn parse(word: &str) -> Result<Self, Failure> {
         let Some((key, text)) = word.split_once('=') else {
-            return Err(Failure::usage(format!("`{word}` is no argument"))
+            return Err(Failure::usage(format!("`{word}` is not an argument"))
                 .with_advice(format!("write it as name=value, for example {word}=1")));
         };
         let (key, json) = match key.strip_suffix(':') {
@@ -98,7 +97,7 @@ impl Assignment {
 }
 
 impl Failure {
-    /// Says which argument it is about.
+    /// Prefixes the message with the name of the argument.
     fn about(self, key: &str) -> Self {
         self.with_context(&format!("`{key}`: "))
     }
@@ -108,16 +107,16 @@ fn object(text: &str, source: &str) -> Result<serde_json::Map<String, Value>, Fa
     let advice = "give a JSON object, for example '{\"name\": \"value\"}'";
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => {
-            Err(Failure::usage(format!("`{source}` is JSON, but no object")).with_advice(advice))
-        }
+        Ok(_) => Err(
+            Failure::usage(format!("`{source}` is JSON, but not an object")).with_advice(advice),
+        ),
         Err(error) => {
             Err(Failure::usage(format!("`{source}` is not JSON: {error}")).with_advice(advice))
         }
     }
 }
 
-/// The content of a file, or of standard input.
+/// Returns the content of a file or of standard input.
 fn content(path: &str) -> Result<String, Failure> {
     let (name, outcome) = match path {
         "-" => {
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_apart() {
+    fn words_are_parsed() {
         fn check(word: &str, expected: Assignment) {
             assert_eq!(Assignment::parse(word).unwrap(), expected, "{word}");
         }
@@ -168,12 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn invalid_words_name_the_problem() {
         fn check(word: &str, part: &str) {
             let text = Assignment::parse(word).unwrap_err().text();
             assert!(text.contains(part), "{word}: {text}");
         }
-        check("count", "`count` is no argument");
+        check("count", "`count` is not an argument");
         check("=1", "no name");
         check(":=1", "no name");
         check("a:=oops", "`a` is not JSON");
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn all_arguments_are_given_once() {
+    fn arguments_as_one_object_are_accepted_once() {
         let words = ["@x".to_owned()];
         assert!(Given::read(Some("[]"), &[]).is_err());
         assert!(Given::read(Some("{"), &[]).is_err());

@@ -1,4 +1,4 @@
-//! Untrusted text made safe to show.
+//! Makes untrusted text safe for a terminal.
 //!
 //! Two kinds of characters never reach a terminal. Control characters start escape sequences, which change colours, the
 //! title, the clipboard or what was printed before. Format characters are invisible or change the order of the text, so
@@ -7,7 +7,7 @@
 //!
 //! Text gets a replacement character (U+FFFD) instead. JSON gets an escape (`\u202e`), which keeps its value.
 //!
-//! Some invisible characters are part of ordinary writing. They stay where they can have their ordinary effect: a joiner
+//! Some invisible characters are part of ordinary writing. They stay where they have their ordinary effect: a joiner
 //! between two letters of a script that uses joiners, or between two emoji, and one variation selector after an emoji or
 //! an ideograph. Tag characters never stay, because they can spell any hidden text; the flags of England, Scotland and
 //! Wales, which need them, are shown as a black flag with replacement characters.
@@ -24,7 +24,7 @@ const TEXT_STYLE: char = '\u{fe0e}';
 const EMOJI_STYLE: char = '\u{fe0f}';
 const KEYCAP: char = '\u{20e3}';
 
-/// Characters that are invisible, or that change how others are shown, beside control characters.
+/// Characters besides control characters that are invisible or change how others are shown.
 const HIDDEN: [RangeInclusive<char>; 17] = [
     // Soft hyphen.
     '\u{ad}'..='\u{ad}',
@@ -52,7 +52,7 @@ const HIDDEN: [RangeInclusive<char>; 17] = [
     '\u{feff}'..='\u{feff}',
     // Halfwidth Hangul filler.
     '\u{ffa0}'..='\u{ffa0}',
-    // Interlinear annotations, and their unassigned neighbours.
+    // Interlinear annotations, and unassigned characters beside them.
     '\u{fff0}'..='\u{fffb}',
     // Shorthand format controls.
     '\u{1bca0}'..='\u{1bca3}',
@@ -106,8 +106,8 @@ const IDEOGRAPHS: [RangeInclusive<char>; 3] = [
 
 const MONGOLIAN_LETTERS: [RangeInclusive<char>; 1] = ['\u{1820}'..='\u{18aa}'];
 
-/// Returns the text without anything that controls a terminal or hides from its reader. Newlines and tabs stay, carriage
-/// returns are left out.
+/// Returns the text without characters that control a terminal or are invisible. Newlines and tabs stay, carriage
+/// returns are removed.
 pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -128,7 +128,7 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Returns the same JSON with every such character as an escape. They can only be in strings, where escapes are possible.
+/// Returns the same JSON with every such character escaped. They can only be in strings, where escapes are possible.
 pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
     let must_escape = |c: char| is_unsafe(c) && c != '\r';
     if !json.chars().any(must_escape) {
@@ -154,7 +154,7 @@ fn is_unsafe(character: char) -> bool {
     }
 }
 
-/// Returns `true` if a hidden character has its ordinary effect between its neighbours.
+/// Returns `true` if a hidden character has its ordinary effect between the characters beside it.
 fn is_ordinary(before: Option<char>, character: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     let between = |script: &[RangeInclusive<char>]| {
@@ -167,7 +167,7 @@ fn is_ordinary(before: Option<char>, character: char, after: Option<char>) -> bo
             let emoji_follows = after.is_some_and(|after| is_in(&EMOJI, after));
             between(&JOINING_SCRIPTS) || (joins_emoji && emoji_follows)
         }
-        // Digits have an emoji only as a keycap.
+        // A digit is an emoji only as a keycap.
         EMOJI_STYLE if matches!(before, '0'..='9' | '#' | '*') => after == Some(KEYCAP),
         TEXT_STYLE | EMOJI_STYLE => is_in(&EMOJI, before) || is_in(&IDEOGRAPHS, before),
         '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => is_in(&IDEOGRAPHS, before),

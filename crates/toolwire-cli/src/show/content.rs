@@ -1,4 +1,4 @@
-//! Results: texts as they are, bytes summed up.
+//! Formats results: text unchanged, binary content as a summary.
 
 use std::fmt::Write;
 
@@ -8,15 +8,15 @@ use toolwire::{ContentBlock, ResourceContents};
 
 use crate::show::{Look, plain_text, pretty_json, size};
 
-/// Something that can be saved.
+/// Content that can be saved as a file.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Attachment<'a> {
     Text(&'a str),
-    /// Base64.
+    /// Bytes in base64.
     Bytes(&'a str),
 }
 
-/// The result of a tool. Structured content is shown once, even if a text repeats it.
+/// Formats the result of a tool. Structured content is shown once, even if a text block repeats it.
 pub(crate) fn call_result(result: &CallToolResult, look: Look) -> String {
     let mut text = String::new();
     let data = result
@@ -74,7 +74,7 @@ pub(crate) fn prompt_result(result: &GetPromptResult, look: Look) -> String {
     text
 }
 
-/// What of these blocks can be saved as bytes.
+/// Returns the blocks that can be saved as bytes.
 pub(crate) fn attachments(content: &[ContentBlock]) -> Vec<Attachment<'_>> {
     content
         .iter()
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_shown_once() {
+    fn structured_content_is_shown_once() {
         let result = json!({
             "content": [{"type": "text", "text": "{\"sum\":3}"}, {"type": "text", "text": "three"}],
             "structuredContent": {"sum": 3},
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_summed_up() {
+    fn binary_content_is_summarized() {
         let result = json!({"content": [
             {"type": "image", "mimeType": "image/png", "data": "AAAAAA=="},
             {"type": "resource_link", "uri": "demo://a", "name": "a"},
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_cannot_control_a_terminal() {
+    fn text_cannot_control_a_terminal() {
         let look = Look {
             width: Some(80),
             ..Look::default()
@@ -189,13 +189,13 @@ mod tests {
         let result = CallToolResult::text("\u{1b}]0;owned\u{7}\u{202e}");
         let shown = call_result(&result, look);
         assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
-        // A file gets what the server sent.
+        // A file gets the text unchanged.
         let saved = call_result(&result, Look::default());
         assert_eq!(saved, "\u{1b}]0;owned\u{7}\u{202e}\n");
     }
 
     #[test]
-    fn names_and_structured_content_are_safe_everywhere() {
+    fn names_and_structured_content_are_always_escaped() {
         let result = json!({
             "content": [
                 {"type": "resource_link", "uri": "demo://\u{202e}a", "name": "\u{1b}b"},
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_saved_is_found() {
+    fn attachments_are_found() {
         let result: CallToolResult = serde_json::from_value(json!({"content": [
             {"type": "text", "text": "no"},
             {"type": "image", "mimeType": "image/png", "data": "AAAA"},

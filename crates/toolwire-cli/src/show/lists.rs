@@ -1,4 +1,4 @@
-//! Servers, and what they offer.
+//! Formats servers and their tools, resources and prompts.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use toolwire::{Client, Tool};
 use crate::given::Schema;
 use crate::show::{Look, Table, plain_text, size};
 
-/// What is known of a server, as lines of `name: value`.
+/// Returns the facts about a server, one per line with a label.
 pub(crate) fn facts(client: &Client, look: Look) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -27,17 +27,17 @@ pub(crate) fn facts(client: &Client, look: Look) -> String {
         }
     }
     let era = crate::connect::era_name(client.detected_era());
-    line("speaks", &format!("{} ({era})", client.version()));
+    line("revision", &format!("{} ({era})", client.version()));
     let Some(facts) = facts else {
         return text;
     };
     if facts.versions.len() > 1 {
-        line("understands", &facts.versions.join(", "));
+        line("supports", &facts.versions.join(", "));
     }
     let capabilities = serde_json::to_value(&facts.capabilities).unwrap_or_default();
-    let offers = capability_names(&capabilities);
-    if !offers.is_empty() {
-        line("offers", &offers.join(", "));
+    let names = capability_names(&capabilities);
+    if !names.is_empty() {
+        line("capabilities", &names.join(", "));
     }
     if let Some(instructions) = &facts.instructions {
         line("instructions", instructions);
@@ -45,7 +45,7 @@ pub(crate) fn facts(client: &Client, look: Look) -> String {
     text
 }
 
-/// `tools`, `resources (subscribe)`, …
+/// Returns the names of capabilities: `tools`, `resources (subscribe)`, …
 fn capability_names(capabilities: &Value) -> Vec<String> {
     let members = capabilities.as_object().into_iter().flatten();
     members
@@ -84,7 +84,7 @@ pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
     or_nothing(&table, "no tools", look)
 }
 
-/// One tool in detail.
+/// Formats one tool in detail.
 pub(crate) fn tool(tool: &Tool, look: Look) -> String {
     let mut text = look.paint.bold(&plain_text(&tool.name));
     if let Some(title) = &tool.title {
@@ -135,7 +135,7 @@ fn result_summary(schema: Schema<'_>) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
 }
 
-/// How to give the arguments of a tool.
+/// Describes the arguments of a tool.
 pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
     let required: HashSet<_> = schema.required().into_iter().collect();
     let mut text = format!("usage: {}", plain_text(name));
@@ -163,7 +163,7 @@ pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
     text
 }
 
-/// Kinds are placeholders, choices are words to type.
+/// Returns types in upper case, as placeholders. Choices stay as they are typed.
 fn placeholder(summary: &str) -> String {
     const KINDS: [&str; 8] = [
         "any", "string", "integer", "number", "boolean", "array", "object", "null",
@@ -227,7 +227,7 @@ pub(crate) fn prompts(prompts: &[Prompt], look: Look) -> String {
     or_nothing(&table, "no prompts", look)
 }
 
-/// One prompt in detail.
+/// Formats one prompt in detail.
 pub(crate) fn prompt(prompt: &Prompt, look: Look) -> String {
     let mut text = look.paint.bold(&plain_text(&prompt.name));
     if let Some(title) = &prompt.title {
@@ -272,7 +272,7 @@ fn or_nothing(table: &Table, nothing: &str, look: Look) -> String {
     }
 }
 
-/// Enough to know what it is.
+/// Returns the first paragraph of a description.
 fn first_paragraph(text: Option<&str>) -> &str {
     let text = text.unwrap_or_default().trim();
     text.split("\n\n").next().unwrap_or_default()
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_shows_how_to_call_it() {
+    fn tool_shows_its_usage() {
         let countdown = Tool::new(
             "countdown",
             json!({
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_schemas_of_a_tool_are_safe_to_show() {
+    fn names_and_schemas_of_a_tool_are_escaped() {
         let hidden = "\u{1b}\u{9b}\u{202e}\u{200b}\u{e0041}";
         let schema = json!({
             "type": "object",
@@ -337,12 +337,12 @@ mod tests {
     }
 
     #[test]
-    fn empty_lists_say_so() {
+    fn empty_list_shows_a_message() {
         assert_eq!(tools(&[], Look::default()), "no tools\n");
     }
 
     #[test]
-    fn capabilities_are_named_with_what_they_include() {
+    fn capabilities_are_named_with_their_settings() {
         let capabilities = json!({"tools": {"listChanged": true}, "logging": {}, "resources": {"subscribe": false}});
         assert_eq!(
             capability_names(&capabilities),

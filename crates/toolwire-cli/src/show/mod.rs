@@ -1,4 +1,4 @@
-//! What people read: texts made from what servers say. Nothing here writes anything.
+//! Formats what servers send for people. Nothing here writes output.
 
 mod clean;
 mod content;
@@ -19,16 +19,16 @@ pub(crate) use lists::{facts, prompt, prompts, resources, templates, tool, tools
 pub(crate) use paint::Paint;
 pub(crate) use table::Table;
 
-/// How things look: colours, and how much fits into a line.
+/// The formatting of an output: colours and line width.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Look {
     pub(crate) paint: Paint,
-    /// The width of the terminal; `None` when the output goes elsewhere and nothing is wrapped.
+    /// The width of the terminal, or `None` if the output is not a terminal. Lines are wrapped only in a terminal.
     pub(crate) width: Option<usize>,
 }
 
 impl Look {
-    /// Returns the content of a result. In a terminal it is plain text; a file or another program gets it unchanged.
+    /// Returns the content of a result: plain text for a terminal, unchanged for a file or another program.
     pub(crate) fn content<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.width {
             Some(_) => plain_text(text),
@@ -37,7 +37,7 @@ impl Look {
     }
 }
 
-/// Returns JSON for people: indented, and with escapes for what a terminal must not get.
+/// Returns indented JSON for people. Characters that a terminal must not get are escaped.
 pub(crate) fn pretty_json(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
     escaped_json(&text).into_owned()
@@ -47,7 +47,7 @@ pub(crate) fn level_name(level: LoggingLevel) -> &'static str {
     match level {
         LoggingLevel::Debug => "debug",
         LoggingLevel::Info => "info",
-        LoggingLevel::Notice => "notice",
+        LoggingLevel::Notice => "notice", // tidy: allow(notice) log level of the specification
         LoggingLevel::Warning => "warning",
         LoggingLevel::Error => "error",
         LoggingLevel::Critical => "critical",
@@ -56,7 +56,7 @@ pub(crate) fn level_name(level: LoggingLevel) -> &'static str {
     }
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes for people.
 pub(crate) fn size(bytes: usize) -> String {
     #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
     let count = bytes as f64;

@@ -1,6 +1,6 @@
-//! Colours, where they are wanted.
+//! Adds colours to text.
 
-/// Paints texts, or leaves them alone.
+/// A switch that adds colours to texts or leaves them unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Paint {
     pub(crate) colours: bool,
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_appear_only_when_wanted() {
+    fn colours_appear_only_if_enabled() {
         assert_eq!(Paint { colours: false }.red("a"), "a");
         assert_eq!(Paint { colours: true }.red("a"), "\u{1b}[31ma\u{1b}[0m");
     }

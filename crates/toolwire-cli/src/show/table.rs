@@ -1,13 +1,13 @@
-//! Rows in columns.
+//! Aligns rows in columns.
 
 use crate::show::{Look, plain_text};
 
-/// The last column is never narrower than this, even if the line gets too long.
+/// The minimum width of the last column, even if the line becomes too long.
 const NARROWEST: usize = 24;
 
 const GAP: &str = "  ";
 
-/// A table whose last column is wrapped where the terminal ends.
+/// A table whose last column is wrapped at the width of the terminal.
 #[derive(Debug)]
 pub(crate) struct Table {
     head: Vec<&'static str>,
@@ -22,7 +22,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. Cells are one line of plain text each, whatever the server sent.
+    /// Adds a row. Each cell becomes one line of plain text.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
         let one_line = |cell: &str| {
             let words: Vec<_> = cell.split_whitespace().collect();
@@ -91,14 +91,14 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text in pieces that fit, broken between words.
+/// Splits a text between words into pieces that fit.
 fn wrapped(text: &str, room: Option<usize>) -> Vec<String> {
     let Some(room) = room else {
         return vec![text.to_owned()];
     };
     let mut pieces = vec![String::new()];
     for word in text.split(' ') {
-        let piece = pieces.last_mut().expect("there is always a piece");
+        let piece = pieces.last_mut().expect("the list starts with one piece");
         if piece.is_empty() {
             piece.push_str(word);
         } else if width(piece) + 1 + width(word) <= room {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_do_not_disturb_the_columns() {
+    fn colours_do_not_change_the_alignment() {
         let look = Look {
             paint: Paint { colours: true },
             width: None,

@@ -27,7 +27,7 @@ async fn tools_with_plain_answers_answer() {
             "counted down from 2",
         )
         .await;
-        check("long_poll", json!({"delay_ms": 1}), "kept you waiting").await;
+        check("long_poll", json!({"delay_ms": 1}), "stream not released").await;
         check("blob", json!({"bytes": 5}), "xxxxx").await;
         check("print", json!({"text": "on standard error"}), "printed").await;
         check("route", json!({}), "to nowhere").await;

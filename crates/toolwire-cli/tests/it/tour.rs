@@ -14,12 +14,12 @@ async fn the_tour_reaches_its_end() {
     for part in [
         r#"{"sum":42}"#,
         "2 to go, 1 to go, 0 to go; counted down from 3",
-        "hello from the past",
+        "hello from a legacy client",
         "confirmed",
         "This is the first note.",
         "Ada, Alan",
-        "heard that it changed",
-        "the tool failed: as it was told to",
+        "received a change",
+        "the tool failed: as requested",
         "toolwire demo --http",
     ] {
         assert!(text.contains(part), "{part}: {text}");

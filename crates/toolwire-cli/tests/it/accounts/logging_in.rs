@@ -78,7 +78,7 @@ async fn who_cannot_have_a_login_revoked_is_told() {
     world.log_in(&[]).await.ok();
     world.issuer.state().is_down = true;
     let out = world.run(&["logout", "URL"]).await.ok();
-    assert!(out.contains("good until they end: "), "{out}");
+    assert!(out.contains("valid until they expire: "), "{out}");
     assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
 }
 

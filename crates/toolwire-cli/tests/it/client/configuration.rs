@@ -69,7 +69,7 @@ async fn files_that_cannot_be_used_are_named() {
     let config = scratch.write("broken.json", "{\"mcpServers\": 1}");
     let text = run(&["tools", "x", "--config", &config]).await.failed(2);
     assert!(
-        text.contains("broken.json is no configuration of servers"),
+        text.contains("broken.json is not a valid server configuration"),
         "{text}"
     );
     let text = run(&["tools", "x", "--config", "nowhere.json"])

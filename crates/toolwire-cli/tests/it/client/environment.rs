@@ -57,6 +57,9 @@ async fn variables_that_cannot_be_passed_are_a_mistake() {
     assert!(text.contains("TOOLWIRE_NOT_SET is not set"), "{text}");
     for option in ["--env=A=b", "--inherit-env"] {
         let text = run(&["tools", "http://localhost", option]).await.failed(2);
-        assert!(text.contains("only a command has an environment"), "{text}");
+        assert!(
+            text.contains("--env and --inherit-env need a command"),
+            "{text}"
+        );
     }
 }

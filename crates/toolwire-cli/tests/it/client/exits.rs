@@ -34,20 +34,20 @@ async fn mistakes_on_the_command_line_exit_with_2() {
         ),
         (
             &["tools", "http://localhost", "a", "b"],
-            "`b` is one word too many",
+            "`b` is an unexpected argument",
         ),
         (
             &["ping", "http://localhost", "a"],
-            "`a` is one word too many",
+            "`a` is an unexpected argument",
         ),
-        (&["call", "http://localhost"], "no tool is named"),
+        (&["call", "http://localhost"], "no tool is given"),
         (
             &["call", "http://localhost", "add", "a"],
-            "`a` is no argument",
+            "`a` is not an argument",
         ),
         (
             &["call", "http://localhost", "add", "--args", "[]"],
-            "no object",
+            "not an object",
         ),
         (
             &["call", "http://localhost", "add", "--answer", "x"],
@@ -68,7 +68,7 @@ async fn mistakes_on_the_command_line_exit_with_2() {
         ),
         (
             &["tools", "--header", "A: b", "--", "true"],
-            "a command has no HTTP headers",
+            "--header and --bearer-env need an address",
         ),
         (
             &["tools", "http://localhost", "--header", "A"],
@@ -136,9 +136,9 @@ async fn a_server_that_ends_early_exits_with_3_and_its_last_words() {
         ),
         (
             "echo one >&2; echo two >&2; exit 7",
-            "it said:\n    one\n    two\n",
+            "its standard error:\n    one\n    two\n",
         ),
-        ("exit 7", "run the command by itself"),
+        ("exit 7", "run the command directly"),
     ] {
         let text = run(&["tools", "--", "sh", "-c", script]).await.failed(3);
         assert!(text.contains("exit code 7"), "{text}");
@@ -184,7 +184,7 @@ async fn no_answer_in_time_exits_with_5() {
     ])
     .await;
     let text = text.failed(5);
-    assert!(text.contains("did not answer in time"), "{text}");
+    assert!(text.contains("did not respond in time"), "{text}");
     assert!(text.contains("--timeout"), "{text}");
     let silent = FakeHttp::silent().await;
     let text = run(&["tools", "--timeout", "200ms", &silent.url()])

@@ -100,7 +100,7 @@ async fn lists_are_tables_for_people() {
     assert!(resources.contains("\nTEMPLATE"), "{resources}");
     let prompts = run_demo(&["prompts"]).await.ok();
     assert!(
-        prompts.contains("greet   name       Greets somebody."),
+        prompts.contains("greet   name       Greets a person."),
         "{prompts}"
     );
     let tool = run_demo(&["tools", "countdown"]).await.ok();

@@ -29,7 +29,11 @@ async fn answers_given_beforehand_serve_one_question_after_the_other() {
         let answers = ["city=Rome", "nights=3", "confirmed=yes"];
         let answers = answers.map(|answer| ["--answer", answer]).concat();
         let text = run_demo(&[&["call", "trip", "--era", era], &answers[..]].concat()).await;
-        assert_eq!(text.ok(), "offer 1 is taken: 3 nights in Rome\n", "{era}");
+        assert_eq!(
+            text.ok(),
+            "offer 1 is accepted: 3 nights in Rome\n",
+            "{era}"
+        );
     }
 }
 
@@ -48,10 +52,7 @@ async fn an_address_is_declined_beforehand_or_not_offered() {
 #[tokio::test]
 async fn an_answer_that_is_missing_is_named() {
     let ran = run_demo(&["call", "confirm", "question=Sure?", "--answer", "other=1"]).await;
-    assert!(
-        ran.err.contains("answer with --answer confirmed=…"),
-        "{ran:?}"
-    );
+    assert!(ran.err.contains("pass --answer confirmed=…"), "{ran:?}");
     assert_eq!(ran.out, "cancelled\n", "{ran:?}");
 }
 
@@ -156,7 +157,7 @@ mod terminal {
             let (out, shown) = at_terminal(&arguments, script).await;
             assert_eq!(out, "approved\n", "{shown}");
             assert!(shown.contains("The server asks: Shall we?"), "{shown}");
-            assert!(shown.contains("answer yes or no"), "{shown}");
+            assert!(shown.contains("type yes or no"), "{shown}");
         }
     }
 
@@ -172,7 +173,7 @@ mod terminal {
         for era in ["modern", "legacy"] {
             let script: &[_] = &[
                 ("Where to?", ""),
-                ("it must be filled in", "Rome"),
+                ("a value is required", "Rome"),
                 ("Send it?", ""),
                 ("How many nights in Rome?", "40"),
                 ("at most 14", "3"),
@@ -181,7 +182,7 @@ mod terminal {
                 ("Send it?", ""),
             ];
             let (out, shown) = at_terminal(&["call", "trip", "--era", era], script).await;
-            assert_eq!(out, "offer 1 is taken: 3 nights in Rome\n", "{shown}");
+            assert_eq!(out, "offer 1 is accepted: 3 nights in Rome\n", "{shown}");
             assert_eq!(shown.matches("The server asks: ").count(), 3, "{shown}");
         }
     }
@@ -190,14 +191,14 @@ mod terminal {
     async fn an_address_is_shown_and_the_person_decides() {
         for era in ["modern", "legacy"] {
             for (answer, outcome) in [
-                ("y", "on the way\n"),
+                ("y", "accepted\n"),
                 ("n", "declined\n"),
                 ("c", "cancelled\n"),
             ] {
                 // Enter alone is no consent.
                 let script = [
-                    ("Will you? [y]es, [n]o, [c]ancel: ", ""),
-                    ("Will you?", answer),
+                    ("Open it? [y]es, [n]o, [c]ancel: ", ""),
+                    ("Open it?", answer),
                 ];
                 let (out, shown) = at_terminal(&["call", "sign_in", "--era", era], &script).await;
                 assert_eq!(out, outcome, "{era}: {shown}");
