@@ -1,4 +1,4 @@
-//! Large messages: whole on their way out, bounded on their way in.
+//! Large messages: the server sends them complete and limits what it reads.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::process::{Demo, Era};
 const MIB: usize = 1024 * 1024;
 
 #[tokio::test]
-async fn a_result_of_64_mebibytes_arrives_whole() {
+async fn result_of_64_mebibytes_is_complete() {
     let mut demo = Demo::start(Era::Newest).await;
     let text = demo.call_text("blob", json!({"bytes": 64 * MIB})).await;
     assert_eq!(text.len(), 64 * MIB);
@@ -18,7 +18,7 @@ async fn a_result_of_64_mebibytes_arrives_whole() {
 
 /// S10, S12
 #[tokio::test]
-async fn a_message_may_be_4_mebibytes_and_no_longer() {
+async fn message_longer_than_4_mebibytes_is_rejected() {
     let frame = Era::Newest.call(1, "echo", json!({"text": ""})).to_string();
     let room = 4 * MIB - frame.len();
     for (size, fits) in [(room, true), (room + 1, false), (4 * room, false)] {
@@ -26,12 +26,12 @@ async fn a_message_may_be_4_mebibytes_and_no_longer() {
         let text = "y".repeat(size);
         demo.send(&Era::Newest.call(1, "echo", json!({"text": text})))
             .await;
-        let answer = demo.read().await.unwrap();
+        let response = demo.read().await.unwrap();
         if fits {
-            assert_eq!(answer["result"]["content"][0]["text"], text);
+            assert_eq!(response["result"]["content"][0]["text"], text);
         } else {
-            assert_eq!(answer["error"]["code"], -32600, "{size}");
-            assert!(answer.get("id").is_none(), "{size}");
+            assert_eq!(response["error"]["code"], -32600, "{size}");
+            assert!(response.get("id").is_none(), "{size}");
         }
         assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
         demo.end_well().await;

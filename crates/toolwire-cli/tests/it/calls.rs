@@ -1,11 +1,11 @@
-//! Everything the demo offers, called once in each era.
+//! Calls every tool, resource and prompt of the demo in each era.
 
 use serde_json::{Value, json};
 
 use crate::process::{Demo, Era};
 
 #[tokio::test]
-async fn tools_with_plain_answers_answer() {
+async fn tools_return_their_results() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let mut check = async |tool: &str, arguments: Value, expected: &str| {
@@ -42,7 +42,7 @@ async fn tools_with_plain_answers_answer() {
 }
 
 #[tokio::test]
-async fn the_sum_is_structured() {
+async fn sum_is_structured_content() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let result = demo.call("add", json!({"a": 19, "b": 23})).await;
@@ -52,11 +52,11 @@ async fn the_sum_is_structured() {
 }
 
 #[tokio::test]
-async fn the_newest_server_describes_itself() {
+async fn modern_result_names_the_server() {
     let mut demo = Demo::start(Era::Newest).await;
-    let answer = demo.ask("server/discover", json!({})).await;
-    assert_eq!(answer["result"]["supportedVersions"][0], "2026-07-28");
-    let info = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    let response = demo.ask("server/discover", json!({})).await;
+    assert_eq!(response["result"]["supportedVersions"][0], "2026-07-28");
+    let info = &response["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!(info["name"], "toolwire-demo");
     demo.end_well().await;
 }
@@ -66,7 +66,10 @@ async fn both_eras_share_a_process() {
     let mut demo = Demo::start(Era::Handshake).await;
     let newest = Era::Newest.call(1_000, "echo", json!({"text": "new"}));
     demo.send(&newest).await;
-    assert_eq!(demo.answer(1_000).await["result"]["resultType"], "complete");
+    assert_eq!(
+        demo.response(1_000).await["result"]["resultType"],
+        "complete"
+    );
     let old = demo.call("echo", json!({"text": "old"})).await;
     assert_eq!(old, json!({"content": [{"type": "text", "text": "old"}]}));
     demo.end_well().await;
@@ -76,8 +79,8 @@ async fn both_eras_share_a_process() {
 async fn every_tool_is_listed_and_active_comes_first() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
-        let answer = demo.ask("tools/list", json!({})).await;
-        let tools = answer["result"]["tools"].as_array().unwrap();
+        let response = demo.ask("tools/list", json!({})).await;
+        let tools = response["result"]["tools"].as_array().unwrap();
         let names: Vec<_> = tools
             .iter()
             .map(|tool| tool["name"].as_str().unwrap())
@@ -109,16 +112,16 @@ async fn every_tool_is_listed_and_active_comes_first() {
 }
 
 #[tokio::test]
-async fn a_failing_tool_fails_alone() {
+async fn failing_tool_does_not_end_the_server() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let failed = demo.call("fail", json!({"message": "out of paper"})).await;
         assert_eq!(failed["isError"], true);
         assert_eq!(failed["content"][0]["text"], "out of paper");
         let crash = demo.start_call("crash", json!({})).await;
-        assert_eq!(demo.answer(crash).await["error"]["code"], -32603);
+        assert_eq!(demo.response(crash).await["error"]["code"], -32603);
         let unknown = demo.start_call("teleport", json!({})).await;
-        assert_eq!(demo.answer(unknown).await["error"]["code"], -32602);
+        assert_eq!(demo.response(unknown).await["error"]["code"], -32602);
         let overflow = demo.call("add", json!({"a": i64::MAX, "b": 1})).await;
         assert_eq!(overflow["isError"], true);
         assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
@@ -127,38 +130,38 @@ async fn a_failing_tool_fails_alone() {
 }
 
 #[tokio::test]
-async fn log_messages_come_before_the_answer() {
+async fn log_messages_come_before_the_response() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
-        let answer = demo
+        let response = demo
             .call_text("log", json!({"level": "warning", "message": "smoke"}))
             .await;
-        assert_eq!(answer, "logged");
+        assert_eq!(response, "logged");
         let params = json!({"level": "warning", "logger": "demo", "data": "smoke"});
-        let logged = demo.unasked.pop().unwrap();
+        let logged = demo.unsolicited.pop().unwrap();
         assert_eq!(logged["method"], "notifications/message");
         assert_eq!(logged["params"], params);
         demo.end_well().await;
     }
 }
 
-/// S42: the first message of all makes the server speak before it answers.
+/// S42: the first message of all makes the server send a notification before its response.
 #[tokio::test]
-async fn the_first_request_may_report_progress() {
+async fn first_request_can_report_progress() {
     let mut demo = Demo::start(Era::Newest).await;
     let params = json!({
         "name": "countdown",
         "arguments": {"from": 3, "delay_ms": 1},
         "_meta": {"progressToken": 7},
     });
-    let answer = demo.ask("tools/call", params).await;
+    let response = demo.ask("tools/call", params).await;
     assert_eq!(
-        answer["result"]["content"][0]["text"],
+        response["result"]["content"][0]["text"],
         "counted down from 3"
     );
-    // A slow reader may find reports merged, but the last one is there and they only go up.
+    // Progress may be merged for a slow reader. The last one is sent, and the values only increase.
     let steps: Vec<_> = demo
-        .unasked
+        .unsolicited
         .iter()
         .map(|message| &message["params"])
         .collect();
@@ -173,7 +176,7 @@ async fn the_first_request_may_report_progress() {
 }
 
 #[tokio::test]
-async fn questions_are_asked_the_way_of_the_era() {
+async fn elicitation_uses_the_mechanism_of_the_era() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let yes = || json!({"action": "accept", "content": {"confirmed": true}});
@@ -185,8 +188,11 @@ async fn questions_are_asked_the_way_of_the_era() {
         });
         let question = || json!({"question": "Really?"});
         let mut check = async |tool: &str, arguments: Value, reply: Value, expected: &str| {
-            let answer = call_and_reply(&mut demo, tool, arguments, reply).await;
-            assert_eq!(answer["result"]["content"][0]["text"], expected, "{answer}");
+            let response = call_and_reply(&mut demo, tool, arguments, reply).await;
+            assert_eq!(
+                response["result"]["content"][0]["text"], expected,
+                "{response}"
+            );
         };
         check("confirm", question(), yes(), "confirmed").await;
         check("confirm", question(), no(), "not confirmed").await;
@@ -211,23 +217,23 @@ async fn questions_are_asked_the_way_of_the_era() {
     }
 }
 
-/// Calls a tool that asks one question, and replies to it.
+/// Calls a tool with one input request, and responds to it.
 async fn call_and_reply(demo: &mut Demo, tool: &str, arguments: Value, reply: Value) -> Value {
     let id = demo.start_call(tool, arguments.clone()).await;
     if demo.era() == Era::Handshake {
         let question = demo
-            .unasked_where(|message| message.get("id").is_some())
+            .next_unsolicited(|message| message.get("id").is_some())
             .await;
         demo.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": reply}))
             .await;
-        return demo.answer(id).await;
+        return demo.response(id).await;
     }
-    let asked = demo.answer(id).await;
+    let asked = demo.response(id).await;
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     let requests = asked["result"]["inputRequests"].as_object();
     let (key, _) = requests
         .and_then(|requests| requests.iter().next())
-        .expect("there is a question");
+        .expect("there is an input request");
     let mut params = json!({
         "name": tool,
         "arguments": arguments,
@@ -256,7 +262,7 @@ async fn resources_are_read() {
             note["result"]["contents"][0]["text"],
             "This is the first note."
         );
-        // The newest revision has no code of its own for this.
+        // The modern revision has no error code for this case.
         let missing = match era {
             Era::Newest => -32602,
             Era::Handshake => -32002,
@@ -272,7 +278,7 @@ async fn read(demo: &mut Demo, uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_prompt_greets_and_its_argument_is_completed() {
+async fn prompt_and_its_completion_work() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let listed = demo.ask("prompts/list", json!({})).await;
@@ -285,8 +291,8 @@ async fn the_prompt_greets_and_its_argument_is_completed() {
         );
         let mut check = async |reference: Value, typed: &str, expected: &[&str]| {
             let params = json!({"ref": reference, "argument": {"name": "name", "value": typed}});
-            let answer = demo.ask("completion/complete", params).await;
-            assert_eq!(answer["result"]["completion"]["values"], json!(expected));
+            let response = demo.ask("completion/complete", params).await;
+            assert_eq!(response["result"]["completion"]["values"], json!(expected));
         };
         let greet = || json!({"type": "ref/prompt", "name": "greet"});
         let note = || json!({"type": "ref/resource", "uri": "demo://notes/{name}"});

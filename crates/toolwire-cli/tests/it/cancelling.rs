@@ -1,11 +1,11 @@
-//! Cancelled requests stop, and are not answered.
+//! Cancelled requests stop and get no response.
 
 use serde_json::{Value, json};
 
 use crate::process::{Demo, Era, within};
 
 #[tokio::test]
-async fn a_cancelled_countdown_stops_and_is_not_answered() {
+async fn cancelled_countdown_stops_and_gets_no_response() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let countdown = demo.start_countdown(100_000, 5).await;
@@ -14,21 +14,21 @@ async fn a_cancelled_countdown_stops_and_is_not_answered() {
         within(nothing_runs(&mut demo)).await;
         let ended = demo.end().await;
         assert!(ended.status.success());
-        assert!(!ended.answers.contains_key(&countdown));
+        assert!(!ended.responses.contains_key(&countdown));
     }
 }
 
 #[tokio::test]
-async fn cancelling_one_leaves_the_other() {
+async fn cancellation_affects_one_request() {
     let mut demo = Demo::start(Era::Newest).await;
     let endless = demo.start_countdown(100_000, 5).await;
     let short = demo
         .start_call("countdown", json!({"from": 20, "delay_ms": 5}))
         .await;
     demo.send(&cancelled(endless)).await;
-    let answer = demo.answer(short).await;
+    let response = demo.response(short).await;
     assert_eq!(
-        answer["result"]["content"][0]["text"],
+        response["result"]["content"][0]["text"],
         "counted down from 20"
     );
     within(nothing_runs(&mut demo)).await;
@@ -36,7 +36,7 @@ async fn cancelling_one_leaves_the_other() {
 }
 
 #[tokio::test]
-async fn cancelling_what_does_not_run_changes_nothing() {
+async fn cancellation_of_unknown_requests_is_ignored() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         demo.call_text("echo", json!({"text": "done"})).await;
@@ -55,7 +55,7 @@ fn cancelled(id: i64) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 }
 
-/// Asks until no countdown runs any more: a cancelled one is dropped at once, but not within the loop that reads.
+/// Polls until no countdown runs. A cancelled one is dropped at once, but not in the task that reads.
 async fn nothing_runs(demo: &mut Demo) {
     while demo.call_text("active", json!({})).await != "0" {}
 }

@@ -1,4 +1,4 @@
-//! Bytes that arrive in unusual ways.
+//! Input bytes in unusual framing.
 
 use std::collections::BTreeSet;
 
@@ -12,29 +12,32 @@ fn echo(id: i64) -> String {
         .to_string()
 }
 
-/// Sends bytes, ends the input, and expects these requests to be answered and the process to end well.
+/// Sends bytes, ends the input, and expects responses to these requests and a clean exit.
 async fn check(input: &[u8], expected: &[i64]) {
     let mut demo = Demo::start(Era::Newest).await;
     demo.send_bytes(input).await;
     let ended = demo.end().await;
     assert!(ended.status.success(), "{}: {}", ended.status, ended.errors);
-    let answered: BTreeSet<i64> = ended.answers.keys().copied().collect();
+    let answered: BTreeSet<i64> = ended.responses.keys().copied().collect();
     assert_eq!(
         answered,
         expected.iter().copied().collect(),
         "{}",
         String::from_utf8_lossy(input)
     );
-    for answer in ended.answers.values() {
-        assert_eq!(answer["result"]["content"][0]["text"], "hello", "{answer}");
+    for response in ended.responses.values() {
+        assert_eq!(
+            response["result"]["content"][0]["text"], "hello",
+            "{response}"
+        );
     }
     assert_eq!(ended.errors, "");
 }
 
 #[tokio::test]
-async fn lines_may_end_in_unusual_ways() {
+async fn unusual_line_endings_are_accepted() {
     let (one, two) = (echo(1), echo(2));
-    // S13: half a line is nobody's request.
+    // S13: half a line is not a request.
     check(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"met", &[]).await;
     check(format!("{one}\n{}", &two[..two.len() - 1]).as_bytes(), &[1]).await;
     // S14: only the newline is missing.
@@ -48,46 +51,46 @@ async fn lines_may_end_in_unusual_ways() {
     // S05
     check(format!("\u{feff}{one}\n{two}\n").as_bytes(), &[1, 2]).await;
     check(format!("\u{feff}{one}").as_bytes(), &[1]).await;
-    // Nothing at all.
+    // No input.
     check(b"", &[]).await;
     check(b"\n", &[]).await;
 }
 
 /// S15
 #[tokio::test]
-async fn a_request_may_come_byte_by_byte() {
+async fn request_is_read_byte_by_byte() {
     let mut demo = Demo::start(Era::Newest).await;
     for byte in format!("{}\r\n", echo(1)).as_bytes() {
         demo.send_bytes(&[*byte]).await;
     }
     assert_eq!(
-        demo.answer(1).await["result"]["content"][0]["text"],
+        demo.response(1).await["result"]["content"][0]["text"],
         "hello"
     );
     demo.end_well().await;
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused_and_the_next_one_answered() {
-    async fn refused(line: &[u8], code: i64) {
+async fn invalid_message_is_rejected_and_the_next_one_is_served() {
+    async fn check_rejected(line: &[u8], code: i64) {
         let mut demo = Demo::start(Era::Newest).await;
         demo.send_bytes(line).await;
         demo.send_bytes(b"\n").await;
-        let refusal = demo.read().await.unwrap();
-        assert_eq!(refusal["error"]["code"], code, "{refusal}");
-        assert_eq!(refusal.get("id"), None::<&Value>, "{refusal}");
+        let error = demo.read().await.unwrap();
+        assert_eq!(error["error"]["code"], code, "{error}");
+        assert_eq!(error.get("id"), None::<&Value>, "{error}");
         assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
         demo.end_well().await;
     }
-    refused(b"not json", -32700).await;
-    refused(b"\"\xff\xfe\"", -32700).await;
-    refused(format!("{}{}", echo(1), echo(2)).as_bytes(), -32700).await;
-    refused(b"42", -32600).await;
-    refused(format!("[{},{}]", echo(1), echo(2)).as_bytes(), -32600).await;
+    check_rejected(b"not json", -32700).await;
+    check_rejected(b"\"\xff\xfe\"", -32700).await;
+    check_rejected(format!("{}{}", echo(1), echo(2)).as_bytes(), -32700).await;
+    check_rejected(b"42", -32600).await;
+    check_rejected(format!("[{},{}]", echo(1), echo(2)).as_bytes(), -32600).await;
 }
 
-/// Some launchers hand over descriptors that do not block. Reading before anything was sent, and writing more than a pipe
-/// holds, must then wait instead of failing.
+/// Some launchers pass non-blocking descriptors. Reading before any input, and writing more than a pipe buffers, must
+/// wait instead of fail.
 #[cfg(unix)]
 #[test]
 fn descriptors_may_be_non_blocking() {
@@ -112,8 +115,8 @@ fn descriptors_may_be_non_blocking() {
     let large = Era::Newest.call(1, "blob", json!({"bytes": 1_000_000}));
     for request in [large.to_string(), echo(2)] {
         writeln!(to_server, "{request}").unwrap();
-        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-        assert!(answer["result"]["content"][0]["text"].is_string());
+        let response: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert!(response["result"]["content"][0]["text"].is_string());
     }
     drop(to_server);
     assert!(child.wait().unwrap().success());

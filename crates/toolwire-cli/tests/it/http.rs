@@ -12,9 +12,9 @@ use crate::process::{toolwire, within};
 pub(crate) struct HttpDemo {
     child: Child,
     errors: Lines<BufReader<ChildStderr>>,
-    /// `127.0.0.1:3000`
+    /// The address, such as `127.0.0.1:3000`.
     address: String,
-    /// What it logged before it listened.
+    /// The log lines before it listened.
     logged: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl HttpDemo {
         Self::start_command(command).await
     }
 
-    /// Starts it and waits until it says where it listens.
+    /// Starts the server and waits until it prints its address.
     pub(crate) async fn start_command(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -33,15 +33,15 @@ impl HttpDemo {
             .kill_on_drop(true)
             .spawn()
             .expect("the program under test starts");
-        let stderr = child.stderr.take().expect("it is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
         let mut errors = BufReader::new(stderr).lines();
-        // Logs, where they are wanted, may come first.
+        // Log lines may come first.
         let mut logged = Vec::new();
         let address = loop {
             let line = within(errors.next_line())
                 .await
-                .expect("it can be read")
-                .expect("it says where it listens");
+                .expect("standard error is readable")
+                .expect("the server prints its address");
             let url = line.strip_prefix("listening on http://");
             if let Some(address) = url.and_then(|rest| rest.strip_suffix("/mcp")) {
                 break address.to_owned();
@@ -56,7 +56,7 @@ impl HttpDemo {
         }
     }
 
-    /// Where clients go.
+    /// Returns the URL for clients.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
@@ -64,21 +64,21 @@ impl HttpDemo {
     async fn connect(&self) -> TcpStream {
         within(TcpStream::connect(&self.address))
             .await
-            .expect("it listens")
+            .expect("the server listens")
     }
 
-    /// Asks for something and returns the first line of the answer.
+    /// Sends a request and returns the first line of the response.
     async fn first_line(&self) -> String {
         let mut client = self.connect().await;
         let request = format!("GET /nowhere HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
         client
             .write_all(request.as_bytes())
             .await
-            .expect("it reads");
+            .expect("the server reads");
         let mut line = String::new();
         within(BufReader::new(client).read_line(&mut line))
             .await
-            .expect("it answers");
+            .expect("the server responds");
         line
     }
 
@@ -88,43 +88,42 @@ impl HttpDemo {
         loop {
             let line = within(self.errors.next_line())
                 .await
-                .expect("it can be read");
-            if line.expect("it says so before it ends").contains(part) {
+                .expect("standard error is readable");
+            if line.expect("the line comes before the end").contains(part) {
                 return;
             }
         }
     }
 
-    /// The address that it listens on.
+    /// Returns the address that the server listens on.
     #[cfg(target_os = "linux")]
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// The id of the process.
+    /// Returns the id of the process.
     #[cfg(target_os = "linux")]
     pub(crate) fn process_id(&self) -> u32 {
-        self.child.id().expect("it still runs")
+        self.child.id().expect("the process still runs")
     }
 
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
-        let id = self.child.id().expect("nobody has waited for it yet");
-        let process = rustix::process::Pid::from_raw(id.cast_signed()).expect("not zero");
-        rustix::process::kill_process(process, signal).expect("it still runs");
+        let id = self.child.id().expect("the process still runs");
+        let process =
+            rustix::process::Pid::from_raw(id.cast_signed()).expect("a process id is not zero");
+        rustix::process::kill_process(process, signal).expect("the process still runs");
     }
 
-    /// Waits for a good end.
+    /// Waits for a clean exit.
     async fn ends_well(mut self) {
-        let status = within(self.child.wait())
-            .await
-            .expect("it can be waited for");
+        let status = within(self.child.wait()).await.expect("the process exits");
         assert!(status.success(), "{status}");
     }
 }
 
 #[tokio::test]
-async fn what_a_random_key_means_for_several_nodes_is_told_at_the_start() {
+async fn random_key_is_logged_at_the_start() {
     let mut command = toolwire(&["demo", "--http", "127.0.0.1:0"]);
     command.env("RUST_LOG", "info").env("NO_COLOR", "1");
     let demo = HttpDemo::start_command(command).await;
@@ -136,7 +135,7 @@ async fn what_a_random_key_means_for_several_nodes_is_told_at_the_start() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_ends_the_command() {
+async fn address_in_use_ends_the_command() {
     let demo = HttpDemo::start(&[
         "--sse",
         "--public-host",
@@ -155,7 +154,7 @@ async fn an_address_that_is_taken_ends_the_command() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_go_together_are_refused() {
+async fn conflicting_arguments_are_rejected() {
     for arguments in [
         &["demo", "--http", "--stdio"][..],
         &["demo", "--sse"],
@@ -175,7 +174,7 @@ mod unix {
     use super::*;
 
     #[tokio::test]
-    async fn signals_end_it_well() {
+    async fn signals_end_the_server_cleanly() {
         for signal in [Signal::INT, Signal::TERM] {
             let demo = HttpDemo::start(&[]).await;
             assert!(demo.first_line().await.starts_with("HTTP/1.1 "));
@@ -185,7 +184,7 @@ mod unix {
     }
 
     #[tokio::test]
-    async fn a_second_signal_ends_it_at_once() {
+    async fn second_signal_ends_the_server_at_once() {
         let mut command = toolwire(&["demo", "--http", "127.0.0.1:0"]);
         command.env("RUST_LOG", "info").env("NO_COLOR", "1");
         let mut demo = HttpDemo::start_command(command).await;
@@ -194,7 +193,7 @@ mod unix {
             .write_all(b"GET / HTTP/1.1\r\nX-Never-Ends: ")
             .await
             .unwrap();
-        // Answered on a connection that was accepted later, so the hanging one was accepted, too.
+        // This connection was accepted later, so the idle one was accepted, too.
         demo.first_line().await;
         let began = Instant::now();
         demo.signal(Signal::TERM);
@@ -202,7 +201,7 @@ mod unix {
         demo.signal(Signal::TERM);
         demo.says("shutting down at once").await;
         demo.ends_well().await;
-        // Otherwise it would have waited ten seconds for the client.
+        // Otherwise it would wait ten seconds for the client.
         assert!(began.elapsed().as_secs() < 9);
         let mut rest = Vec::new();
         let _ = within(hanging.read_to_end(&mut rest)).await;
@@ -210,7 +209,7 @@ mod unix {
     }
 
     #[tokio::test]
-    async fn running_out_of_descriptors_does_not_end_it() {
+    async fn exhausted_descriptors_do_not_end_the_server() {
         let mut command = Command::new("sh");
         command
             .arg("-c")

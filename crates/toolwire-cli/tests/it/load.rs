@@ -1,4 +1,4 @@
-//! Many calls at once: none lost, none swapped, and memory stays flat.
+//! Many concurrent calls: every call gets its own response, and memory stays constant.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::process::{Demo, Era, within};
 
-/// Just enough of an answer to see whether it is the right one.
+/// The part of a response that identifies it.
 #[derive(Deserialize)]
 struct Echoed {
     id: i64,
@@ -26,12 +26,12 @@ struct EchoedText {
     text: String,
 }
 
-/// What the call with this id sends. Lengths differ, so that answers cannot line up by accident.
+/// Returns the text of the call with this id. Lengths differ, so that responses cannot match by accident.
 fn text_of(id: i64) -> String {
     format!("call {id} {}", "·".repeat((id % 23) as usize))
 }
 
-/// Writes calls without waiting for answers.
+/// Writes calls without waiting for responses.
 async fn write_calls(mut input: ChildStdin, era: Era, ids: std::ops::Range<i64>) -> ChildStdin {
     const AT_ONCE: usize = 32 * 1024;
     let mut bytes = Vec::with_capacity(2 * AT_ONCE);
@@ -39,11 +39,15 @@ async fn write_calls(mut input: ChildStdin, era: Era, ids: std::ops::Range<i64>)
         let call = era.call(id, "echo", json!({"text": text_of(id)}));
         bytes.extend_from_slice(format!("{call}\n").as_bytes());
         if bytes.len() > AT_ONCE {
-            within(input.write_all(&bytes)).await.expect("it reads");
+            within(input.write_all(&bytes))
+                .await
+                .expect("the server reads");
             bytes.clear();
         }
     }
-    within(input.write_all(&bytes)).await.expect("it reads");
+    within(input.write_all(&bytes))
+        .await
+        .expect("the server reads");
     input
 }
 
@@ -51,12 +55,13 @@ async fn next_echo(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> E
     line.clear();
     within(output.read_until(b'\n', line))
         .await
-        .expect("it writes");
+        .expect("the server writes");
     serde_json::from_slice(line)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(line)))
 }
 
-/// Sends `count` calls as fast as they are taken, while reading the answers. Calls `at` with how many have come.
+/// Sends `count` calls as fast as the server reads them, and reads the responses. Calls `at` with the number of
+/// responses so far.
 async fn pipeline(demo: &mut Demo, count: i64, mut at: impl FnMut(i64)) {
     const FIRST: i64 = 1_000;
     let era = demo.era();
@@ -69,7 +74,7 @@ async fn pipeline(demo: &mut Demo, count: i64, mut at: impl FnMut(i64)) {
         let [EchoedText { text }] = echoed.result.content;
         assert_eq!(text, text_of(echoed.id));
         let answered = &mut answered[(echoed.id - FIRST) as usize];
-        assert!(!*answered, "{} was answered twice", echoed.id);
+        assert!(!*answered, "{} got two responses", echoed.id);
         *answered = true;
         at(received);
     }
@@ -77,7 +82,7 @@ async fn pipeline(demo: &mut Demo, count: i64, mut at: impl FnMut(i64)) {
     demo.return_pipes(input, output);
 }
 
-/// What the system says about a process, in KiB.
+/// The memory of a process, in KiB.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     resident: u64,
@@ -85,7 +90,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// `None` on systems without `/proc`.
+    /// Returns the memory of a process, or `None` on systems without `/proc`.
     fn of(process: u32) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             return None;
@@ -106,7 +111,7 @@ impl Memory {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pipelined_calls_are_all_answered_in_flat_memory() {
+async fn pipelined_calls_all_get_responses_in_constant_memory() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         let process = demo.process_id();
@@ -127,7 +132,7 @@ async fn pipelined_calls_are_all_answered_in_flat_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_concurrent_calls_are_all_answered() {
+async fn large_concurrent_calls_all_get_responses() {
     const CALLS: i64 = 200;
     let mut demo = Demo::start(Era::Newest).await;
     for round in 0..20 {
@@ -147,7 +152,7 @@ async fn large_concurrent_calls_are_all_answered() {
             for call in calls {
                 within(input.write_all(call.as_bytes()))
                     .await
-                    .expect("it reads");
+                    .expect("the server reads");
             }
             input
         });

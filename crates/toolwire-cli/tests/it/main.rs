@@ -1,4 +1,4 @@
-//! The `toolwire` program as its users start it: a real process behind real pipes.
+//! The `toolwire` program as a real process with real pipes.
 
 mod accounts;
 mod big;

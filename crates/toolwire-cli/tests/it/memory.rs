@@ -4,7 +4,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
+    reason = "tests may panic, also in helper functions"
 )]
 
 use std::convert::Infallible;
@@ -29,16 +29,16 @@ use crate::process::{quiet, within};
 
 const MIB: usize = 1024 * 1024;
 
-/// What the process may use, in KiB.
+/// The address space of the process, in KiB.
 const ADDRESS_SPACE: usize = 1024 * 1024;
 
-/// The longest time to wait for a response that comes.
+/// The longest time to wait for an expected response.
 const RESPONSE: Duration = Duration::from_secs(60);
 
-/// How long to wait for a rejection, where a call that is accepted has no response yet.
+/// The time to wait for a rejection. A call that is accepted has no response within it.
 const NO_RESPONSE: Duration = Duration::from_millis(500);
 
-/// The server under attack.
+/// Starts the server under attack.
 async fn start() -> HttpDemo {
     let binary =
         std::env::var("TOOLWIRE_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_toolwire").to_owned());
@@ -51,7 +51,7 @@ async fn start() -> HttpDemo {
     HttpDemo::start_command(command).await
 }
 
-/// Calls the server as any other client does, while the attack goes on and for a while after it.
+/// Calls the server like any other client, during the attack and for a while after it.
 async fn attack(server: &HttpDemo, attack: impl Future<Output = ()>) {
     let client = within(Client::connect(&server.url())).await.unwrap();
     let mut calls = 0;
@@ -74,7 +74,7 @@ async fn attack(server: &HttpDemo, attack: impl Future<Output = ()>) {
             break;
         }
     }
-    // A new client is served as well.
+    // A new client is served, too.
     let other = within(Client::connect(&server.url())).await.unwrap();
     assert!(
         !within(other.list_tools().into_future())
@@ -85,7 +85,7 @@ async fn attack(server: &HttpDemo, attack: impl Future<Output = ()>) {
     assert!(calls > 3, "{calls}");
 }
 
-/// Returns the most resident memory that the server has had, in bytes.
+/// Returns the peak resident memory of the server, in bytes.
 fn peak_memory(server: &HttpDemo) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process_id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -95,7 +95,7 @@ fn peak_memory(server: &HttpDemo) -> usize {
     kib.parse::<usize>().unwrap() * 1024
 }
 
-/// Adds what a request of 2026-07-28 says about itself.
+/// Adds the `_meta` of a request of 2026-07-28.
 fn modern(method: &str, mut params: Value) -> Value {
     let meta = &mut params["_meta"];
     meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
@@ -119,8 +119,8 @@ fn headers(server: &HttpDemo, message: &Value) -> String {
     headers
 }
 
-/// Sends a message over HTTP/1.1, and returns the open connection and the beginning of the response, which is empty if the
-/// server closed the connection while it was written to.
+/// Sends a message over HTTP/1.1. Returns the open connection and the start of the response, which is empty if the
+/// server closed the connection.
 async fn send(server: &HttpDemo, message: &Value, wait: Duration) -> (TcpStream, String) {
     let body = message.to_string();
     let headers = headers(server, message);
@@ -141,7 +141,7 @@ async fn send(server: &HttpDemo, message: &Value, wait: Duration) -> (TcpStream,
     (socket, String::from_utf8_lossy(&beginning).into_owned())
 }
 
-/// Sends many messages, a few at once, and returns the connections and the beginnings of their responses.
+/// Sends many messages, a few at a time. Returns the connections and the starts of their responses.
 async fn send_many(
     server: &HttpDemo,
     count: usize,
@@ -201,7 +201,7 @@ async fn filters_with_large_uris() {
         let (_sockets, responses) = send_many(&server, 240, &listen(1024, 3790), RESPONSE).await;
         let rejected = responses.iter().filter(|text| text.contains("-32602"));
         assert!(rejected.count() > 200);
-        // The largest that are accepted fill their budget, and not more.
+        // The largest accepted filters fill their budget and do not exceed it.
         let (_sockets, responses) = send_many(&server, 800, &listen(60, 1000), RESPONSE).await;
         assert!(responses.iter().any(|text| text.contains(" 200 OK")));
         assert!(responses.iter().any(|text| text.contains(" 503 ")));
@@ -269,7 +269,7 @@ async fn unfinished_bodies_on_one_http2_connection() {
         for _ in 0..200 {
             streams.spawn(unfinished(client.clone(), server.url()));
         }
-        // Most are rejected while they arrive; the others are as large as fits.
+        // Most are rejected while they arrive. The others are as large as the limit permits.
         let mut rejected = 0;
         while let Ok(Some(status)) =
             tokio::time::timeout(Duration::from_secs(3), streams.join_next()).await
@@ -286,7 +286,7 @@ async fn unfinished_bodies_on_one_http2_connection() {
     assert!(peak < 500 * MIB, "{peak}");
 }
 
-/// Sends a request whose body does not end, and returns the status of the response.
+/// Sends a request with an endless body, and returns the status of the response.
 async fn unfinished(mut client: SendRequest<Unfinished>, url: String) -> u16 {
     let request = Request::post(url)
         .header("content-type", "application/json")

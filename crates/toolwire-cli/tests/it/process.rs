@@ -1,7 +1,7 @@
-//! A `toolwire demo --stdio` process and the pipes to it.
+//! A `toolwire demo --stdio` process and its pipes.
 //!
-//! Every wait is bounded by [`SAFETY_NET`], so that a lost answer fails a test instead of hanging it. Nothing here
-//! depends on how long anything takes.
+//! Every wait is bounded by [`SAFETY_NET`], so that a lost response fails a test instead of blocking it. No test
+//! depends on durations.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,22 +13,22 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-/// Far longer than anything takes, even on a busy machine.
+/// Far longer than any step takes, even on a busy machine.
 const SAFETY_NET: Duration = Duration::from_secs(120);
 
-/// The revision each test speaks.
+/// The protocol revision of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// 2026-07-28: requests describe themselves.
+    /// 2026-07-28: every request is self-describing.
     Newest,
-    /// 2025-11-25: a handshake comes first.
+    /// 2025-11-25: the connection starts with a handshake.
     Handshake,
 }
 
 impl Era {
     pub(crate) const BOTH: [Self; 2] = [Self::Newest, Self::Handshake];
 
-    /// A request as this era writes it, without the end of the line.
+    /// Returns a request of this era, without the line ending.
     pub(crate) fn request(self, id: i64, method: &str, mut params: Value) -> Value {
         if self == Self::Newest {
             let meta = &mut params["_meta"];
@@ -39,10 +39,10 @@ impl Era {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     }
 
-    /// A tool call as this era writes it.
+    /// Returns a tool call of this era.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "it is always made on the spot"
+        reason = "callers create the value in place"
     )]
     pub(crate) fn call(self, id: i64, tool: &str, arguments: Value) -> Value {
         self.request(
@@ -57,12 +57,12 @@ fn client_capabilities() -> Value {
     json!({"elicitation": {}, "sampling": {}})
 }
 
-/// `toolwire` with these arguments, undisturbed by the environment of the tests.
+/// Returns `toolwire` with these arguments, independent of the environment of the tests.
 pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));
     command.args(arguments);
     quiet(&mut command);
-    // The logins of whoever runs the tests are none of their business; nobody makes this directory.
+    // The tests must not use stored logins. This directory does not exist.
     let nowhere = std::env::temp_dir().join("toolwire-tests-without-logins");
     command
         .env("TOOLWIRE_HOME", nowhere)
@@ -70,43 +70,43 @@ pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     command
 }
 
-/// Removes what would change the texts on standard error.
+/// Removes variables that change the texts on standard error.
 pub(crate) fn quiet(command: &mut Command) {
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
 }
 
-/// The running server, and what has come from it so far.
+/// The running server and its messages so far.
 pub(crate) struct Demo {
     era: Era,
     child: Child,
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,
-    /// Collects standard error until its end. Without it a full pipe would block the server.
+    /// Collects standard error until its end. Without it, a full pipe would block the server.
     errors: Option<JoinHandle<String>>,
     last_id: i64,
-    answers: HashMap<i64, Value>,
-    /// Notifications and requests of the server that nobody has looked at yet, in order.
-    pub(crate) unasked: Vec<Value>,
+    responses: HashMap<i64, Value>,
+    /// Notifications and requests of the server that no test has read yet, in order.
+    pub(crate) unsolicited: Vec<Value>,
 }
 
-/// How a server ended.
+/// The outcome of a server process.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// Everything it wrote after its input was closed, and answers nobody had asked for before.
-    pub(crate) answers: HashMap<i64, Value>,
-    /// All of standard error.
+    /// The responses after the end of input, and earlier ones that no test has read.
+    pub(crate) responses: HashMap<i64, Value>,
+    /// The complete standard error.
     pub(crate) errors: String,
 }
 
 impl Demo {
-    /// Starts the server, and shakes hands if the era wants it.
+    /// Starts the server, and does the handshake if the era requires it.
     pub(crate) async fn start(era: Era) -> Self {
         let mut command = toolwire(&["demo", "--stdio"]);
         command.stderr(Stdio::piped());
         Self::start_command(era, command).await
     }
 
-    /// Starts a server in an unusual way.
+    /// Starts a server with another command.
     pub(crate) async fn start_command(era: Era, mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -117,7 +117,7 @@ impl Demo {
         let errors = child.stderr.take().map(|mut stderr| {
             tokio::spawn(async move {
                 let mut text = Vec::new();
-                // A killed server may leave an error here; what came before it still counts.
+                // A killed server may cause an error here. The text before it is still used.
                 let _ = stderr.read_to_end(&mut text).await;
                 String::from_utf8_lossy(&text).into_owned()
             })
@@ -129,23 +129,23 @@ impl Demo {
             child,
             errors,
             last_id: 0,
-            answers: HashMap::new(),
-            unasked: Vec::new(),
+            responses: HashMap::new(),
+            unsolicited: Vec::new(),
         };
         if era == Era::Handshake {
-            demo.shake_hands().await;
+            demo.initialize().await;
         }
         demo
     }
 
-    async fn shake_hands(&mut self) {
+    async fn initialize(&mut self) {
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": client_capabilities(),
             "clientInfo": {"name": "tests", "version": "1.0.0"},
         });
-        let answer = self.ask("initialize", hello).await;
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+        let response = self.ask("initialize", hello).await;
+        assert_eq!(response["result"]["protocolVersion"], "2025-11-25");
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
     }
@@ -155,10 +155,10 @@ impl Demo {
     }
 
     pub(crate) fn process_id(&self) -> u32 {
-        self.child.id().expect("nobody has waited for it yet")
+        self.child.id().expect("the process still runs")
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("the input is still open");
         within(input.write_all(bytes))
@@ -184,7 +184,7 @@ impl Demo {
         self.request("tools/call", params).await
     }
 
-    /// Starts a countdown and waits for its first progress: from then on it certainly runs.
+    /// Starts a countdown and waits for its first progress, which shows that it runs.
     pub(crate) async fn start_countdown(&mut self, from: u32, delay_ms: u64) -> i64 {
         let token = format!("countdown {}", self.last_id + 1);
         let id = self
@@ -197,23 +197,23 @@ impl Demo {
                 }),
             )
             .await;
-        self.unasked_where(|message| message["params"]["progressToken"] == token)
+        self.next_unsolicited(|message| message["params"]["progressToken"] == token)
             .await;
         id
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params).await;
-        self.answer(id).await
+        self.response(id).await
     }
 
     /// Calls a tool and returns its result.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let id = self.start_call(tool, arguments).await;
-        let mut answer = self.answer(id).await;
-        assert!(answer.get("error").is_none(), "{tool}: {answer}");
-        answer["result"].take()
+        let mut response = self.response(id).await;
+        assert!(response.get("error").is_none(), "{tool}: {response}");
+        response["result"].take()
     }
 
     /// Calls a tool and returns the text of its result.
@@ -224,44 +224,44 @@ impl Demo {
             .to_owned()
     }
 
-    /// Waits for the answer to a request; whatever comes before it is kept.
-    pub(crate) async fn answer(&mut self, id: i64) -> Value {
+    /// Waits for the response to a request. Messages that arrive before it are stored.
+    pub(crate) async fn response(&mut self, id: i64) -> Value {
         loop {
-            if let Some(answer) = self.answers.remove(&id) {
-                return answer;
+            if let Some(response) = self.responses.remove(&id) {
+                return response;
             }
-            self.keep_next().await;
+            self.store_next().await;
         }
     }
 
-    /// Takes the first unasked message that fits, waiting for it if need be.
-    pub(crate) async fn unasked_where(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    /// Returns the first stored message that matches, or waits for one.
+    pub(crate) async fn next_unsolicited(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
-            if let Some(found) = self.unasked.iter().position(&fits) {
-                return self.unasked.remove(found);
+            if let Some(found) = self.unsolicited.iter().position(&fits) {
+                return self.unsolicited.remove(found);
             }
-            self.keep_next().await;
+            self.store_next().await;
         }
     }
 
-    async fn keep_next(&mut self) {
-        let message = self.read().await.expect("the server is still there");
-        self.keep(message);
+    async fn store_next(&mut self) {
+        let message = self.read().await.expect("the server is still running");
+        self.store(message);
     }
 
-    fn keep(&mut self, message: Value) {
+    fn store(&mut self, message: Value) {
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         if message.get("method").is_some() {
-            return self.unasked.push(message);
+            return self.unsolicited.push(message);
         }
         let id = message["id"]
             .as_i64()
-            .unwrap_or_else(|| panic!("an answer without an id: {message}"));
-        let twice = self.answers.insert(id, message);
-        assert!(twice.is_none(), "answered twice: {twice:?}");
+            .unwrap_or_else(|| panic!("a response without an id: {message}"));
+        let twice = self.responses.insert(id, message);
+        assert!(twice.is_none(), "two responses: {twice:?}");
     }
 
-    /// The next message; `None` at the end of the output. A line that is no JSON fails the test.
+    /// Reads the next message. Returns `None` at the end of the output. A line that is not JSON fails the test.
     pub(crate) async fn read(&mut self) -> Option<Value> {
         let output = self.output.as_mut().expect("the output is still open");
         let mut line = Vec::new();
@@ -274,70 +274,68 @@ impl Demo {
         assert_eq!(line.last(), Some(&b'\n'), "the output ends within a line");
         let message = serde_json::from_slice(&line);
         Some(message.unwrap_or_else(|error| {
-            panic!("no JSON: {error}: {:?}", String::from_utf8_lossy(&line))
+            panic!("not JSON: {error}: {:?}", String::from_utf8_lossy(&line))
         }))
     }
 
-    /// Hands the two pipes over, for tests that write and read at once.
+    /// Takes both pipes, for tests that write and read concurrently.
     pub(crate) fn take_pipes(&mut self) -> (ChildStdin, BufReader<ChildStdout>) {
         let input = self.input.take().expect("the input is still open");
         let output = self.output.take().expect("the output is still open");
         (input, output)
     }
 
-    /// Takes the pipes back.
+    /// Returns the pipes.
     pub(crate) fn return_pipes(&mut self, input: ChildStdin, output: BufReader<ChildStdout>) {
         (self.input, self.output) = (Some(input), Some(output));
     }
 
-    /// Closes our end of the server's output.
+    /// Closes the output of the server.
     pub(crate) fn close_output(&mut self) {
         self.output = None;
     }
 
-    /// Closes the server's input.
+    /// Closes the input of the server.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Closes the input, reads what still comes, and waits for the end of the process.
+    /// Closes the input, reads the remaining output, and waits for the process to exit.
     pub(crate) async fn end(mut self) -> Ended {
         self.close_input();
         self.ended().await
     }
 
-    /// Reads what still comes and waits for the end of the process.
+    /// Reads the remaining output and waits for the process to exit.
     pub(crate) async fn ended(mut self) -> Ended {
         if self.output.is_some() {
             while let Some(message) = self.read().await {
-                self.keep(message);
+                self.store(message);
             }
         }
-        let status = within(self.child.wait())
-            .await
-            .expect("the process can be waited for");
+        let status = within(self.child.wait()).await.expect("the process exits");
         let errors = match self.errors {
             Some(errors) => within(errors).await.expect("the collector does not panic"),
             None => String::new(),
         };
         Ended {
             status,
-            answers: self.answers,
+            responses: self.responses,
             errors,
         }
     }
 
-    /// Ends the server and checks that nothing was wrong with it.
+    /// Ends the server and checks that it exits cleanly.
     pub(crate) async fn end_well(self) {
         let ended = self.end().await;
         assert!(ended.status.success(), "{}: {}", ended.status, ended.errors);
-        assert!(ended.answers.is_empty(), "{:?}", ended.answers);
+        assert!(ended.responses.is_empty(), "{:?}", ended.responses);
     }
 }
 
-/// Waits for something that is about to happen.
+/// Waits for a future, bounded by the safety net.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SAFETY_NET, future)
         .await
-        .expect("it happens long before this")
+        .expect("the future completes in time")
 }

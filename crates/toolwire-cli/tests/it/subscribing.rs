@@ -1,4 +1,4 @@
-//! The clock ticks for whoever listens.
+//! The clock notifies its subscribers.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::process::{Demo, Era};
 const CLOCK: &str = "demo://clock";
 
 #[tokio::test]
-async fn two_listeners_both_hear_the_clock() {
+async fn both_subscriptions_receive_the_clock() {
     let mut demo = Demo::start(Era::Newest).await;
     let first = listen(&mut demo).await;
     let second = listen(&mut demo).await;
@@ -21,11 +21,11 @@ async fn two_listeners_both_hear_the_clock() {
         "params": {"requestId": first},
     }))
     .await;
-    // The round trip makes sure that the cancellation was read.
+    // The round trip ensures that the cancellation was read.
     demo.call_text("echo", json!({"text": "up"})).await;
-    demo.unasked.clear();
+    demo.unsolicited.clear();
     tick_for(&mut demo, second).await;
-    assert_eq!(demo.unasked, Vec::<Value>::new());
+    assert_eq!(demo.unsolicited, Vec::<Value>::new());
     demo.end_well().await;
 }
 
@@ -34,7 +34,7 @@ async fn listen(demo: &mut Demo) -> i64 {
     let wanted = json!({"notifications": {"resourceSubscriptions": [CLOCK]}});
     let id = demo.request("subscriptions/listen", wanted).await;
     let acknowledged = demo
-        .unasked_where(|message| subscription_of(message) == id)
+        .next_unsolicited(|message| subscription_of(message) == id)
         .await;
     assert_eq!(
         acknowledged["method"],
@@ -45,7 +45,7 @@ async fn listen(demo: &mut Demo) -> i64 {
 
 async fn tick_for(demo: &mut Demo, subscription: i64) {
     let tick = demo
-        .unasked_where(|message| subscription_of(message) == subscription)
+        .next_unsolicited(|message| subscription_of(message) == subscription)
         .await;
     assert_eq!(tick["method"], "notifications/resources/updated");
     assert_eq!(tick["params"]["uri"], CLOCK);
@@ -56,11 +56,11 @@ fn subscription_of(message: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn a_subscriber_of_the_older_era_hears_the_clock() {
+async fn legacy_subscriber_receives_the_clock() {
     let mut demo = Demo::start(Era::Handshake).await;
-    let answer = demo.ask("resources/subscribe", json!({"uri": CLOCK})).await;
-    assert_eq!(answer["result"], json!({}));
-    let tick = demo.unasked_where(|_| true).await;
+    let response = demo.ask("resources/subscribe", json!({"uri": CLOCK})).await;
+    assert_eq!(response["result"], json!({}));
+    let tick = demo.next_unsolicited(|_| true).await;
     assert_eq!(tick["method"], "notifications/resources/updated");
     assert_eq!(tick["params"], json!({"uri": CLOCK}));
     demo.ask("resources/unsubscribe", json!({"uri": CLOCK}))
@@ -69,14 +69,14 @@ async fn a_subscriber_of_the_older_era_hears_the_clock() {
 }
 
 #[tokio::test]
-async fn open_streams_do_not_hold_the_process() {
+async fn open_subscriptions_do_not_delay_the_exit() {
     let mut demo = Demo::start(Era::Newest).await;
     listen(&mut demo).await;
     demo.end_well().await;
 }
 
 #[tokio::test]
-async fn a_resource_changes_when_asked_to() {
+async fn bump_changes_the_resource() {
     const COUNTER: &str = "demo://counter";
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
@@ -84,7 +84,7 @@ async fn a_resource_changes_when_asked_to() {
             Era::Newest => {
                 let wanted = json!({"notifications": {"resourceSubscriptions": [COUNTER]}});
                 demo.request("subscriptions/listen", wanted).await;
-                demo.unasked_where(|message| {
+                demo.next_unsolicited(|message| {
                     message["method"] == "notifications/subscriptions/acknowledged"
                 })
                 .await;
@@ -97,9 +97,9 @@ async fn a_resource_changes_when_asked_to() {
         for count in 1..=2 {
             let bumped = demo.call_text("bump", json!({})).await;
             assert_eq!(bumped, count.to_string());
-            let told = demo.unasked_where(|_| true).await;
-            assert_eq!(told["method"], "notifications/resources/updated");
-            assert_eq!(told["params"]["uri"], COUNTER);
+            let notification = demo.next_unsolicited(|_| true).await;
+            assert_eq!(notification["method"], "notifications/resources/updated");
+            assert_eq!(notification["params"]["uri"], COUNTER);
             let read = demo.ask("resources/read", json!({"uri": COUNTER})).await;
             assert_eq!(read["result"]["contents"][0]["text"], bumped);
         }
@@ -108,7 +108,7 @@ async fn a_resource_changes_when_asked_to() {
 }
 
 #[tokio::test]
-async fn lists_change_when_asked_to() {
+async fn change_list_changes_every_list() {
     let mut demo = Demo::start(Era::Handshake).await;
     for (list, entry) in [
         ("tools", "extra_tool"),
@@ -118,12 +118,15 @@ async fn lists_change_when_asked_to() {
         for expected in ["added", "removed"] {
             let done = demo.call_text("change_list", json!({"list": list})).await;
             assert_eq!(done, expected);
-            let told = demo.unasked_where(|_| true).await;
-            assert_eq!(told["method"], format!("notifications/{list}/list_changed"));
-            let answer = demo.ask(&format!("{list}/list"), json!({})).await;
-            let entries = answer["result"][list].as_array().unwrap();
+            let notification = demo.next_unsolicited(|_| true).await;
+            assert_eq!(
+                notification["method"],
+                format!("notifications/{list}/list_changed")
+            );
+            let response = demo.ask(&format!("{list}/list"), json!({})).await;
+            let entries = response["result"][list].as_array().unwrap();
             let listed = entries.iter().any(|listed| listed["name"] == entry);
-            assert_eq!(listed, expected == "added", "{answer}");
+            assert_eq!(listed, expected == "added", "{response}");
         }
     }
     demo.end_well().await;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::process::{toolwire, within};
 
 #[tokio::test]
-async fn the_tour_reaches_its_end() {
+async fn tour_runs_to_its_end() {
     let mut command = toolwire(&["demo"]);
     command.stdin(Stdio::null()).kill_on_drop(true);
     let output = within(command.output()).await.unwrap();
@@ -31,7 +31,7 @@ async fn the_tour_reaches_its_end() {
 }
 
 #[tokio::test]
-async fn without_a_command_the_help_is_shown() {
+async fn help_is_shown_without_a_command() {
     let output = within(toolwire(&[]).output()).await.unwrap();
     assert!(!output.status.success());
     let text = String::from_utf8(output.stderr).unwrap();

@@ -1,8 +1,7 @@
-//! The sessions shown in the README, run for real.
+//! Runs the sessions that README shows.
 //!
-//! A block of `console` after the comment `<!-- transcript -->` is a session: every line with `$ ` is run, and what
-//! follows is what it prints. `UPDATE_TRANSCRIPTS=1 cargo test -p toolwire-cli transcripts` writes down anew what it
-//! prints now.
+//! A `console` block after the comment `<!-- transcript -->` is a session. Every line that starts with `$ ` is run, and
+//! the lines after it are its output. `UPDATE_TRANSCRIPTS=1 cargo test -p toolwire-cli transcripts` updates the output.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,7 +14,7 @@ const MARK: &str = "<!-- transcript -->\n```console\n";
 const END: &str = "\n```\n";
 
 #[tokio::test]
-async fn the_readme_shows_what_happens() {
+async fn readme_sessions_match_the_output() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = root.join("README.md");
     let text = std::fs::read_to_string(&path).expect("there is a README");
@@ -30,7 +29,7 @@ async fn the_readme_shows_what_happens() {
         let session = session.trim_end();
         assert!(
             updating || session == &after[..end],
-            "UPDATE_TRANSCRIPTS=1 writes down what happens now:\n{session}"
+            "run with UPDATE_TRANSCRIPTS=1 to update the session:\n{session}"
         );
         now.push_str(before);
         now.push_str(session);
@@ -44,7 +43,7 @@ async fn the_readme_shows_what_happens() {
     }
 }
 
-/// Runs the commands of a session and returns it as it went.
+/// Runs the commands of a session and returns the session with their output.
 async fn replay(session: &str) -> String {
     let mut text = String::new();
     let mut code = 0;
@@ -56,16 +55,16 @@ async fn replay(session: &str) -> String {
         }
         let words = words(line);
         let (program, arguments) = words.split_first().expect("a command has a name");
-        assert_eq!(program, "toolwire", "only our own command is run");
+        assert_eq!(program, "toolwire", "sessions run only toolwire");
         let ours = PathBuf::from(env!("CARGO_BIN_EXE_toolwire"));
         let mut command = Command::new(&ours);
         quiet(&mut command);
-        let directory = ours.parent().expect("it is in a directory");
+        let directory = ours.parent().expect("the program is in a directory");
         let output = command
             .args(arguments)
             .stdin(Stdio::null())
             .kill_on_drop(true)
-            // So that the child named `toolwire` is the one under test.
+            // A child named `toolwire` is the program under test.
             .env("PATH", directory)
             .env_remove("HOME")
             .env_remove("XDG_CONFIG_HOME")
@@ -79,7 +78,7 @@ async fn replay(session: &str) -> String {
     text
 }
 
-/// A port is another one each time.
+/// Replaces random port numbers.
 fn steady(text: &str) -> String {
     const HOST: &str = "http://127.0.0.1:";
     let mut steady = String::new();
@@ -100,7 +99,7 @@ fn steady(text: &str) -> String {
     steady
 }
 
-/// The words of a command line, with quotes as a shell has them.
+/// Splits a command line into words, with quotes as in a shell.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -119,6 +118,6 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_are_split_as_a_shell_does() {
+fn words_are_split_as_in_a_shell() {
     assert_eq!(words("a  'b c' d=\"e'f\""), ["a", "b c", "d=e'f"]);
 }

@@ -1,5 +1,5 @@
-//! Whoever gives out tokens, in miniature: registration, a login page where everybody agrees at once, refresh tokens
-//! that are good for one time, and revocation. Tokens are `access-1`, `refresh-1` and so on.
+//! A small authorization server with registration, a login page that grants every request, single-use refresh tokens,
+//! and revocation. Tokens are `access-1`, `refresh-1` and so on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,7 +15,7 @@ use toolwire::proto::auth::{form, pkce};
 
 use crate::process::within;
 
-/// The server, until it is dropped.
+/// The running server, until it is dropped.
 pub(super) struct AuthorizationServer {
     pub(super) url: String,
     shared: Arc<Shared>,
@@ -24,7 +24,7 @@ pub(super) struct AuthorizationServer {
 
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// How many came for metadata and for refreshing, so that tests can wait for it.
+    /// The number of requests for metadata and refreshes, so that tests can wait for them.
     visits: watch::Sender<Visits>,
 }
 
@@ -36,25 +36,25 @@ pub(super) struct Visits {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// What clients have to prove themselves with, if they were registered by hand.
+    /// The secrets of clients that were registered manually.
     pub(super) secrets: HashMap<String, String>,
     pub(super) denies: bool,
     pub(super) gives_no_refresh_tokens: bool,
-    /// Answers whatever is about tokens with 503.
+    /// Responds to token requests with 503.
     pub(super) is_down: bool,
-    /// Refreshes are answered when so many have come for metadata.
+    /// Responds to refreshes only after this many requests for metadata.
     pub(super) holds_refreshes_until: usize,
-    /// Refreshes are done, and never answered.
-    pub(super) swallows_answers: bool,
+    /// Processes refreshes, but never responds.
+    pub(super) drops_responses: bool,
     pub(super) registrations: usize,
     pub(super) scopes_asked: Vec<String>,
     pub(super) revoked: Vec<String>,
     codes: HashMap<String, Code>,
     count: usize,
-    /// Good refresh tokens, and those that were used.
+    /// Valid refresh tokens, and used ones.
     refresh_tokens: HashSet<String>,
     used: HashSet<String>,
-    /// Good access tokens and their scopes.
+    /// Valid access tokens and their scopes.
     access_tokens: HashMap<String, String>,
 }
 
@@ -67,10 +67,8 @@ struct Code {
 
 impl AuthorizationServer {
     pub(super) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("the listener is bound");
         let url = format!("http://{address}");
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -102,11 +100,11 @@ impl AuthorizationServer {
         *self.shared.visits.borrow()
     }
 
-    /// Waits until enough have come.
+    /// Waits until the counts satisfy the condition.
     pub(super) async fn until(&self, is_enough: impl Fn(&Visits) -> bool) {
         let mut visits = self.shared.visits.subscribe();
         let waiting = visits.wait_for(is_enough);
-        within(waiting).await.expect("the server lives");
+        within(waiting).await.expect("the server runs");
     }
 }
 
@@ -122,14 +120,14 @@ struct Request {
     body: String,
 }
 
-type Answer = (&'static str, String);
+type Response = (&'static str, String);
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("no thread panics with the lock")
     }
 
-    /// The scopes of an access token that is good.
+    /// Returns the scopes of a valid access token.
     pub(super) fn scopes_of(&self, token: &str) -> Option<String> {
         self.state().access_tokens.get(token).cloned()
     }
@@ -138,20 +136,20 @@ impl Shared {
         let Some(request) = read(&mut client).await else {
             return;
         };
-        let Some((head, body)) = self.answer(&request, url).await else {
-            // Whoever waits for it waits until it goes.
+        let Some((head, body)) = self.respond(&request, url).await else {
+            // The connection stays open until the client closes it.
             let _ = client.read(&mut [0]).await;
             return;
         };
         let length = body.len();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
         );
-        let _ = client.write_all(answer.as_bytes()).await;
+        let _ = client.write_all(response.as_bytes()).await;
         let _ = client.shutdown().await;
     }
 
-    async fn answer(&self, request: &Request, url: &str) -> Option<Answer> {
+    async fn respond(&self, request: &Request, url: &str) -> Option<Response> {
         let (path, query) = request
             .target
             .split_once('?')
@@ -178,7 +176,7 @@ impl Shared {
         }
     }
 
-    fn register(&self, body: &str) -> Answer {
+    fn register(&self, body: &str) -> Response {
         let mut client: Value = serde_json::from_str(body).expect("JSON");
         let mut state = self.state();
         state.registrations += 1;
@@ -186,7 +184,7 @@ impl Shared {
         ("201 Created", client.to_string())
     }
 
-    fn authorize(&self, query: &HashMap<String, String>, url: &str) -> Answer {
+    fn authorize(&self, query: &HashMap<String, String>, url: &str) -> Response {
         let mut state = self.state();
         state.count += 1;
         let code = format!("code-{}", state.count);
@@ -197,8 +195,8 @@ impl Shared {
         } else {
             ("code", code.as_str())
         };
-        let answer = [outcome, ("state", &query["state"]), ("iss", url)];
-        let location = format!("{}?{}", query["redirect_uri"], form::encode(answer));
+        let parameters = [outcome, ("state", &query["state"]), ("iss", url)];
+        let location = format!("{}?{}", query["redirect_uri"], form::encode(parameters));
         let made = Code {
             challenge: query["code_challenge"].clone(),
             redirect_uri: query["redirect_uri"].clone(),
@@ -206,11 +204,11 @@ impl Shared {
             scope,
         };
         state.codes.insert(code, made);
-        // The page is the address: see `visit`.
+        // The body is the redirect address: see `visit`.
         ("200 OK", location)
     }
 
-    async fn token(&self, request: &Request) -> Option<Answer> {
+    async fn token(&self, request: &Request) -> Option<Response> {
         let form = pairs(&request.body);
         if self.state().is_down {
             return Some(("503 Service Unavailable", String::new()));
@@ -230,14 +228,14 @@ impl Shared {
             "refresh_token" => state.refresh(&form["refresh_token"]),
             _ => state.redeem(&form, &client_id),
         };
-        let answer = match granted {
+        let response = match granted {
             Some(scope) => ok(&state.grant(&scope)),
             None => (
                 "400 Bad Request",
                 json!({"error": "invalid_grant"}).to_string(),
             ),
         };
-        (!state.swallows_answers).then_some(answer)
+        (!state.drops_responses).then_some(response)
     }
 }
 
@@ -246,7 +244,7 @@ impl State {
         &self,
         request: &Request,
         form: &HashMap<String, String>,
-    ) -> Result<String, Answer> {
+    ) -> Result<String, Response> {
         let basic = request
             .authorization
             .as_deref()
@@ -276,7 +274,7 @@ impl State {
         is_good.then_some(code.scope)
     }
 
-    /// A refresh token that comes twice was stolen from somebody: then nothing is good any more.
+    /// Refreshes a login. A refresh token that is used twice was stolen, so all tokens become invalid.
     fn refresh(&mut self, token: &str) -> Option<String> {
         if self.used.contains(token) {
             self.revoke_everything();
@@ -312,7 +310,7 @@ impl State {
         self.access_tokens.clear();
     }
 
-    /// Access tokens end before anybody expects it.
+    /// Ends all access tokens early.
     pub(super) fn forget_access_tokens(&mut self) {
         self.access_tokens.clear();
     }
@@ -333,7 +331,7 @@ fn metadata(url: &str) -> Value {
     })
 }
 
-fn ok(value: &Value) -> Answer {
+fn ok(value: &Value) -> Response {
     ("200 OK", value.to_string())
 }
 
@@ -370,20 +368,22 @@ async fn read(client: &mut TcpStream) -> Option<Request> {
     })
 }
 
-/// Opens a page as a browser does; where it sends the user, or what it shows.
+/// Opens a page like a browser. Returns the redirect address or the shown text.
 pub(super) async fn visit(url: &str) -> String {
-    let rest = url.strip_prefix("http://").expect("a page of these tests");
-    let (host, path) = rest.split_once('/').expect("it has a path");
-    let mut stream = TcpStream::connect(host).await.expect("it listens");
+    let rest = url.strip_prefix("http://").expect("a URL of this server");
+    let (host, path) = rest.split_once('/').expect("the URL has a path");
+    let mut stream = TcpStream::connect(host).await.expect("the server listens");
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     stream
         .write_all(request.as_bytes())
         .await
-        .expect("it reads");
-    let mut answer = String::new();
-    within(stream.read_to_string(&mut answer))
+        .expect("the server reads");
+    let mut response = String::new();
+    within(stream.read_to_string(&mut response))
         .await
-        .expect("texts are UTF-8");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+        .expect("the response is UTF-8");
+    let (_, body) = response
+        .split_once("\r\n\r\n")
+        .expect("the response has headers");
     body.to_owned()
 }

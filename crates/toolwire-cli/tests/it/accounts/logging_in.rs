@@ -3,94 +3,102 @@
 use serde_json::json;
 
 use crate::accounts::authorization_server::visit;
-use crate::accounts::{LoggingIn, World};
+use crate::accounts::{Fixture, LoggingIn};
 use crate::client::run;
 
 #[tokio::test]
-async fn a_login_is_kept_used_shown_and_forgotten() {
-    let world = World::new("login").await;
-    let url = world.server.url().to_owned();
-    let ran = world.log_in(&[]).await;
+async fn login_is_stored_used_shown_and_deleted() {
+    let fixture = Fixture::new("login").await;
+    let url = fixture.server.url().to_owned();
+    let ran = fixture.log_in(&[]).await;
     assert!(
         ran.err
-            .contains(&format!("{}/authorize?", world.issuer.url)),
+            .contains(&format!("{}/authorize?", fixture.issuer.url)),
         "{ran:?}"
     );
     let said = ran.ok();
     assert!(said.contains(&url), "{said}");
     assert!(said.contains("renews itself"), "{said}");
 
-    let shown = world.run(&["whoami", "URL"]).await.ok();
+    let shown = fixture.run(&["whoami", "URL"]).await.ok();
     assert_eq!(shown, said);
-    let list = world.run(&["whoami"]).await.ok();
+    let list = fixture.run(&["whoami"]).await.ok();
     assert!(list.starts_with("SERVER"), "{list}");
     assert!(list.contains(&url), "{list}");
-    let called = world.run(&["call", "URL", "greet"]).await;
+    let called = fixture.run(&["call", "URL", "greet"]).await;
     assert_eq!(called.ok(), "hello, friend\n");
 
-    let out = world.run(&["logout", "URL"]).await.ok();
+    let out = fixture.run(&["logout", "URL"]).await.ok();
     assert_eq!(out, format!("logged out at {url}\n"));
-    assert_eq!(world.issuer.state().revoked, ["refresh-2"]);
-    assert!(!world.tokens().contains("refresh-2"), "{}", world.tokens());
-    let text = world.run(&["call", "URL", "greet"]).await.failed(6);
+    assert_eq!(fixture.issuer.state().revoked, ["refresh-2"]);
+    assert!(
+        !fixture.tokens().contains("refresh-2"),
+        "{}",
+        fixture.tokens()
+    );
+    let text = fixture.run(&["call", "URL", "greet"]).await.failed(6);
     assert!(text.contains(&format!("toolwire login {url}")), "{text}");
-    let text = world.run(&["whoami", "URL"]).await.failed(6);
+    let text = fixture.run(&["whoami", "URL"]).await.failed(6);
     assert!(text.contains(&format!("toolwire login {url}")), "{text}");
-    let list = world.run(&["whoami"]).await.ok();
+    let list = fixture.run(&["whoami"]).await.ok();
     assert!(list.contains("there are no logins"), "{list}");
-    let out = world.run(&["logout", "URL"]).await.ok();
+    let out = fixture.run(&["logout", "URL"]).await.ok();
     assert_eq!(out, "there was no login\n");
 }
 
 #[tokio::test]
-async fn programs_get_json() {
-    let world = World::new("login-json").await;
-    let url = world.server.url().to_owned();
-    let ran = world.log_in(&["--json"]).await;
+async fn json_output_is_one_object() {
+    let fixture = Fixture::new("login-json").await;
+    let url = fixture.server.url().to_owned();
+    let ran = fixture.log_in(&["--json"]).await;
     let account: serde_json::Value = serde_json::from_str(&ran.ok()).unwrap();
     let expires_at = account["expiresAt"].as_u64().unwrap();
     let expected = json!({
-        "server": url, "issuer": world.issuer.url, "clientId": "client-1", "user": null,
+        "server": url, "issuer": fixture.issuer.url, "clientId": "client-1", "user": null,
         "scopes": ["notes"], "expiresAt": expires_at, "canRefresh": true,
     });
     assert_eq!(account, expected);
     assert_eq!(
-        world.run(&["whoami", "--json", "URL"]).await.json(),
+        fixture.run(&["whoami", "--json", "URL"]).await.json(),
         expected
     );
     assert_eq!(
-        world.run(&["whoami", "--json"]).await.json(),
+        fixture.run(&["whoami", "--json"]).await.json(),
         json!([expected])
     );
-    let out = world.run(&["logout", "--all", "--json"]).await.json();
+    let out = fixture.run(&["logout", "--all", "--json"]).await.json();
     assert_eq!(
         out,
         json!({"loggedOut": [{"server": url, "revoked": true}]})
     );
-    assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
-    let out = world.run(&["logout", "--all"]).await.ok();
+    assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
+    let out = fixture.run(&["logout", "--all"]).await.ok();
     assert_eq!(out, "there was no login\n");
 }
 
 #[tokio::test]
-async fn who_cannot_have_a_login_revoked_is_told() {
-    let world = World::new("logout-alone").await;
-    world.log_in(&[]).await.ok();
-    world.issuer.state().is_down = true;
-    let out = world.run(&["logout", "URL"]).await.ok();
+async fn failed_revocation_is_reported() {
+    let fixture = Fixture::new("logout-alone").await;
+    fixture.log_in(&[]).await.ok();
+    fixture.issuer.state().is_down = true;
+    let out = fixture.run(&["logout", "URL"]).await.ok();
     assert!(out.contains("valid until they expire: "), "{out}");
-    assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
+    assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
 }
 
 #[tokio::test]
-async fn logging_in_again_takes_the_place_of_the_old_login() {
-    let world = World::new("login-again").await;
-    world.log_in(&[]).await.ok();
-    world.log_in(&["--scope", "mail"]).await.ok();
-    assert_eq!(world.issuer.state().registrations, 1, "the client is known");
-    let list = world.run(&["whoami", "--json"]).await.json();
+async fn second_login_replaces_the_first() {
+    let fixture = Fixture::new("login-again").await;
+    fixture.log_in(&[]).await.ok();
+    fixture.log_in(&["--scope", "mail"]).await.ok();
+    assert_eq!(
+        fixture.issuer.state().registrations,
+        1,
+        "the client is registered once"
+    );
+    let list = fixture.run(&["whoami", "--json"]).await.json();
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
-    let asked = world.issuer.state().scopes_asked.clone();
+    let asked = fixture.issuer.state().scopes_asked.clone();
     let asked: Vec<_> = asked.last().unwrap().split(' ').collect();
     assert!(
         asked.contains(&"mail") && asked.contains(&"notes"),
@@ -99,9 +107,9 @@ async fn logging_in_again_takes_the_place_of_the_old_login() {
 }
 
 #[tokio::test]
-async fn an_address_can_be_pasted() {
-    let world = World::new("login-paste").await;
-    let command = world.command(&["login", "--no-browser", "URL"]);
+async fn redirect_address_can_be_pasted() {
+    let fixture = Fixture::new("login-paste").await;
+    let command = fixture.command(&["login", "--no-browser", "URL"]);
     let mut login = LoggingIn::start(command).await;
     let back = visit(&login.url).await;
     login.paste("what?").await;
@@ -113,18 +121,18 @@ async fn an_address_can_be_pasted() {
     login.paste(&back).await;
     let said = login.end().await.ok();
     assert!(said.contains("renews itself"), "{said}");
-    assert_eq!(world.opened(), "", "no browser was wanted");
+    assert_eq!(fixture.opened(), "", "no browser was opened");
 }
 
 #[cfg(all(unix, not(target_os = "macos")))]
 #[tokio::test]
-async fn the_browser_is_opened() {
-    let world = World::new("login-browser").await;
-    // A pipe, so that the browser can be waited for.
-    let trace = world.scratch.0.join("opened");
+async fn browser_is_opened() {
+    let fixture = Fixture::new("login-browser").await;
+    // A named pipe, so that the test can wait for the browser.
+    let trace = fixture.scratch.0.join("opened");
     let made = std::process::Command::new("mkfifo").arg(&trace).status();
     assert!(made.unwrap().success());
-    let login = LoggingIn::start(world.command(&["login", "URL"])).await;
+    let login = LoggingIn::start(fixture.command(&["login", "URL"])).await;
     let opened = tokio::task::spawn_blocking(|| std::fs::read_to_string(trace));
     let opened = crate::process::within(opened).await.unwrap().unwrap();
     assert_eq!(opened, format!("{}\n", login.url));
@@ -133,53 +141,53 @@ async fn the_browser_is_opened() {
 }
 
 #[tokio::test]
-async fn a_user_who_says_no_is_not_logged_in() {
-    let world = World::new("login-denied").await;
-    world.issuer.state().denies = true;
-    let ran = world.log_in(&[]).await;
+async fn denied_login_is_an_error() {
+    let fixture = Fixture::new("login-denied").await;
+    fixture.issuer.state().denies = true;
+    let ran = fixture.log_in(&[]).await;
     let text = ran.failed(6);
     assert!(text.contains("toolwire: login: "), "{text}");
     assert!(text.contains("access_denied"), "{text}");
-    assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
+    assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
 }
 
 #[tokio::test]
-async fn a_login_that_cannot_be_kept_is_an_error() {
-    let world = World::new("login-unkept").await;
-    let command = world.command(&["login", "--no-browser", "URL"]);
+async fn login_that_cannot_be_stored_is_an_error() {
+    let fixture = Fixture::new("login-unkept").await;
+    let command = fixture.command(&["login", "--no-browser", "URL"]);
     let login = LoggingIn::start(command).await;
-    // Something is where the new version of the file has to be written first.
-    world.scratch.write("home/tokens.json.new/something", "");
+    // A directory blocks the temporary file that the store writes first.
+    fixture.scratch.write("home/tokens.json.new/something", "");
     visit(&visit(&login.url).await).await;
     let text = login.end().await.failed(6);
     assert!(text.contains("tokens.json cannot be used"), "{text}");
-    assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
+    assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_login_can_be_interrupted_and_begun_again() {
-    let world = World::new("login-interrupted").await;
-    let command = world.command(&["login", "--no-browser", "URL"]);
+async fn interrupted_login_can_be_repeated() {
+    let fixture = Fixture::new("login-interrupted").await;
+    let command = fixture.command(&["login", "--no-browser", "URL"]);
     let login = LoggingIn::start(command).await;
-    let id = login.child.id().expect("nobody has waited for it yet");
-    let id = rustix::process::Pid::from_raw(id.cast_signed()).expect("it is not zero");
+    let id = login.child.id().expect("the process still runs");
+    let id = rustix::process::Pid::from_raw(id.cast_signed()).expect("a process id is not zero");
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     assert_eq!(login.end().await.code, Some(130));
-    world.log_in(&[]).await.ok();
+    fixture.log_in(&[]).await.ok();
 }
 
 #[tokio::test]
-async fn a_client_that_was_registered_by_hand_renews_with_its_secret() {
-    let world = World::new("login-client").await;
+async fn manually_registered_client_refreshes_with_its_secret() {
+    let fixture = Fixture::new("login-client").await;
     let id = "by-hand".to_owned();
-    world
+    fixture
         .issuer
         .state()
         .secrets
         .insert(id, "p4ssword".to_owned());
-    let file = world.scratch.write("secret", "p4ssword\n");
-    let issuer = world.issuer.url.clone();
+    let file = fixture.scratch.write("secret", "p4ssword\n");
+    let issuer = fixture.issuer.url.clone();
     let arguments = [
         "--client-id",
         "by-hand",
@@ -188,21 +196,21 @@ async fn a_client_that_was_registered_by_hand_renews_with_its_secret() {
         "--client-secret-file",
         &file,
     ];
-    let ran = world.log_in(&arguments).await;
+    let ran = fixture.log_in(&arguments).await;
     assert!(!ran.err.contains("p4ssword"), "{ran:?}");
     assert!(!ran.ok().contains("p4ssword"));
-    assert_eq!(world.issuer.state().registrations, 0);
-    world.let_time_pass();
-    let called = world.run(&["call", "URL", "greet"]).await;
+    assert_eq!(fixture.issuer.state().registrations, 0);
+    fixture.let_time_pass();
+    let called = fixture.run(&["call", "URL", "greet"]).await;
     assert_eq!(called.ok(), "hello, friend\n");
-    assert_eq!(world.issuer.visits().refreshes, 1);
+    assert_eq!(fixture.issuer.visits().refreshes, 1);
 }
 
 #[tokio::test]
-async fn a_secret_can_be_in_the_environment() {
-    let world = World::new("login-secret").await;
+async fn client_secret_is_read_from_the_environment() {
+    let fixture = Fixture::new("login-secret").await;
     let id = "by-hand".to_owned();
-    world
+    fixture
         .issuer
         .state()
         .secrets
@@ -210,13 +218,13 @@ async fn a_secret_can_be_in_the_environment() {
     let arguments = ["login", "--no-browser", "URL", "--client-id", "by-hand"];
     let mut words = arguments.to_vec();
     words.extend(["--client-secret-env", "TOOLWIRE_TEST_SECRET"]);
-    let mut command = world.command(&words);
+    let mut command = fixture.command(&words);
     command.env("TOOLWIRE_TEST_SECRET", "p4ssword");
     let login = LoggingIn::start(command).await;
     visit(&visit(&login.url).await).await;
     login.end().await.ok();
 
-    let text = world.run(&words).await.failed(2);
+    let text = fixture.run(&words).await.failed(2);
     assert!(
         text.contains("TOOLWIRE_TEST_SECRET has no secret"),
         "{text}"
@@ -224,38 +232,38 @@ async fn a_secret_can_be_in_the_environment() {
 }
 
 #[tokio::test]
-async fn one_port_is_for_one_login() {
-    let world = World::new("login-port").await;
-    let first = LoggingIn::start(world.command(&["login", "--no-browser", "URL"])).await;
+async fn port_in_use_is_an_error() {
+    let fixture = Fixture::new("login-port").await;
+    let first = LoggingIn::start(fixture.command(&["login", "--no-browser", "URL"])).await;
     let (_, port) = first
         .url
         .split_once("127.0.0.1%3A")
-        .expect("the redirect is in it");
+        .expect("the URL has a redirect");
     let port: String = port.chars().take_while(char::is_ascii_digit).collect();
-    // Somewhere else, so that the two do not wait for each other at the store.
-    let mut command = world.command(&["login", "--no-browser", "URL", "--port", &port]);
-    command.env("TOOLWIRE_HOME", world.scratch.0.join("another-home"));
+    // In another directory, so that the two logins do not wait for one store.
+    let mut command = fixture.command(&["login", "--no-browser", "URL", "--port", &port]);
+    command.env("TOOLWIRE_HOME", fixture.scratch.0.join("another-home"));
     let text = crate::client::run_command(command).await.failed(6);
     assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
     assert!(text.contains("another port"), "{text}");
 }
 
 #[tokio::test]
-async fn commands_are_not_logged_in_at() {
-    let world = World::new("login-command").await;
+async fn login_at_a_command_is_an_error() {
+    let fixture = Fixture::new("login-command").await;
     let config = json!({"mcpServers": {
-        "child": {"command": "anything"}, "web": {"url": world.server.url()},
+        "child": {"command": "anything"}, "web": {"url": fixture.server.url()},
     }});
-    let config = world.scratch.write("servers.json", &config.to_string());
-    let text = world.run(&["login", "child", "--config", &config]).await;
+    let config = fixture.scratch.write("servers.json", &config.to_string());
+    let text = fixture.run(&["login", "child", "--config", &config]).await;
     let text = text.failed(2);
     assert!(text.contains("`child` is a command"), "{text}");
-    let text = world.run(&["whoami", "web", "--config", &config]).await;
-    assert!(text.failed(6).contains(world.server.url()));
+    let text = fixture.run(&["whoami", "web", "--config", &config]).await;
+    assert!(text.failed(6).contains(fixture.server.url()));
 }
 
 #[tokio::test]
-async fn secrets_do_not_come_from_the_command_line() {
+async fn client_secret_is_not_an_option() {
     let help = run(&["login", "--help"]).await.ok();
     for option in [
         "--scope",

@@ -1,14 +1,14 @@
-//! What is said when there is no login, and what is never said.
+//! The messages without a login, and texts that are never shown.
 
 use serde_json::Value;
 
-use crate::accounts::World;
+use crate::accounts::Fixture;
 use crate::client::fake_http::FakeHttp;
 use crate::client::{run, run_command};
 use crate::http::HttpDemo;
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_as_everywhere() {
+async fn unknown_server_has_the_same_message_in_all_commands() {
     let text = run(&["login", "http://127.0.0.1:9/mcp"]).await.failed(3);
     assert!(text.starts_with("toolwire: TCP: "), "{text}");
     let text = run(&["login", "http://example.com/mcp"]).await.failed(6);
@@ -19,18 +19,18 @@ async fn a_server_that_is_not_there_is_told_as_everywhere() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_open_to_all_needs_no_login() {
+async fn login_at_an_unprotected_server_is_an_error() {
     let demo = HttpDemo::start(&[]).await;
     let text = run(&["login", "--no-browser", &demo.url()]).await.failed(6);
     assert!(text.contains("does not say who gives out tokens"), "{text}");
 }
 
 #[tokio::test]
-async fn every_command_says_how_to_log_in_and_sends_nobody_to_a_browser() {
-    let world = World::new("no-login").await;
+async fn every_command_shows_how_to_log_in_and_opens_no_browser() {
+    let fixture = Fixture::new("no-login").await;
     let advice = format!(
         "  try: log in with: toolwire login {} (or ",
-        world.server.url()
+        fixture.server.url()
     );
     for arguments in [
         &["discover", "URL"][..],
@@ -45,7 +45,7 @@ async fn every_command_says_how_to_log_in_and_sends_nobody_to_a_browser() {
         &["ping", "URL"],
         &["ping", "--era", "legacy", "URL"],
     ] {
-        let text = world.run(arguments).await.failed(6);
+        let text = fixture.run(arguments).await.failed(6);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{arguments:?}: {text}");
         assert!(
@@ -54,10 +54,14 @@ async fn every_command_says_how_to_log_in_and_sends_nobody_to_a_browser() {
         );
         assert!(lines[1].starts_with(&advice), "{text}");
     }
-    assert_eq!(world.issuer.state().registrations, 0, "nothing was begun");
-    assert_eq!(world.opened(), "");
-    assert!(!world.home().exists(), "nothing was kept");
-    let text = world.run(&["tools", "--json", "URL"]).await.failed(6);
+    assert_eq!(
+        fixture.issuer.state().registrations,
+        0,
+        "no login was started"
+    );
+    assert_eq!(fixture.opened(), "");
+    assert!(!fixture.home().exists(), "nothing was stored");
+    let text = fixture.run(&["tools", "--json", "URL"]).await.failed(6);
     let error: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(error["error"]["exit"], 6);
     assert_eq!(error["error"]["step"], "login");
@@ -65,19 +69,19 @@ async fn every_command_says_how_to_log_in_and_sends_nobody_to_a_browser() {
 
 #[tokio::test]
 async fn tokens_are_never_shown() {
-    let world = World::new("secrets").await;
+    let fixture = Fixture::new("secrets").await;
     let mut said = String::new();
-    let login = world.log_in(&["--verbose"]).await;
+    let login = fixture.log_in(&["--verbose"]).await;
     said.push_str(&format!("{login:?}"));
-    // Renewing is where most is said.
-    world.let_time_pass();
+    // Most messages are logged during a refresh.
+    fixture.let_time_pass();
     for arguments in [
         &["call", "URL", "greet", "-v"][..],
         &["whoami", "-v"],
         &["whoami", "URL", "--json"],
         &["logout", "URL", "-v"],
     ] {
-        let mut command = world.command(arguments);
+        let mut command = fixture.command(arguments);
         command.env("RUST_LOG", "trace");
         let ran = run_command(command).await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -90,35 +94,35 @@ async fn tokens_are_never_shown() {
 }
 
 #[tokio::test]
-async fn a_token_file_that_is_damaged_is_named() {
-    let world = World::new("damaged").await;
-    world
+async fn damaged_token_file_is_named() {
+    let fixture = Fixture::new("damaged").await;
+    fixture
         .scratch
         .write("home/tokens.json", "{\"toolwire_tokens\": 1, \"val");
     for arguments in [&["tools", "URL"][..], &["whoami"], &["logout", "URL"]] {
-        let text = world.run(arguments).await.failed(6);
+        let text = fixture.run(arguments).await.failed(6);
         assert!(text.contains("tokens.json"), "{text}");
         assert!(text.contains("move it away and log in again"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn stores_that_do_not_exist_are_refused() {
-    let world = World::new("stores").await;
+async fn unknown_token_store_is_an_error() {
+    let fixture = Fixture::new("stores").await;
     for arguments in [&["whoami"][..], &["tools", "URL"]] {
-        let mut command = world.command(arguments);
+        let mut command = fixture.command(arguments);
         command.env("TOOLWIRE_TOKEN_STORE", "paper");
         let text = run_command(command).await.failed(2);
         assert!(text.contains("TOOLWIRE_TOKEN_STORE=paper"), "{text}");
     }
-    let mut command = world.command(&["whoami"]);
+    let mut command = fixture.command(&["whoami"]);
     command.env("TOOLWIRE_HOME", "here");
     let text = run_command(command).await.failed(2);
     assert!(text.contains("TOOLWIRE_HOME"), "{text}");
 }
 
 #[tokio::test]
-async fn where_there_is_no_home_open_servers_can_still_be_used() {
+async fn unprotected_server_works_without_a_home_directory() {
     let demo = HttpDemo::start(&[]).await;
     let url = demo.url();
     let mut command = crate::process::toolwire(&["call", &url, "echo", "text=hi"]);
@@ -129,21 +133,21 @@ async fn where_there_is_no_home_open_servers_can_still_be_used() {
 }
 
 #[tokio::test]
-async fn a_header_of_the_user_comes_before_stored_logins() {
-    let world = World::new("headers").await;
-    world.log_in(&[]).await.ok();
+async fn header_option_replaces_the_stored_login() {
+    let fixture = Fixture::new("headers").await;
+    fixture.log_in(&[]).await.ok();
     let header = "authorization: Bearer not-this-one";
-    let text = world.run(&["tools", "URL", "-H", header]).await.failed(6);
+    let text = fixture.run(&["tools", "URL", "-H", header]).await.failed(6);
     assert!(text.starts_with("toolwire: HTTP: "), "{text}");
     assert!(text.contains("not accepted"), "{text}");
 }
 
 #[tokio::test]
-async fn a_login_is_for_one_server() {
-    let world = World::new("elsewhere").await;
-    world.log_in(&[]).await.ok();
-    let fake = FakeHttp::answering("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await;
-    world.run(&["tools", &fake.url()]).await.failed(6);
+async fn login_is_sent_to_its_server_only() {
+    let fixture = Fixture::new("elsewhere").await;
+    fixture.log_in(&[]).await.ok();
+    let fake = FakeHttp::responding("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await;
+    fixture.run(&["tools", &fake.url()]).await.failed(6);
     let head = fake.first_request().to_ascii_lowercase();
     assert!(!head.contains("authorization"), "{head}");
 }

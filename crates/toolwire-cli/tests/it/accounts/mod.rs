@@ -1,4 +1,4 @@
-//! Logins of the real program, at a real protected server, with an authorization server in miniature.
+//! Logins with the real program, a protected server and a small authorization server.
 
 mod authorization_server;
 mod logging_in;
@@ -19,14 +19,14 @@ use crate::accounts::protected::Protected;
 use crate::client::{Ran, Scratch, run_command};
 use crate::process::{toolwire, within};
 
-/// A user with a directory for logins, a protected server, and whoever gives out its tokens.
-struct World {
+/// A directory for logins, a protected server and its authorization server.
+struct Fixture {
     scratch: Scratch,
     issuer: AuthorizationServer,
     server: Protected,
 }
 
-impl World {
+impl Fixture {
     async fn new(name: &str) -> Self {
         let issuer = AuthorizationServer::start().await;
         let server = Protected::start(&issuer).await;
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// `toolwire` with these arguments; `URL` stands for the server.
+    /// Returns `toolwire` with these arguments. `URL` stands for the server.
     fn command(&self, arguments: &[&str]) -> Command {
         let url = self.server.url();
         let arguments: Vec<_> = arguments
@@ -50,7 +50,7 @@ impl World {
         let mut command = toolwire(&arguments);
         command
             .env("TOOLWIRE_HOME", self.home())
-            // There seems to be a browser, and whoever opens it leaves a trace.
+            // A fake browser records that it was opened.
             .env("BROWSER", "any")
             .env("PATH", self.programs());
         command
@@ -60,7 +60,7 @@ impl World {
         run_command(self.command(arguments)).await
     }
 
-    /// A directory with a browser that only writes down that it was opened, and where.
+    /// Returns a directory with a browser that only records the address.
     fn programs(&self) -> PathBuf {
         let trace = self.scratch.0.join("opened");
         let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\n", trace.display());
@@ -70,15 +70,15 @@ impl World {
             use std::os::unix::fs::PermissionsExt;
 
             let everybody = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(&program, everybody).expect("it is ours");
+            std::fs::set_permissions(&program, everybody).expect("the file belongs to the test");
         }
         PathBuf::from(program)
             .parent()
-            .expect("it has one")
+            .expect("PATH is set")
             .to_owned()
     }
 
-    /// The pages that were opened.
+    /// Returns the pages that were opened.
     fn opened(&self) -> String {
         std::fs::read_to_string(self.scratch.0.join("opened")).unwrap_or_default()
     }
@@ -91,7 +91,7 @@ impl World {
         std::fs::read_to_string(self.home().join("tokens.json")).unwrap_or_default()
     }
 
-    /// So much time passes that all access tokens are over.
+    /// Makes all access tokens expire.
     fn let_time_pass(&self) {
         let mut file: Value = serde_json::from_str(&self.tokens()).expect("JSON");
         let values = file["values"].as_object_mut().expect("an object");
@@ -108,7 +108,7 @@ impl World {
         self.issuer.state().forget_access_tokens();
     }
 
-    /// Logs in as a user with a browser does.
+    /// Logs in like a user with a browser.
     async fn log_in(&self, arguments: &[&str]) -> Ran {
         let mut words = vec!["login", "--no-browser", "URL"];
         words.extend(arguments);
@@ -123,9 +123,9 @@ impl World {
 struct LoggingIn {
     child: Child,
     errors: Lines<BufReader<ChildStderr>>,
-    /// What was said so far.
+    /// The standard error so far.
     said: String,
-    /// Where the user is sent.
+    /// The address of the login page.
     url: String,
 }
 
@@ -138,12 +138,14 @@ impl LoggingIn {
             .kill_on_drop(true)
             .spawn()
             .expect("the program under test starts");
-        let stderr = child.stderr.take().expect("it is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
         let mut errors = BufReader::new(stderr).lines();
         let mut said = String::new();
         let url = loop {
-            let line = within(errors.next_line()).await.expect("it can be read");
-            let line = line.unwrap_or_else(|| panic!("it says where to log in: {said}"));
+            let line = within(errors.next_line())
+                .await
+                .expect("standard error is readable");
+            let line = line.unwrap_or_else(|| panic!("no login address: {said}"));
             said.push_str(&format!("{line}\n"));
             if let Some(url) = line.strip_prefix("  http") {
                 break format!("http{url}");
@@ -157,22 +159,22 @@ impl LoggingIn {
         }
     }
 
-    /// Pastes a line.
+    /// Pastes a line into standard input.
     async fn paste(&mut self, text: &str) {
-        let input = self.child.stdin.as_mut().expect("it is piped");
+        let input = self.child.stdin.as_mut().expect("standard input is piped");
         let line = format!("{text}\n");
         within(input.write_all(line.as_bytes()))
             .await
-            .expect("it reads");
+            .expect("the program reads");
     }
 
-    /// Waits until this is said.
+    /// Waits until standard error contains `part`.
     async fn until_said(&mut self, part: &str) {
         while !self.said.contains(part) {
             let line = within(self.errors.next_line())
                 .await
-                .expect("it can be read");
-            let line = line.unwrap_or_else(|| panic!("never said: {}", self.said));
+                .expect("standard error is readable");
+            let line = line.unwrap_or_else(|| panic!("missing: {}", self.said));
             self.said.push_str(&format!("{line}\n"));
         }
     }
@@ -180,16 +182,20 @@ impl LoggingIn {
     async fn end(mut self) -> Ran {
         while let Some(line) = within(self.errors.next_line())
             .await
-            .expect("it can be read")
+            .expect("standard error is readable")
         {
             self.said.push_str(&format!("{line}\n"));
         }
         let mut out = String::new();
-        let stdout = self.child.stdout.as_mut().expect("it is piped");
+        let stdout = self
+            .child
+            .stdout
+            .as_mut()
+            .expect("standard output is piped");
         within(stdout.read_to_string(&mut out))
             .await
-            .expect("texts are UTF-8");
-        let status = within(self.child.wait()).await.expect("it ends");
+            .expect("the output is UTF-8");
+        let status = within(self.child.wait()).await.expect("the program exits");
         Ran {
             code: status.code(),
             out,

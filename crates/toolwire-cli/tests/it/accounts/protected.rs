@@ -1,4 +1,4 @@
-//! A server of ours that lets in whom the authorization server knows.
+//! A toolwire server that accepts the tokens of the authorization server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use toolwire::{BoxFuture, Server, tool};
 
 use crate::accounts::authorization_server::{AuthorizationServer, Shared};
 
-/// Says something.
+/// Greets the caller.
 #[tool]
 async fn greet() -> &'static str {
     "hello, friend"
 }
 
-/// Does what not everybody may.
+/// Needs an additional scope.
 #[tool(scopes("mail"))]
 async fn send_mail() -> &'static str {
     "sent"
 }
 
-/// The server, until it is dropped.
+/// The running server, until it is dropped.
 pub(super) struct Protected {
     url: String,
     serving: JoinHandle<()>,
@@ -31,17 +31,17 @@ pub(super) struct Protected {
 
 impl Protected {
     pub(super) async fn start(issuer: &AuthorizationServer) -> Self {
-        // The server has to know its own address beforehand; somebody else may take the port meanwhile.
+        // The configuration needs the address before the server listens. Another process may take the port in between.
         for _ in 0..16 {
             let free =
                 std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-            let address = free.expect("a port is free");
+            let address = free.expect("a free port");
             let url = format!("http://{address}/mcp");
             let config = ResourceServerConfig::new(&url, [&issuer.url])
                 .with_required_scopes(["notes"])
                 .with_verifier(Verifier(issuer.shared()))
                 .build()
-                .expect("the configuration is good");
+                .expect("the configuration is valid");
             let options = HttpOptions::new().with_authorizer(config);
             let server = Server::new("protected", "1.0.0")
                 .tool(greet)
@@ -67,7 +67,7 @@ impl Drop for Protected {
     }
 }
 
-/// Asks the authorization server about every token.
+/// Checks every token at the authorization server.
 struct Verifier(Arc<Shared>);
 
 impl TokenVerifier for Verifier {

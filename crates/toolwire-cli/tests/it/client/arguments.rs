@@ -1,4 +1,4 @@
-//! Every way to give an argument, against a real tool.
+//! Every syntax of an argument, with a real tool.
 
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -17,7 +17,7 @@ async fn values_are_converted_by_the_schema_of_the_tool() {
 }
 
 #[tokio::test]
-async fn json_is_taken_as_it_is() {
+async fn json_is_passed_unchanged() {
     let sum = run_demo(&["call", "add", "a:=1", "b:=2"]).await.ok();
     assert_eq!(sum, "{\n  \"sum\": 3\n}\n");
     let sum = run_demo(&["call", "add", "--args", r#"{"a": 1, "b": 2}"#, "b=5"])
@@ -64,7 +64,7 @@ async fn standard_input_is_read() {
 }
 
 #[tokio::test]
-async fn missing_arguments_are_answered_with_the_usage() {
+async fn missing_arguments_show_the_usage() {
     let text = run_demo(&["call", "add", "a=1"]).await.failed(2);
     for part in [
         "`b` is missing",
@@ -80,7 +80,7 @@ async fn missing_arguments_are_answered_with_the_usage() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_explained() {
+async fn invalid_arguments_name_the_expected_type() {
     let text = run_demo(&["call", "add", "a=one", "b=2"]).await.failed(2);
     assert!(
         text.contains("`a` must be an integer, not \"one\""),
@@ -94,7 +94,7 @@ async fn arguments_that_do_not_fit_are_explained() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_not_there_is_answered_with_similar_ones() {
+async fn unknown_tool_shows_similar_names() {
     let text = run_demo(&["call", "ad", "a=1"]).await.failed(4);
     assert!(text.contains("try: add"), "{text}");
     let text = run_demo(&["tools", "counter"]).await.failed(4);
@@ -102,7 +102,7 @@ async fn a_tool_that_is_not_there_is_answered_with_similar_ones() {
 }
 
 #[tokio::test]
-async fn templates_take_the_values_of_their_variables() {
+async fn template_is_expanded_with_its_variables() {
     let text = run_demo(&["read", "demo://notes/{name}", "name=first"])
         .await
         .ok();

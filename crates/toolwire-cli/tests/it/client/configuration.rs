@@ -34,7 +34,7 @@ async fn names_are_looked_up_in_a_file() {
 }
 
 #[tokio::test]
-async fn files_are_found_where_they_usually_are() {
+async fn default_files_are_searched() {
     let program = env!("CARGO_BIN_EXE_toolwire");
     let scratch = Scratch::new("places");
     for (number, (path, key)) in [
@@ -47,7 +47,7 @@ async fn files_are_found_where_they_usually_are() {
     .enumerate()
     {
         let name = format!("server{number}");
-        // The second one has the first name, too, and loses.
+        // The second file contains the first name, too, but the first file is used.
         let file = json!({ key: {
             &name: {"command": program, "args": ["demo", "--stdio"]},
             "server0": {"command": if number == 0 { program } else { "false" }, "args": ["demo", "--stdio"]},
@@ -64,7 +64,7 @@ async fn files_are_found_where_they_usually_are() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_are_named() {
+async fn invalid_files_are_named() {
     let scratch = Scratch::new("broken");
     let config = scratch.write("broken.json", "{\"mcpServers\": 1}");
     let text = run(&["tools", "x", "--config", &config]).await.failed(2);

@@ -1,13 +1,13 @@
-//! The environment of a command that is started as a server.
+//! The environment of a server command.
 #![cfg(unix)]
 
 use crate::client::{Scratch, run, run_command};
 use crate::process::toolwire;
 
-/// Prints a variable and ends, so that the variable is in the message of the failure.
+/// Prints a variable and exits, so that the failure message contains the variable.
 const SCRIPT: &str = r#"echo "key is [$(printenv TOOLWIRE_TEST_KEY || echo unset)]" >&2; exit 1"#;
 
-/// Runs a command whose own environment has a key, and returns its message.
+/// Runs a command with a key in the environment of `toolwire`, and returns its message.
 async fn message(arguments: &[&str]) -> String {
     let mut command = toolwire(&[arguments, &["--", "sh", "-c", SCRIPT]].concat());
     command.env("TOOLWIRE_TEST_KEY", "s3cret");
@@ -15,7 +15,7 @@ async fn message(arguments: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn command_gets_only_variables_that_are_named() {
+async fn command_gets_only_named_variables() {
     for (arguments, expected) in [
         (&["tools"][..], "key is [unset]\n"),
         (
@@ -51,7 +51,7 @@ async fn configured_command_gets_its_own_variables_too() {
 }
 
 #[tokio::test]
-async fn variables_that_cannot_be_passed_are_a_mistake() {
+async fn variables_that_cannot_be_passed_are_an_error() {
     let text = run(&["tools", "--env", "TOOLWIRE_NOT_SET", "--", "true"]).await;
     let text = text.failed(2);
     assert!(text.contains("TOOLWIRE_NOT_SET is not set"), "{text}");

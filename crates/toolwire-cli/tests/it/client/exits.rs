@@ -1,4 +1,4 @@
-//! Every exit code, and what is said with it.
+//! Every exit code with its message.
 
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::client::{run, run_command, run_demo};
 use crate::process::toolwire;
 
 #[tokio::test]
-async fn a_tool_that_fails_exits_with_1() {
+async fn failing_tool_exits_with_1() {
     let ran = run_demo(&["call", "fail", "message=no luck"]).await;
     assert_eq!(
         (ran.code, ran.out.as_str()),
@@ -25,7 +25,7 @@ async fn a_tool_that_fails_exits_with_1() {
 }
 
 #[tokio::test]
-async fn mistakes_on_the_command_line_exit_with_2() {
+async fn invalid_command_line_exits_with_2() {
     for (arguments, part) in [
         (&["tools"][..], "no server is given"),
         (
@@ -97,7 +97,7 @@ async fn mistakes_on_the_command_line_exit_with_2() {
 
 #[tokio::test]
 async fn no_connection_exits_with_3_and_names_the_step() {
-    // Bound but not listening, so nobody else can take the port.
+    // Bound but not listening, so no other process can take the port.
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
     drop(taken);
@@ -112,14 +112,14 @@ async fn no_connection_exits_with_3_and_names_the_step() {
         .failed(3);
     assert!(text.starts_with("toolwire: DNS: "), "{text}");
     assert!(text.contains("no-such-host.invalid"), "{text}");
-    let fake = FakeHttp::answering("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    let fake = FakeHttp::responding("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
     let https = fake.url().replace("http://", "https://");
     let text = run(&["tools", &https]).await.failed(3);
     assert!(text.starts_with("toolwire: TLS: "), "{text}");
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_run_exits_with_3() {
+async fn command_that_does_not_start_exits_with_3() {
     let text = run(&["tools", "--", "no-such-command-anywhere"])
         .await
         .failed(3);
@@ -128,7 +128,7 @@ async fn a_command_that_does_not_run_exits_with_3() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_server_that_ends_early_exits_with_3_and_its_last_words() {
+async fn server_that_exits_early_exits_with_3_and_its_standard_error() {
     for (script, part) in [
         (
             "echo 'no database' >&2; exit 7",
@@ -147,7 +147,7 @@ async fn a_server_that_ends_early_exits_with_3_and_its_last_words() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_exits_with_4() {
+async fn server_error_exits_with_4() {
     let text = run_demo(&["read", "demo://nowhere"]).await.failed(4);
     assert!(text.starts_with("toolwire: protocol: "), "{text}");
     let text = run_demo(&["read", "--json", "demo://nowhere"])
@@ -157,23 +157,23 @@ async fn an_error_of_the_server_exits_with_4() {
     assert_eq!(error["error"]["exit"], 4);
     assert!(error["error"]["rpc"]["code"].is_i64(), "{error}");
     let fake =
-        FakeHttp::answering("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").await;
+        FakeHttp::responding("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").await;
     let text = run(&["tools", &fake.url()]).await.failed(4);
     assert!(text.starts_with("toolwire: HTTP: "), "{text}");
     assert!(text.contains("503"), "{text}");
 }
 
 #[tokio::test]
-async fn a_page_that_is_no_server_exits_with_4() {
+async fn web_page_exits_with_4() {
     let page = "HTTP/1.1 404 Not Found\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\nnope";
-    let fake = FakeHttp::answering(page).await;
+    let fake = FakeHttp::responding(page).await;
     let text = run(&["tools", &fake.url()]).await.failed(4);
     assert!(text.contains("404"), "{text}");
     assert!(text.contains("check the path"), "{text}");
 }
 
 #[tokio::test]
-async fn no_answer_in_time_exits_with_5() {
+async fn timeout_exits_with_5() {
     let text = run_demo(&[
         "call",
         "--timeout",
@@ -194,7 +194,7 @@ async fn no_answer_in_time_exits_with_5() {
 }
 
 #[tokio::test]
-async fn refused_credentials_exit_with_6() {
+async fn rejected_credentials_exit_with_6() {
     for (head, header, parts) in [
         (
             "401 Unauthorized",
@@ -209,7 +209,7 @@ async fn refused_credentials_exit_with_6() {
         ("403 Forbidden", "X: y", ["403", "other credentials"]),
     ] {
         let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\n\r\n");
-        let fake = FakeHttp::answering(&answer).await;
+        let fake = FakeHttp::responding(&answer).await;
         let text = run(&["tools", &fake.url(), "-H", header]).await.failed(6);
         for part in parts {
             assert!(text.contains(part), "{text}");
@@ -219,7 +219,7 @@ async fn refused_credentials_exit_with_6() {
 
 #[tokio::test]
 async fn credentials_are_sent_and_not_shown() {
-    let fake = FakeHttp::answering("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await;
+    let fake = FakeHttp::responding("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await;
     let url = fake.url();
     let arguments = [
         "tools",
@@ -240,7 +240,7 @@ async fn credentials_are_sent_and_not_shown() {
 }
 
 #[tokio::test]
-async fn the_codes_are_in_the_help() {
+async fn help_lists_the_exit_codes() {
     let help = run(&["--help"]).await.ok();
     for part in ["Exit codes:", "  1  the tool", "130  interrupted"] {
         assert!(help.contains(part), "{part}: {help}");

@@ -1,4 +1,4 @@
-//! Servers that answer everything alike, or nothing at all.
+//! Fake servers that send one response to every request, or no response.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A server on a port of its own, until it is dropped.
+/// A server on its own port, until it is dropped.
 pub(crate) struct FakeHttp {
     address: std::net::SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -14,28 +14,26 @@ pub(crate) struct FakeHttp {
 }
 
 impl FakeHttp {
-    /// Answers every request with this and hangs up. That it will is said in the head: a client that is quick might send its
-    /// next request on the same connection.
-    pub(crate) async fn answering(answer: &str) -> Self {
-        let said = answer.replacen("\r\n", "\r\nconnection: close\r\n", 1);
+    /// Sends this response to every request and closes the connection. The headers announce the close, because a fast
+    /// client might reuse the connection.
+    pub(crate) async fn responding(response: &str) -> Self {
+        let said = response.replacen("\r\n", "\r\nconnection: close\r\n", 1);
         Self::start(Some(said)).await
     }
 
-    /// Reads and says nothing.
+    /// Reads requests and never responds.
     pub(crate) async fn silent() -> Self {
         Self::start(None).await
     }
 
-    async fn start(answer: Option<String>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
+    async fn start(response: Option<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("the listener is bound");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(serve(client, answer.clone(), Arc::clone(&seen)));
+                tokio::spawn(serve(client, response.clone(), Arc::clone(&seen)));
             }
         });
         Self {
@@ -50,8 +48,11 @@ impl FakeHttp {
     }
 
     pub(crate) fn first_request(&self) -> String {
-        let requests = self.requests.lock().expect("nobody panics with it");
-        requests.first().expect("somebody asked").clone()
+        let requests = self
+            .requests
+            .lock()
+            .expect("no thread panics with the lock");
+        requests.first().expect("a request arrived").clone()
     }
 }
 
@@ -61,10 +62,10 @@ impl Drop for FakeHttp {
     }
 }
 
-async fn serve(mut client: TcpStream, answer: Option<String>, requests: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut client: TcpStream, response: Option<String>, requests: Arc<Mutex<Vec<String>>>) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
-    // Enough of it to know that it came: a head, or a TLS greeting.
+    // Reads the headers, or the start of a TLS handshake.
     while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.first() != Some(&0x16) {
         match client.read(&mut buffer).await {
             Ok(length) if length > 0 => request.extend_from_slice(&buffer[..length]),
@@ -73,13 +74,13 @@ async fn serve(mut client: TcpStream, answer: Option<String>, requests: Arc<Mute
     }
     requests
         .lock()
-        .expect("nobody panics with it")
+        .expect("no thread panics with the lock")
         .push(String::from_utf8_lossy(&request).into_owned());
-    match answer {
-        Some(answer) => {
-            let _ = client.write_all(answer.as_bytes()).await;
+    match response {
+        Some(response) => {
+            let _ = client.write_all(response.as_bytes()).await;
             let _ = client.shutdown().await;
-            // What still comes is read, so that hanging up does not look like a broken connection.
+            // Reads the remaining bytes, so that closing does not reset the connection.
             while matches!(client.read(&mut buffer).await, Ok(length) if length > 0) {}
         }
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! Control characters and invisible characters of a server: they never reach a terminal.
+//! Control characters and invisible characters from a server never reach a terminal.
 #![cfg(unix)]
 
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn hidden() -> String {
     HIDDEN.iter().collect()
 }
 
-/// Runs a command against a legacy server that sends these messages after the handshake, one for each line it reads.
+/// Runs a command with a legacy server that sends these messages after the handshake, one for each line it reads.
 async fn against(arguments: &[&str], messages: &[Value]) -> Ran {
     let handshake = [
         json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "?"}}),
@@ -28,7 +28,7 @@ async fn against(arguments: &[&str], messages: &[Value]) -> Ran {
             "capabilities": {"tools": {}, "resources": {}},
             "serverInfo": {"name": hidden(), "version": hidden()},
         }}),
-        // Read with the notification that the client is ready.
+        // Read with the `initialized` notification of the client.
         Value::Null,
     ];
     let messages = handshake.iter().chain(messages);
@@ -56,7 +56,7 @@ async fn failure_has_no_hidden_characters() {
     let text = text.failed(4);
     check_clean(&text);
     let failure: Value = serde_json::from_str(&text).unwrap();
-    // As JSON it is what the server sent.
+    // The JSON has the value that the server sent.
     assert_eq!(failure["error"]["rpc"], error["error"]);
 }
 
@@ -100,7 +100,7 @@ async fn json_result_keeps_its_value() {
     let ran = against(&["read", "a:b", "--json"], std::slice::from_ref(&message)).await;
     check_clean(&ran.out);
     assert_eq!(ran.json(), contents);
-    // A file or another program gets the content as it is.
+    // A file or another program gets the content unchanged.
     let text = against(&["read", "a:b"], std::slice::from_ref(&message)).await;
     assert_eq!(text.ok(), format!("a{}b\r\n", hidden()));
 }

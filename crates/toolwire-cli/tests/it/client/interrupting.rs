@@ -1,4 +1,4 @@
-//! Ctrl-C: the call is taken back, the server ends, and the exit code says so.
+//! Ctrl-C cancels the call, ends the server and sets the exit code.
 #![cfg(unix)]
 
 use std::process::Stdio;
@@ -12,13 +12,13 @@ use crate::http::HttpDemo;
 use crate::process::{toolwire, within};
 
 fn signal(child: &Child, signal: Signal) {
-    let id = child.id().expect("nobody has waited for it yet");
-    let process = Pid::from_raw(id.cast_signed()).expect("not zero");
-    kill_process(process, signal).expect("it still runs");
+    let id = child.id().expect("the process still runs");
+    let process = Pid::from_raw(id.cast_signed()).expect("a process id is not zero");
+    kill_process(process, signal).expect("the process still runs");
 }
 
 #[tokio::test]
-async fn an_interrupted_call_is_cancelled_at_the_server() {
+async fn interrupted_call_is_cancelled_at_the_server() {
     let demo = HttpDemo::start(&[]).await;
     for (era, sent, code) in [("modern", Signal::INT, 130), ("legacy", Signal::TERM, 143)] {
         let url = demo.url();
@@ -38,18 +38,18 @@ async fn an_interrupted_call_is_cancelled_at_the_server() {
             .kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
-        // Once it reports progress, it certainly runs.
+        // After the first progress, the call is running.
         while let Some(line) = within(errors.next_line()).await.unwrap() {
             if line.contains("notifications/progress") {
                 break;
             }
         }
         signal(&child, sent);
-        // Its standard error must be read, or it cannot end.
+        // Standard error must be read, or the process cannot exit.
         while within(errors.next_line()).await.unwrap().is_some() {}
         let status = within(child.wait()).await.unwrap();
         assert_eq!(status.code(), Some(code), "{era}");
-        // The server hears of it in its own time.
+        // The server may process the cancellation later.
         let mut running = String::new();
         for _ in 0..100 {
             running = run(&["call", &url, "active"]).await.ok();
@@ -62,7 +62,7 @@ async fn an_interrupted_call_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
-async fn an_interrupted_command_takes_its_server_along() {
+async fn interrupted_command_ends_its_server() {
     let mut command = demo_command(&["listen", "demo://counter"]);
     command
         .stdin(Stdio::null())
@@ -77,7 +77,7 @@ async fn an_interrupted_command_takes_its_server_along() {
     signal(&child, Signal::INT);
     let status = within(child.wait()).await.unwrap();
     assert_eq!(status.code(), Some(130));
-    // Only Linux tells who the children were.
+    // Only Linux lists child processes.
     if let Ok(children) = children {
         for id in children.split_whitespace() {
             let id = id.parse().unwrap();

@@ -10,8 +10,8 @@ use crate::http::HttpDemo;
 use crate::process::{toolwire, within};
 
 #[tokio::test]
-async fn a_resource_that_changes_is_told() {
-    // The clock changes every second by itself.
+async fn changed_resource_is_shown() {
+    // The clock changes every second.
     for era in ["modern", "legacy"] {
         let ran = run_demo(&[
             "listen",
@@ -33,7 +33,7 @@ async fn a_resource_that_changes_is_told() {
 }
 
 #[tokio::test]
-async fn a_list_that_changes_is_told() {
+async fn changed_list_is_shown() {
     let demo = HttpDemo::start(&[]).await;
     let mut command = toolwire(&["listen", &demo.url(), "--tools", "--count", "1"]);
     command

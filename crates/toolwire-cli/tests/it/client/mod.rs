@@ -1,4 +1,4 @@
-//! `toolwire` as a client: real processes on both sides.
+//! `toolwire` as a client: both sides are real processes.
 
 mod arguments;
 mod configuration;
@@ -19,7 +19,7 @@ use tokio::process::Command;
 
 use crate::process::{quiet, toolwire, within};
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -28,20 +28,20 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Its output, after checking that it succeeded.
+    /// Returns standard output after checking that the command succeeded.
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.out
     }
 
-    /// Its output as JSON, after checking that it is one line and that nothing else was said.
+    /// Returns standard output as JSON after checking that it is one line and that standard error is empty.
     pub(crate) fn json(self) -> Value {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{self:?}");
         assert_eq!(self.out.matches('\n').count(), 1, "{self:?}");
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// What it complained about, after checking the exit code.
+    /// Returns standard error after checking the exit code.
     pub(crate) fn failed(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         self.err
@@ -56,17 +56,17 @@ pub(crate) async fn run_command(mut command: Command) -> Ran {
         .expect("the program under test starts");
     Ran {
         code: output.status.code(),
-        out: String::from_utf8(output.stdout).expect("texts are UTF-8"),
-        err: String::from_utf8(output.stderr).expect("texts are UTF-8"),
+        out: String::from_utf8(output.stdout).expect("the output is UTF-8"),
+        err: String::from_utf8(output.stderr).expect("the output is UTF-8"),
     }
 }
 
-/// `toolwire` with these arguments.
+/// Runs `toolwire` with these arguments.
 pub(crate) async fn run(arguments: &[&str]) -> Ran {
     run_command(toolwire(arguments)).await
 }
 
-/// `toolwire` with these arguments against the demo server behind pipes.
+/// Runs `toolwire` with these arguments and the demo server as a child process.
 async fn run_demo(arguments: &[&str]) -> Ran {
     run_command(demo_command(arguments)).await
 }
@@ -77,23 +77,23 @@ fn demo_command(arguments: &[&str]) -> Command {
     command
 }
 
-/// A directory of its own, gone when the test is over.
+/// A temporary directory, removed when it is dropped.
 pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
 impl Scratch {
     pub(crate) fn new(name: &str) -> Self {
         let unique = format!("toolwire-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(unique);
-        std::fs::create_dir_all(&path).expect("the directory for temporary files is writable");
+        std::fs::create_dir_all(&path).expect("the temporary directory is writable");
         Self(path)
     }
 
     pub(crate) fn write(&self, name: &str, content: &str) -> String {
         let path = self.0.join(name);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).expect("it is ours");
+            std::fs::create_dir_all(parent).expect("the directory is writable");
         }
-        std::fs::write(&path, content).expect("it is ours");
+        std::fs::write(&path, content).expect("the directory is writable");
         path.display().to_string()
     }
 }

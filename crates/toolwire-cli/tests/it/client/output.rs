@@ -1,4 +1,4 @@
-//! What is printed: for people, and for programs.
+//! The output for people and for programs.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::{Scratch, run, run_demo};
 use crate::http::HttpDemo;
 
 #[tokio::test]
-async fn json_is_what_the_protocol_has() {
+async fn json_output_is_the_protocol_result() {
     let result = run_demo(&["call", "--json", "--era", "legacy", "echo", "text=hi"])
         .await
         .json();
@@ -56,7 +56,7 @@ async fn lists_are_arrays() {
 }
 
 #[tokio::test]
-async fn a_server_says_what_it_is_in_both_eras() {
+async fn discover_and_ping_work_in_both_eras() {
     let demo = HttpDemo::start(&[]).await;
     for (era, version) in [("modern", "2026-07-28"), ("legacy", "2025-11-25")] {
         let found = run(&["discover", "--json", "--era", era, &demo.url()])
@@ -88,7 +88,7 @@ async fn a_server_says_what_it_is_in_both_eras() {
 }
 
 #[tokio::test]
-async fn lists_are_tables_for_people() {
+async fn lists_are_tables_without_json() {
     let tools = run_demo(&["tools"]).await.ok();
     assert!(tools.starts_with("TOOL "), "{tools}");
     assert!(
@@ -117,7 +117,7 @@ async fn lists_are_tables_for_people() {
 }
 
 #[tokio::test]
-async fn colours_come_when_they_are_wanted() {
+async fn colours_appear_if_requested() {
     let plain = run_demo(&["prompts"]).await.ok();
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
     let painted = run_demo(&["prompts", "--color", "always"]).await.ok();
@@ -146,7 +146,7 @@ async fn log_messages_go_to_standard_error() {
 }
 
 #[tokio::test]
-async fn messages_are_shown_when_asked_for() {
+async fn verbose_shows_messages() {
     let ran = run_demo(&["call", "echo", "text=hello", "--verbose"]).await;
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"));
     assert!(ran.err.contains("tools/call"), "{ran:?}");
@@ -170,7 +170,7 @@ async fn contents_are_saved() {
 }
 
 #[tokio::test]
-async fn completions_are_made_for_every_shell() {
+async fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = run(&["completions", shell]).await.ok();
         assert!(script.contains("toolwire"), "{shell}");

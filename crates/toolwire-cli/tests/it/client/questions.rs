@@ -1,9 +1,9 @@
-//! Questions of the server, answered from the command line and at a terminal.
+//! Elicitations of the server, with responses from the command line and from a terminal.
 
 use crate::client::run_demo;
 
 #[tokio::test]
-async fn answers_can_be_given_beforehand() {
+async fn options_respond_to_elicitations() {
     for era in ["modern", "legacy"] {
         for tool in ["confirm", "approve"] {
             let question = ["call", tool, "question=Sure?", "--era", era];
@@ -24,7 +24,7 @@ async fn answers_can_be_given_beforehand() {
 }
 
 #[tokio::test]
-async fn answers_given_beforehand_serve_one_question_after_the_other() {
+async fn options_respond_to_consecutive_elicitations() {
     for era in ["modern", "legacy"] {
         let answers = ["city=Rome", "nights=3", "confirmed=yes"];
         let answers = answers.map(|answer| ["--answer", answer]).concat();
@@ -38,11 +38,11 @@ async fn answers_given_beforehand_serve_one_question_after_the_other() {
 }
 
 #[tokio::test]
-async fn an_address_is_declined_beforehand_or_not_offered() {
+async fn url_elicitation_is_declined_or_not_declared() {
     for era in ["modern", "legacy"] {
         let text = run_demo(&["call", "sign_in", "--era", era, "--decline"]).await;
         assert_eq!(text.ok(), "declined\n", "{era}");
-        // Whoever fills in forms from the command line cannot open a page.
+        // A user who fills in forms from the command line cannot open a page.
         let forms_only = ["call", "sign_in", "--era", era, "--answer", "a=b"];
         let text = run_demo(&forms_only).await.failed(4);
         assert!(text.contains("elicitation"), "{era}: {text}");
@@ -50,14 +50,14 @@ async fn an_address_is_declined_beforehand_or_not_offered() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_missing_is_named() {
+async fn missing_value_is_named() {
     let ran = run_demo(&["call", "confirm", "question=Sure?", "--answer", "other=1"]).await;
     assert!(ran.err.contains("pass --answer confirmed=…"), "{ran:?}");
     assert_eq!(ran.out, "cancelled\n", "{ran:?}");
 }
 
 #[tokio::test]
-async fn with_nobody_to_ask_nothing_is_offered() {
+async fn without_a_user_no_elicitation_is_declared() {
     let text = run_demo(&["call", "confirm", "question=Sure?"])
         .await
         .failed(4);
@@ -76,7 +76,7 @@ mod terminal {
     use crate::client::demo_command;
     use crate::process::within;
 
-    /// The two ends of a terminal.
+    /// Opens a pseudo-terminal and returns both ends.
     fn terminal() -> (File, File) {
         let ours: OwnedFd =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("Linux has pseudo-terminals");
@@ -86,12 +86,12 @@ mod terminal {
         let theirs = File::options()
             .read(true)
             .write(true)
-            .open(name.to_str().expect("it is ASCII"))
+            .open(name.to_str().expect("the name is ASCII"))
             .expect("Linux has pseudo-terminals");
         (File::from(ours), theirs)
     }
 
-    /// Types answers when their prompts appear, and returns all that was shown.
+    /// Types responses when their prompts appear, and returns the text that was shown.
     fn converse(mut ours: File, script: &[(&str, &str)]) -> String {
         let mut shown = String::new();
         let mut seen = 0;
@@ -105,11 +105,11 @@ mod terminal {
                 };
                 seen += found + prompt.len();
                 ours.write_all(format!("{answer}\n").as_bytes())
-                    .expect("somebody reads");
+                    .expect("the program reads");
                 next = script.next();
             }
             match ours.read(&mut buffer) {
-                // An error is how the end of a terminal looks.
+                // At the end of a terminal, a read fails.
                 Ok(0) | Err(_) => return shown,
                 Ok(length) => shown.push_str(&String::from_utf8_lossy(&buffer[..length])),
             }
@@ -132,21 +132,21 @@ mod terminal {
             .env("NO_COLOR", "1")
             .kill_on_drop(true);
         let child = command.spawn().expect("the program under test starts");
-        // It holds our copies of their end.
+        // The command has copies of the program's end.
         drop(command);
         let talk = tokio::task::spawn_blocking(move || converse(ours, &script));
         let output = within(child.wait_with_output())
             .await
-            .expect("it can be waited for");
-        let shown = within(talk).await.expect("the person does not panic");
+            .expect("the program exits");
+        let shown = within(talk).await.expect("the script does not panic");
         (
-            String::from_utf8(output.stdout).expect("texts are UTF-8"),
+            String::from_utf8(output.stdout).expect("the output is UTF-8"),
             shown,
         )
     }
 
     #[tokio::test]
-    async fn a_person_is_asked() {
+    async fn user_is_asked_at_a_terminal() {
         for era in ["modern", "legacy"] {
             let arguments = ["call", "approve", "question=Shall we?", "--era", era];
             let script: &[_] = &[
@@ -162,14 +162,14 @@ mod terminal {
     }
 
     #[tokio::test]
-    async fn a_person_can_decline() {
+    async fn user_can_decline() {
         let arguments = ["call", "approve", "question=Shall we?"];
         let (out, shown) = at_terminal(&arguments, &[("(yes or no): ", "!d")]).await;
         assert_eq!(out, "not approved\n", "{shown}");
     }
 
     #[tokio::test]
-    async fn questions_that_build_on_each_other() {
+    async fn consecutive_elicitations_are_asked_in_order() {
         for era in ["modern", "legacy"] {
             let script: &[_] = &[
                 ("Where to?", ""),
@@ -188,14 +188,14 @@ mod terminal {
     }
 
     #[tokio::test]
-    async fn an_address_is_shown_and_the_person_decides() {
+    async fn url_is_shown_and_the_user_decides() {
         for era in ["modern", "legacy"] {
             for (answer, outcome) in [
                 ("y", "accepted\n"),
                 ("n", "declined\n"),
                 ("c", "cancelled\n"),
             ] {
-                // Enter alone is no consent.
+                // Enter alone is not consent.
                 let script = [
                     ("Open it? [y]es, [n]o, [c]ancel: ", ""),
                     ("Open it?", answer),
@@ -214,7 +214,7 @@ mod terminal {
     }
 
     #[tokio::test]
-    async fn progress_is_a_bar() {
+    async fn progress_is_shown_as_a_bar() {
         let arguments = ["call", "countdown", "from=2", "delay_ms=1"];
         let (out, shown) = at_terminal(&arguments, &[]).await;
         assert_eq!(out, "counted down from 2\n", "{shown}");

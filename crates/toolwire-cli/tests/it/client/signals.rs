@@ -15,16 +15,16 @@ use tokio::task::JoinSet;
 use crate::client::Scratch;
 use crate::process::{toolwire, within};
 
-/// How often each signal is sent.
+/// The number of runs per signal.
 const RUNS: u64 = 50;
 
-/// How many of them overlap.
+/// The number of concurrent runs.
 const AT_ONCE: usize = 8;
 
-/// The latest moment of a signal, in milliseconds after the start.
+/// The latest time of a signal, in milliseconds after the start.
 const LATEST: u64 = 1500;
 
-/// How many log lines a whole run has, about.
+/// The approximate number of log lines of a complete run.
 const LOG_LINES: u64 = 45;
 
 /// Servers that report their id and do not exit by themselves when their input ends: one that never responds, one that
@@ -35,13 +35,13 @@ const SERVERS: [&str; 3] = [
     r#"trap '' TERM; echo $$ >> "$1"; "$2" demo --stdio; exec sleep 600"#,
 ];
 
-/// How often each server is chosen: the last one takes a while to end.
+/// The weight of each server. The last one takes long to end.
 const WEIGHTS: [u64; 3] = [6, 6, 1];
 
 /// Marks the processes of one run in their environment.
 const RUN: &str = "TOOLWIRE_TEST_RUN";
 
-/// A command that calls a server of [`SERVERS`], and where its processes can be found.
+/// A command that calls a server of [`SERVERS`], and the place of its process ids.
 struct Run {
     scratch: Scratch,
     mark: String,
@@ -77,7 +77,7 @@ impl Run {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut command = command.spawn().expect("the program under test starts");
-        let log = command.stderr.take().expect("it is a pipe");
+        let log = command.stderr.take().expect("standard error is piped");
         Self {
             scratch,
             mark,
@@ -87,15 +87,19 @@ impl Run {
     }
 
     fn signal(&self, signal: Signal) {
-        let id = self.command.id().expect("it was not waited for");
-        // It may have ended by itself; then it waits to be reaped, and takes the signal.
-        kill_process(pid(id), signal).expect("it is a child of this process");
+        let id = self.command.id().expect("the process was not reaped");
+        // If it has exited already, it is not reaped yet and still accepts the signal.
+        kill_process(pid(id), signal).expect("the process is a child of this process");
     }
 
     /// Reads the log until it has this many lines, or ends.
     async fn log_lines(&mut self, count: u64) {
         for _ in 0..count {
-            let line = self.log.next_line().await.expect("it can be read");
+            let line = self
+                .log
+                .next_line()
+                .await
+                .expect("standard error is readable");
             if line.is_none() {
                 return;
             }
@@ -115,12 +119,12 @@ impl Run {
         .await
     }
 
-    /// Waits for the end of the command, and then of its servers. Returns the exit code, as a shell has it.
+    /// Waits for the command and then for its servers to end. Returns the exit code as in a shell.
     async fn ended(mut self) -> i32 {
-        // The log must be read, or the command cannot end.
+        // The log must be read, or the command cannot exit.
         let end = async {
             while let Ok(Some(_)) = self.log.next_line().await {}
-            self.command.wait().await.expect("it is a child")
+            self.command.wait().await.expect("the process is a child")
         };
         let status = within(end).await;
         let all_gone = async {
@@ -141,31 +145,33 @@ impl Run {
         }
         status
             .code()
-            .unwrap_or_else(|| 128 + status.signal().expect("it ended"))
+            .unwrap_or_else(|| 128 + status.signal().expect("the process exited"))
     }
 
-    /// The server processes that have reported their id. Each leads a process group.
+    /// Returns the ids of the server processes so far. Each one leads a process group.
     fn groups(&self) -> Vec<u32> {
         let ids = std::fs::read_to_string(self.scratch.0.join("ids")).unwrap_or_default();
-        // The last line may be half written.
+        // The last line may be incomplete.
         let lines = ids.split_inclusive('\n');
         let lines = lines.filter_map(|line| line.strip_suffix('\n'));
-        lines.map(|id| id.parse().expect("an id")).collect()
+        lines.map(|id| id.parse().expect("a process id")).collect()
     }
 
-    /// Processes of this run that have not ended.
+    /// Returns the processes of this run that have not exited.
     fn leftovers(&self) -> Vec<u32> {
         let groups = self.groups();
         if !cfg!(target_os = "linux") {
             let is_alive = |group: &u32| test_kill_process_group(pid(*group)).is_ok();
             return groups.into_iter().filter(is_alive).collect();
         }
-        let processes = std::fs::read_dir("/proc").expect("Linux has it").flatten();
+        let processes = std::fs::read_dir("/proc")
+            .expect("Linux has /proc")
+            .flatten();
         let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         ids.filter(|id| self.is_leftover(*id, &groups)).collect()
     }
 
-    /// Whether a process belongs to a group of this run, or has its mark. A process that waits to be reaped has ended.
+    /// Returns `true` if a process belongs to a group of this run or has its mark. A zombie process has exited.
     fn is_leftover(&self, id: u32, groups: &[u32]) -> bool {
         let read = |name: &str| std::fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
         let stat = String::from_utf8_lossy(&read("stat")).into_owned();
@@ -185,10 +191,10 @@ impl Run {
 }
 
 fn pid(id: u32) -> Pid {
-    Pid::from_raw(id.cast_signed()).expect("not zero")
+    Pid::from_raw(id.cast_signed()).expect("a process id is not zero")
 }
 
-/// Undoes `nohup`, with which the tests themselves may be running: it is inherited, and the command respects it.
+/// Resets SIGHUP to its default. If the tests run with `nohup`, the command would inherit and respect it.
 fn with_default_hangup(command: Command) -> Command {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -211,7 +217,7 @@ fn with_default_hangup(command: Command) -> Command {
     reset
 }
 
-/// Pseudo-random numbers, the same in every run of a test (xorshift).
+/// Pseudo-random numbers (xorshift), the same in every run of a test.
 struct Random(u64);
 
 impl Random {
@@ -234,7 +240,7 @@ impl Random {
     }
 }
 
-/// Sends a signal at a random moment: after some log lines or some time, whichever comes first.
+/// Sends a signal after a random number of log lines or a random time, whichever comes first.
 async fn run_once(signal: Signal, seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let name = format!("{}-{seed}", signal.as_raw());
@@ -243,7 +249,7 @@ async fn run_once(signal: Signal, seed: u64) {
     let _ = tokio::time::timeout(Duration::from_millis(time), run.log_lines(lines)).await;
     run.signal(signal);
     let code = run.ended().await;
-    // Zero if all was done before.
+    // Zero if the command had finished before.
     let expected = [128 + signal.as_raw(), 0];
     assert!(expected.contains(&code), "{name}: {code}");
 }
@@ -254,7 +260,7 @@ async fn check(signal: Signal) {
     for seed in 0..RUNS {
         let permits = Arc::clone(&permits);
         runs.spawn(async move {
-            let _permit = permits.acquire().await.expect("it is not closed");
+            let _permit = permits.acquire().await.expect("the semaphore is open");
             run_once(signal, seed).await;
         });
     }
