@@ -1,4 +1,4 @@
-//! The suite as a client of our authorization server, and a user who agrees.
+//! Runs the suite as a client of our authorization server, with a user who consents.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -9,11 +9,11 @@ use crate::plain_http::{Post, ask};
 use crate::user::User;
 use crate::{AuthorizationRun, Fixture, Problem, Suite, Verdict};
 
-/// Starts the authorization server `binary` and runs all scenarios of a revision against it; `results` is emptied first.
+/// Starts the authorization server `binary` and runs all scenarios of a revision with it. `results` is emptied first.
 ///
 /// # Errors
-/// When the suite is not installed, or it or the server cannot be run. A server that misbehaves is no error but a
-/// verdict with problems.
+/// Returns an error if the suite is not installed, or if the suite or the server cannot run. A server that fails checks
+/// is not an error, but a verdict with problems.
 pub async fn check_authorization(
     suite: &Suite,
     binary: &Path,
@@ -36,7 +36,7 @@ pub async fn check_authorization(
     Ok(Verdict::of(spec_version, &expected, &outcomes))
 }
 
-/// Registers the suite as a public client. The port it listens on is not said: on this machine any will do.
+/// Registers the suite as a public client. The redirect URI has no port: a loopback redirect permits any port.
 async fn register(issuer: &str) -> Result<String, Problem> {
     let metadata = json!({
         "client_name": "conformance", "redirect_uris": ["http://127.0.0.1/callback"],
@@ -46,20 +46,19 @@ async fn register(issuer: &str) -> Result<String, Problem> {
         content_type: "application/json",
         body: &metadata.to_string(),
     };
-    let answer = ask(&format!("{issuer}/register"), "", Some(post)).await?;
-    let registered: Option<Value> = serde_json::from_str(answer.body()).ok();
+    let response = ask(&format!("{issuer}/register"), "", Some(post)).await?;
+    let registered: Option<Value> = serde_json::from_str(response.body()).ok();
     let id = registered
         .as_ref()
         .and_then(|members| members.get("client_id"));
     let id = id.and_then(Value::as_str).map(str::to_owned);
-    id.ok_or_else(|| Problem::new(format!("the suite cannot be registered: {answer}")))
+    id.ok_or_else(|| Problem::new(format!("the suite cannot be registered: {response}")))
 }
 
-/// A port that nobody listens on at the moment. The suite wants to be told one.
+/// Returns a port that no process listens on now. The suite needs a port number.
 fn free_port() -> Result<u16, Problem> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
-    let address =
-        address.map_err(|error| Problem::new(format!("there is no free port: {error}")))?;
+    let address = address.map_err(|error| Problem::new(format!("no port is free: {error}")))?;
     Ok(address.port())
 }

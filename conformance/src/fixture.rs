@@ -1,4 +1,4 @@
-//! The server under test, as a process.
+//! Runs the server under test as a process.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,12 +10,12 @@ use tokio::time::timeout;
 
 use crate::Problem;
 
-/// A server that has nothing to load is ready at once; more than this means that it hangs.
+/// The longest start time. The server has nothing to load, so it is ready at once.
 const START: Duration = Duration::from_secs(30);
 
 const GREETING: &str = "listening on ";
 
-/// A running server; dropping it ends the process.
+/// A running server. Dropping it ends the process.
 #[derive(Debug)]
 pub struct Fixture {
     url: String,
@@ -26,7 +26,7 @@ impl Fixture {
     /// Starts `binary` on a free port and waits until it listens.
     ///
     /// # Errors
-    /// When it does not start, or does not say where it listens.
+    /// Returns an error if the process does not start or does not print its address.
     pub async fn start(binary: &Path) -> Result<Self, Problem> {
         let mut process = Command::new(binary)
             .args(["--port", "0"])
@@ -38,10 +38,10 @@ impl Fixture {
         let stdout = process.stdout.take().expect("stdout is piped");
         let line = timeout(START, first_line(stdout))
             .await
-            .map_err(|_| Problem::new("the server does not say where it listens"))?;
+            .map_err(|_| Problem::new("the server does not print its address"))?;
         let url = line.strip_prefix(GREETING).ok_or_else(|| {
             Problem::new(format!(
-                "the server began with {line:?}, not with its address"
+                "the server printed {line:?} instead of its address"
             ))
         })?;
         Ok(Self {
@@ -50,14 +50,14 @@ impl Fixture {
         })
     }
 
-    /// Where it listens.
+    /// Returns the URL of the server.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
-/// Empty when there is none.
+/// Returns the first line, or an empty string if there is no line.
 async fn first_line(stdout: ChildStdout) -> String {
     let mut line = String::new();
     // A failed read leaves the line empty, which the caller reports.

@@ -1,20 +1,20 @@
-//! What the checks of a run mean.
+//! Evaluates the checks of a run.
 //!
-//! A scenario passes when nothing in it failed, warned or was skipped and something about the subject itself succeeded.
-//! The few checks that may be skipped are listed here, each with its reason.
+//! A scenario passes if at least one check about the subject succeeded, and none failed, warned or was skipped. The
+//! checks that may be skipped are listed here with a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Deserialize;
 
-/// A check that looks at the shape of whatever was sent, and succeeds when nothing was.
-const CHECK_OF_THE_SHAPE: &str = "wire-schema-valid";
+/// A check of the message schema, which also succeeds if no message was sent.
+const SCHEMA_CHECK: &str = "wire-schema-valid";
 
-/// Checks that the suite leaves out, instead of failing them, when a server does not do what they are about.
+/// Checks that the suite omits, instead of failing them, if a server does not support their feature.
 const NEVER_LEFT_OUT: [(&str, &str); 1] = [("server-sse-polling", "server-sse-disconnect-resume")];
 
-/// Checks that cannot be tried: the scenario, the name of the check, and why.
+/// Checks that cannot run: the scenario, the name of the check, and the reason.
 const EXCUSED: [(&str, &str, &str); 2] = [
     (
         "http-standard-headers",
@@ -28,64 +28,64 @@ const EXCUSED: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// One check, as the suite wrote it.
+/// One check from the results of the suite.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Check {
-    /// What is checked.
+    /// The kind of the check.
     pub id: String,
-    /// Which of the checks of this kind it is.
+    /// The name of the check within its kind.
     #[serde(default)]
     pub name: String,
-    /// How it went.
+    /// The status of the check.
     pub status: Status,
-    /// What was wrong.
+    /// The error message.
     #[serde(default)]
     pub error_message: Option<String>,
 }
 
-/// How a check went.
+/// The status of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
 pub enum Status {
-    /// As it must.
+    /// A requirement is met.
     Success,
-    /// Not as it must.
+    /// A requirement is violated.
     Failure,
-    /// Not as it should.
+    /// A recommendation is not followed.
     Warning,
-    /// It was not tried.
+    /// The check did not run.
     Skipped,
-    /// It says nothing about the subject.
+    /// Information that is not about the subject.
     Info,
 }
 
-/// What a run says about its subject.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// The revision.
+    /// The protocol revision.
     pub spec_version: String,
-    /// How many scenarios ran.
+    /// The number of scenarios that ran.
     pub scenarios: usize,
-    /// How many checks went as they must.
+    /// The number of successful checks.
     pub passed: usize,
-    /// How many did not.
+    /// The number of failed checks.
     pub failed: usize,
-    /// How many did not go as they should.
+    /// The number of checks with a warning.
     pub warnings: usize,
-    /// The checks that could not be tried, with the reason.
+    /// The checks that cannot run, with the reason.
     pub excused: Vec<String>,
     /// The scenarios that were not run, with the reason.
     pub left_out: Vec<String>,
-    /// Everything that is wrong, a line each.
+    /// All problems, one per line.
     pub problems: Vec<String>,
 }
 
 impl Verdict {
-    /// Judges the checks of each scenario that ran against those that had to run.
+    /// Evaluates the checks of each scenario that ran, and compares the scenarios with those that had to run.
     #[must_use]
     pub fn of(
         spec_version: &str,
@@ -109,7 +109,7 @@ impl Verdict {
         verdict
     }
 
-    /// Whether there is nothing to complain about.
+    /// Returns `true` if there are no problems.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
@@ -131,7 +131,7 @@ impl Verdict {
     }
 }
 
-/// The numbers in a line, then the problems.
+/// Writes the numbers in one line, then the problems.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -151,7 +151,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a check that was skipped may be.
+/// Returns the reason why a check may be skipped.
 fn excuse(scenario: &str, check: &Check) -> Option<&'static str> {
     let (.., reason) = EXCUSED.into_iter().find(|(owner, name, _)| {
         check.status == Status::Skipped && *owner == scenario && *name == check.name
@@ -178,7 +178,7 @@ fn problems_of(scenario: &str, checks: &[Check]) -> Vec<String> {
             .filter(|check| check.status == Status::Success);
         successes.any(|check| wanted(&check.id))
     };
-    if problems.is_empty() && !succeeded(&|id| id != CHECK_OF_THE_SHAPE) {
+    if problems.is_empty() && !succeeded(&|id| id != SCHEMA_CHECK) {
         problems.push(format!("{scenario}: nothing succeeded"));
     }
     for (owner, needed) in NEVER_LEFT_OUT {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_passes_when_something_succeeded_and_nothing_else_happened() {
+    fn scenario_passes_if_only_successes_are_reported() {
         check(
             r#"[{"id":"ping","status":"SUCCESS"},{"id":"note","status":"INFO"}]"#,
             &[],
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn only_checks_that_cannot_be_tried_are_excused() {
+    fn only_listed_checks_are_excused() {
         let checks = |name: &str, status: &str| {
             format!(
                 r#"[{{"id":"a","status":"SUCCESS"}},{{"id":"b","name":"{name}","status":"{status}"}}]"#
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_in_which_nothing_was_tried_did_not_pass() {
+    fn scenario_without_a_success_does_not_pass() {
         check("[]", &["ping: nothing succeeded"]);
         check(
             r#"[{"id":"wire-schema-valid","status":"SUCCESS"},{"id":"a","status":"INFO"}]"#,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_was_left_out_silently_is_missed() {
+    fn omitted_check_is_a_problem() {
         let found = problems(
             "server-sse-polling",
             r#"[{"id":"server-sse-priming-event","status":"SUCCESS"}]"#,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_that_did_not_run_is_missed() {
+    fn scenario_that_did_not_run_is_a_problem() {
         let expected = BTreeSet::from(["ping".to_owned()]);
         let verdict = Verdict::of("2025-11-25", &expected, &BTreeMap::new());
         assert_eq!(verdict.problems, ["ping: did not run"]);

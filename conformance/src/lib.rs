@@ -1,9 +1,9 @@
-//! The official conformance suite against toolwire, run from here and judged here.
+//! Runs the official conformance suite with toolwire and evaluates its results.
 //!
-//! The suite's own verdict is too mild: it forgives warnings, and a scenario it skips looks like one that passed. So
-//! [`Suite`] only runs it, and [`Verdict`] reads every check it has written. `cargo xtask conformance server`, `client` and
-//! `authorization` install the suite and run it through [`check_server`], [`check_client`] and [`check_authorization`]; so
-//! do the tests of this crate.
+//! The suite's own verdict is too lenient: it accepts warnings, and a skipped scenario counts as passed. So [`Suite`]
+//! only runs it, and [`Verdict`] reads every check. `cargo xtask conformance server`, `client` and `authorization`
+//! install the suite and run it through [`check_server`], [`check_client`] and [`check_authorization`]. The tests of
+//! this crate do the same.
 
 mod authorization;
 mod fixture;
@@ -26,11 +26,11 @@ pub use judge::{Check, Status, Verdict};
 pub use suite::{AuthorizationRun, ClientRun, ClientUnderTest, Suite};
 pub use table::Table;
 
-/// Client scenarios that are not run: how their names begin, and why.
-const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client does not know skills yet")];
+/// Client scenarios that are not run: the start of their names, and the reason.
+const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client does not support skills yet")];
 
-/// Client scenarios in which a server or its authorization server cannot be trusted. The suite lets a client go on as long
-/// as it does no harm; ours has to say that something is wrong.
+/// Client scenarios with an untrusted server or authorization server. The suite accepts a client that continues without
+/// harm. Our client must return an error.
 const HAVE_TO_FAIL: [&str; 7] = [
     "auth/iss-normalized",
     "auth/iss-supported-missing",
@@ -41,20 +41,21 @@ const HAVE_TO_FAIL: [&str; 7] = [
     "auth/scope-retry-limit",
 ];
 
-/// What the verdict about extensions is called.
+/// The name of the verdict about extensions.
 const EXTENSIONS: &str = "extensions";
 
-/// The revisions the suite has scenarios for, oldest first: all but the first one, whose transport it does not speak.
+/// Returns the revisions that the suite has scenarios for, oldest first. The first revision is missing, because the
+/// suite does not support its transport.
 pub fn spec_versions() -> impl Iterator<Item = &'static str> {
     let versions = ProtocolVersion::ALL.into_iter().skip(1);
     versions.map(ProtocolVersion::as_str)
 }
 
-/// Starts the server `binary` and runs all scenarios of a revision against it; `results` is emptied first.
+/// Starts the server `binary` and runs all scenarios of a revision with it. `results` is emptied first.
 ///
 /// # Errors
-/// When the suite is not installed, or it or the server cannot be run. A server that misbehaves is no error but a
-/// verdict with problems.
+/// Returns an error if the suite is not installed, or if the suite or the server cannot run. A server that fails checks
+/// is not an error, but a verdict with problems.
 pub async fn check_server(
     suite: &Suite,
     binary: &Path,
@@ -69,10 +70,11 @@ pub async fn check_server(
     Ok(Verdict::of(spec_version, &expected, &outcomes))
 }
 
-/// Runs the client scenarios of a revision, each with its own process of `binary`; `results` holds a directory for each.
+/// Runs the client scenarios of a revision, each with its own process of `binary`. `results` gets a directory for each.
 ///
 /// # Errors
-/// When the suite is not installed or cannot be run. A client that misbehaves is no error but a verdict with problems.
+/// Returns an error if the suite is not installed or cannot run. A client that fails checks is not an error, but a
+/// verdict with problems.
 pub async fn check_client(
     suite: &Suite,
     binary: &Path,
@@ -88,10 +90,10 @@ pub async fn check_client(
     run_scenarios(suite, client, scenarios, results).await
 }
 
-/// Runs the client scenarios of extensions, which belong to no revision.
+/// Runs the client scenarios of extensions, which have no revision.
 ///
 /// # Errors
-/// As [`check_client`].
+/// Returns the same errors as [`check_client`].
 pub async fn check_client_extensions(
     suite: &Suite,
     binary: &Path,
@@ -133,7 +135,7 @@ async fn run_scenarios(
 
 fn wrong_end(scenario: &str, bad_end: Option<String>) -> Option<String> {
     match (HAVE_TO_FAIL.contains(&scenario), bad_end) {
-        (true, None) => Some(format!("{scenario}: the client notices nothing")),
+        (true, None) => Some(format!("{scenario}: the client returns no error")),
         (false, Some(end)) => Some(format!("{scenario}: {end}")),
         (true, Some(_)) | (false, None) => None,
     }
@@ -154,7 +156,7 @@ fn describe(left_out: BTreeSet<String>) -> Vec<String> {
     reasons.collect()
 }
 
-/// Why the suite could not be run, in one line that says what to do where something can be done.
+/// The reason why the suite could not run, in one line, with the remedy if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem(String);
 

@@ -1,4 +1,4 @@
-//! One request over a socket of its own, to somebody on this machine.
+//! Sends one HTTP request to a server on this machine, on its own connection.
 
 use std::{fmt, io};
 
@@ -7,28 +7,29 @@ use tokio::net::TcpStream;
 
 use crate::Problem;
 
-/// How much is read of an answer.
-const LARGEST_ANSWER: u64 = 256 * 1024;
+/// The largest response that is read, in bytes.
+const MAX_RESPONSE: u64 = 256 * 1024;
 
-/// A body to post.
+/// A request body with its content type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Post<'a> {
     pub(crate) content_type: &'a str,
     pub(crate) body: &'a str,
 }
 
-/// An answer, whatever it says.
+/// An HTTP response with any status.
 #[derive(Debug)]
-pub(crate) struct Answer(String);
+pub(crate) struct Response(String);
 
-/// Asks for a URL, or posts something to it.
+/// Sends a GET request, or a POST request if there is a body.
 pub(crate) async fn ask(
     url: &str,
     cookies: &str,
     post: Option<Post<'_>>,
-) -> Result<Answer, Problem> {
-    let failed = |why: &dyn fmt::Display| Problem::new(format!("{url} does not answer: {why}"));
-    let (authority, target) = place_of(url).ok_or_else(|| failed(&"it is no plain URL"))?;
+) -> Result<Response, Problem> {
+    let failed = |why: &dyn fmt::Display| Problem::new(format!("{url} does not respond: {why}"));
+    let (authority, target) =
+        split_url(url).ok_or_else(|| failed(&"it is not a plain HTTP URL"))?;
     let method = if post.is_some() { "POST" } else { "GET" };
     let Post { content_type, body } = post.unwrap_or(Post {
         content_type: "text/plain",
@@ -42,16 +43,16 @@ pub(crate) async fn ask(
     let exchange = async {
         let mut socket = TcpStream::connect(authority).await?;
         socket.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        let mut limited = socket.take(LARGEST_ANSWER);
-        limited.read_to_string(&mut answer).await?;
-        Ok::<_, io::Error>(answer)
+        let mut response = String::new();
+        let mut limited = socket.take(MAX_RESPONSE);
+        limited.read_to_string(&mut response).await?;
+        Ok::<_, io::Error>(response)
     };
-    let answer = exchange.await.map_err(|error| failed(&error))?;
-    Ok(Answer(answer))
+    let response = exchange.await.map_err(|error| failed(&error))?;
+    Ok(Response(response))
 }
 
-impl Answer {
+impl Response {
     fn parts(&self) -> (&str, &str) {
         self.0.split_once("\r\n\r\n").unwrap_or((&self.0, ""))
     }
@@ -64,7 +65,7 @@ impl Answer {
         self.parts().1
     }
 
-    /// All headers of a name.
+    /// Returns all values of a header.
     pub(crate) fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let lines = self.parts().0.lines();
         let headers = lines.filter_map(|line| line.split_once(": "));
@@ -73,22 +74,22 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// A path belongs to the place it was found at.
+/// Resolves a location relative to the URL of its page.
 pub(crate) fn resolved(url: &str, next: &str) -> String {
-    match place_of(url) {
+    match split_url(url) {
         Some((authority, _)) if next.starts_with('/') => format!("http://{authority}{next}"),
         _ => next.to_owned(),
     }
 }
 
-/// Host and port of a plain URL, and what is asked for there.
-fn place_of(url: &str) -> Option<(&str, &str)> {
+/// Splits a plain HTTP URL into authority and target.
+fn split_url(url: &str) -> Option<(&str, &str)> {
     let rest = url.strip_prefix("http://")?;
     let path = rest.find('/')?;
     Some(rest.split_at(path))
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_belong_to_where_they_were_found() {
+    fn paths_are_resolved_against_their_page() {
         let check = |next: &str, expected: &str| {
             assert_eq!(resolved("http://127.0.0.1:1/a/b?c=/d", next), expected);
         };
@@ -108,11 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_in_parts() {
-        let answer =
-            Answer("HTTP/1.1 200 OK\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\nbody".to_owned());
-        assert!(answer.is_ok());
-        assert_eq!(answer.body(), "body");
-        assert!(answer.headers("set-cookie").eq(["a", "b"]));
+    fn response_has_status_headers_and_body() {
+        let response =
+            Response("HTTP/1.1 200 OK\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\nbody".to_owned());
+        assert!(response.is_ok());
+        assert_eq!(response.body(), "body");
+        assert!(response.headers("set-cookie").eq(["a", "b"]));
     }
 }

@@ -1,4 +1,4 @@
-//! What the suite leaves in a directory: the checks of each scenario, in a directory that carries its name.
+//! Reads the results that the suite writes: the checks of each scenario, in a directory with its name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::Problem;
 use crate::judge::Check;
 
-/// How a directory of results ends: `-2026-07-28T12-00-00-000Z`.
+/// The length of the suffix of a result directory: `-2026-07-28T12-00-00-000Z`.
 const STAMP_LENGTH: usize = 25;
 
-/// Makes it an empty directory: results of two runs would mix.
+/// Creates an empty directory, so that the results of two runs do not mix.
 pub(crate) fn empty(directory: &Path) -> Result<(), Problem> {
     let cannot = |error| Problem::new(format!("cannot empty {}: {error}", directory.display()));
     if directory.exists() {
@@ -19,7 +19,7 @@ pub(crate) fn empty(directory: &Path) -> Result<(), Problem> {
     fs::create_dir_all(directory).map_err(cannot)
 }
 
-/// The checks of each scenario; `prefix` is what the suite puts before its name.
+/// Reads the checks of each scenario. `prefix` is the text before the scenario in the directory name.
 pub(crate) fn read(results: &Path, prefix: &str) -> Result<BTreeMap<String, Vec<Check>>, Problem> {
     let cannot = |path: &Path, error: &dyn std::error::Error| {
         Problem::new(format!("cannot read {}: {error}", path.display()))
@@ -39,7 +39,7 @@ pub(crate) fn read(results: &Path, prefix: &str) -> Result<BTreeMap<String, Vec<
     Ok(outcomes)
 }
 
-/// The scenario whose results are in a directory of this name.
+/// Returns the scenario of a result directory.
 fn scenario_of<'a>(directory: &'a str, prefix: &str) -> Option<&'a str> {
     let name = directory.strip_prefix(prefix)?;
     let (scenario, stamp) = name.split_at_checked(name.len().checked_sub(STAMP_LENGTH)?)?;

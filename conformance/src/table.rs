@@ -1,4 +1,4 @@
-//! The verdicts of all revisions as a table.
+//! Formats the verdicts of all revisions as a table.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ const TITLES: [&str; 7] = [
     "left out",
 ];
 
-/// A line per revision, then everything that needs words.
+/// A table with one line per revision, followed by all texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table<'a>(&'a [Verdict]);
 
 impl<'a> Table<'a> {
-    /// The table of these verdicts, in this order.
+    /// Creates the table of these verdicts, in this order.
     #[must_use]
     pub fn new(verdicts: &'a [Verdict]) -> Self {
         Self(verdicts)
@@ -64,7 +64,7 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-/// The revision to the left, the numbers to the right, as wide as the longest title.
+/// Writes the revision left-aligned and the numbers right-aligned, as wide as the longest title.
 fn write_row(f: &mut fmt::Formatter<'_>, cells: [String; TITLES.len()]) -> fmt::Result {
     let [revision, numbers @ ..] = cells;
     write!(f, "{revision:<10}")?;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_below_their_titles_and_words_below_the_numbers() {
+    fn numbers_are_aligned_and_texts_follow() {
         let verdict = Verdict {
             spec_version: "2025-11-25".to_owned(),
             scenarios: 5,

@@ -1,4 +1,4 @@
-//! A user with a browser: opens a page, agrees, and goes wherever they are sent.
+//! A user with a browser: opens a page, consents and follows redirects.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use toolwire::proto::auth::form;
 use crate::Problem;
 use crate::plain_http::{Post, ask, resolved};
 
-/// How often a user is sent on before they give up.
+/// The number of redirects after which the login fails.
 const MOST_STEPS: usize = 10;
 
-/// The user.
+/// A user who consents.
 #[derive(Debug, Default)]
 pub(crate) struct User {
     cookies: BTreeMap<String, String>,
 }
 
-/// What a browser shows or does next.
+/// The next step of the browser.
 enum Next {
     Go(String),
     Page(String),
 }
 
 impl User {
-    /// Opens a URL, allows what is asked, and follows until there is nothing more to do.
+    /// Opens a URL, consents, and follows redirects until the login ends.
     pub(crate) async fn log_in(mut self, url: &str) -> Result<(), Problem> {
         let mut request = (url.to_owned(), None);
         for _ in 0..MOST_STEPS {
             let (url, form) = request;
             request = match self.open(&url, form.as_deref()).await? {
                 Next::Go(next) => (next, None),
-                Next::Page(page) => match answer_to(&page) {
+                Next::Page(page) => match consent_form(&page) {
                     Some((action, form)) => (resolved(&url, &action), Some(form)),
                     None => return Ok(()),
                 },
             };
         }
-        Err(Problem::new("the login sends its user in circles"))
+        Err(Problem::new("the login has too many redirects"))
     }
 
     async fn open(&mut self, url: &str, form: Option<&str>) -> Result<Next, Problem> {
@@ -48,30 +48,30 @@ impl User {
             content_type: "application/x-www-form-urlencoded",
             body,
         });
-        let answer = ask(url, &cookies.join("; "), post).await?;
-        for cookie in answer.headers("set-cookie") {
+        let response = ask(url, &cookies.join("; "), post).await?;
+        for cookie in response.headers("set-cookie") {
             let pair = cookie.split(';').next();
             let pair = pair.and_then(|pair| pair.split_once('='));
             let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
             self.cookies.extend(pair);
         }
-        if let Some(next) = answer.headers("location").next() {
+        if let Some(next) = response.headers("location").next() {
             return Ok(Next::Go(resolved(url, next)));
         }
-        if answer.is_ok() {
-            Ok(Next::Page(answer.body().to_owned()))
+        if response.is_ok() {
+            Ok(Next::Page(response.body().to_owned()))
         } else {
-            Err(Problem::new(format!("a page does not open: {answer}")))
+            Err(Problem::new(format!("a page does not open: {response}")))
         }
     }
 }
 
-/// Where the form on a page goes, and what it says when the user allows everything.
-fn answer_to(page: &str) -> Option<(String, String)> {
+/// Returns the target of a page's form and the fields that grant consent.
+fn consent_form(page: &str) -> Option<(String, String)> {
     let action = between(page, "<form method=\"post\" action=\"")?;
     let request = between(page, "name=\"request\" value=\"")?;
-    let answer = form::encode([("request", request), ("decision", "allow")]);
-    Some((action.to_owned(), answer))
+    let fields = form::encode([("request", request), ("decision", "allow")]);
+    Some((action.to_owned(), fields))
 }
 
 fn between<'a>(page: &'a str, start: &str) -> Option<&'a str> {
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_answered_and_other_pages_are_read() {
+    fn consent_form_is_found_only_on_a_consent_page() {
         let page = r#"<form method="post" action="/consent"><input name="request" value="a.b">"#;
         let expected = (
             "/consent".to_owned(),
             "request=a.b&decision=allow".to_owned(),
         );
-        assert_eq!(answer_to(page), Some(expected));
-        assert_eq!(answer_to("OK. You can close this page."), None);
+        assert_eq!(consent_form(page), Some(expected));
+        assert_eq!(consent_form("OK. You can close this page."), None);
     }
 }

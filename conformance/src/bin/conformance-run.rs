@@ -1,4 +1,5 @@
-//! Runs the installed conformance suite and says how it went; `cargo xtask conformance` installs and calls it.
+//! Runs the installed conformance suite and prints the verdicts. `cargo xtask conformance` installs the suite and
+//! starts this program.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use toolwire_conformance::{
 /// Runs the conformance suite.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Where the suite is installed; the results are written below it.
+    /// The directory of the suite; the results are written below it.
     #[arg(long)]
     suite: PathBuf,
     #[command(subcommand)]
@@ -30,7 +31,7 @@ enum Subject {
     },
     /// Runs the client scenarios of every revision and of the extensions.
     Client {
-        /// The client to start, once for each scenario.
+        /// The client to start, once per scenario.
         #[arg(long)]
         binary: PathBuf,
     },
@@ -55,7 +56,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Says how each revision went; true when all are clean.
+/// Prints the verdict of each revision. Returns `true` if all are clean.
 async fn run(directory: &Path, subject: &Subject) -> Result<bool, Problem> {
     let suite = Suite::installed_in(directory)?;
     let results = directory.join("results");
@@ -80,7 +81,7 @@ async fn run(directory: &Path, subject: &Subject) -> Result<bool, Problem> {
         let results = results.join("client").join("extensions");
         verdicts.push(check_client_extensions(&suite, binary, &results).await?);
     }
-    // A closed terminal is no reason to fail: the exit code tells.
+    // A closed terminal is not an error: the exit code has the outcome.
     let _ = write!(std::io::stdout(), "{}", Table::new(&verdicts));
     Ok(verdicts.iter().all(|verdict| verdict.is_clean()))
 }

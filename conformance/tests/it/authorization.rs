@@ -1,4 +1,4 @@
-//! Every scenario for authorization servers, against the OAuth proxy.
+//! Runs every authorization server scenario with the OAuth proxy.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use toolwire_conformance::check_authorization;
 
 use crate::{assert_clean, results, suite};
 
-/// A scenario that the suite gains or loses changes the number.
+/// The number changes if the suite gains or loses a scenario.
 async fn check(spec_version: &str) {
     let binary = Path::new(env!("CARGO_BIN_EXE_conformance-authorization"));
     let results = results("authorization", spec_version);

@@ -1,4 +1,4 @@
-//! Every client scenario but those that are left out, which are counted.
+//! Runs every client scenario except the excluded ones, which are counted.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::{assert_clean, results, suite};
 
 const CLIENT: &str = env!("CARGO_BIN_EXE_conformance-client");
 
-/// A scenario that the suite gains or loses changes the number.
+/// The number changes if the suite gains or loses a scenario.
 async fn check(spec_version: &str, scenarios: usize) {
     let binary = Path::new(CLIENT);
     let results = results("client", spec_version);

@@ -1,4 +1,5 @@
-//! The official suite against `conformance-server`, `conformance-client` and `conformance-authorization`, one test per revision and subject.
+//! Runs the official suite with `conformance-server`, `conformance-client` and `conformance-authorization`: one test
+//! per revision and subject.
 
 mod authorization;
 mod client;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use toolwire_conformance::{Problem, Suite, Verdict};
 
-/// The suite, which lies in the target directory of the binary under test.
+/// Returns the suite from the target directory of the binary under test.
 fn suite(binary: &Path) -> Suite {
     let target = binary
         .ancestors()
@@ -17,7 +18,7 @@ fn suite(binary: &Path) -> Suite {
     Suite::installed_in(&target.join("conformance")).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-/// Where the results of a run go.
+/// Returns the directory for the results of a run.
 fn results(subject: &str, spec_version: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("conformance")

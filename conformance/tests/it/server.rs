@@ -1,4 +1,4 @@
-//! Every server scenario.
+//! Runs every server scenario.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The authorization server the official conformance suite logs in at: toolwire's OAuth proxy, with an identity provider
-//! that knows one user and asks nothing.
+//! The authorization server for the official conformance suite: toolwire's OAuth proxy, with an identity provider that
+//! has one user and no login page.
 
 mod provider;
 
@@ -16,7 +16,7 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 /// Serves the authorization server at `http://127.0.0.1:<port>`.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The port; 0 takes any that is free.
+    /// The port; 0 selects a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
 }
@@ -24,7 +24,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    // The address comes first: it is the name of the authorization server.
+    // The address is needed first, because it is the issuer.
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
     let issuer = format!("http://{}", socket.local_addr()?);
     let upstream = provider::start().await?;
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = Server::new("toolwire-conformance", env!("CARGO_PKG_VERSION"));
     let options = HttpOptions::new().with_authorizer(proxy);
     let listener = HttpListener::from_listener(server, socket, options)?;
-    // Whoever started this program waits for the line, and learns the port from it.
+    // The parent process waits for this line and reads the port from it.
     let mut stdout = std::io::stdout();
     writeln!(stdout, "listening on {issuer}")?;
     stdout.flush()?;

@@ -1,4 +1,4 @@
-//! An identity provider that knows one user, who is always logged in.
+//! An identity provider with one user, who is always logged in.
 
 use std::io;
 
@@ -7,16 +7,16 @@ use tokio::net::{TcpListener, TcpStream};
 use toolwire::auth::Upstream;
 use toolwire::proto::auth::form;
 
-/// The longest request that is read.
+/// The longest request that is read, in bytes.
 const LONGEST_REQUEST: usize = 64 * 1024;
 
-/// Starts it on a free port; the client that is registered there.
+/// Starts the provider on a free port and returns the client that is registered there.
 pub(crate) async fn start() -> io::Result<Upstream> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let issuer = format!("http://{}", listener.local_addr()?);
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            // Somebody who hangs up in the middle has changed their mind.
+            // A connection that is closed early is not an error.
             let _ = serve(socket).await;
         }
     });
@@ -45,20 +45,23 @@ async fn serve(mut socket: TcpStream) -> io::Result<()> {
         _ => ("404 Not Found".to_owned(), ""),
     };
     let length = body.len();
-    let answer =
+    let response =
         format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
-    socket.write_all(answer.as_bytes()).await
+    socket.write_all(response.as_bytes()).await
 }
 
-/// Sends the user back at once.
+/// Redirects the user back at once.
 fn back(query: &str) -> String {
     let pairs = form::decode(query).unwrap_or_default();
     let find = |name: &str| {
         let found = pairs.iter().find(|(own, _)| own == name);
         found.map_or("", |(_, value)| value.as_str())
     };
-    let answer = form::encode([("code", "upstream-code"), ("state", find("state"))]);
-    format!("302 Found\r\nLocation: {}?{answer}", find("redirect_uri"))
+    let parameters = form::encode([("code", "upstream-code"), ("state", find("state"))]);
+    format!(
+        "302 Found\r\nLocation: {}?{parameters}",
+        find("redirect_uri")
+    )
 }
 
 fn is_whole(request: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! What a client has to show, as the suite hands it out.
+//! The credentials that the suite gives to a client.
 
 use serde::Deserialize;
 use toolwire::auth::client::{IdentityProvider, OAuthConfig, RegisteredClient, SigningKey};
@@ -7,16 +7,16 @@ use toolwire::types::auth::Secret;
 use crate::login::Agreeing;
 use crate::scenarios::Problem;
 
-/// The id that the suite expects of a client that has a document about itself.
+/// The client ID that the suite expects of a client with a metadata document.
 const CLIENT_ID_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Each scenario gives some of these.
+/// The credentials of a scenario. Each scenario sets some of them.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Credentials {
     client_id: Option<String>,
     client_secret: Option<Secret>,
     private_key_pem: Option<Secret>,
-    /// What the platform says about this workload.
+    /// The platform's assertion about this workload.
     valid_jwt: Option<Secret>,
     idp_client_id: Option<String>,
     idp_id_token: Option<Secret>,
@@ -25,8 +25,8 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// How the client gets its tokens: what it has been given says so, but for two scenarios that give the same things for
-    /// different grants.
+    /// Returns the OAuth configuration for the given credentials. Two scenarios give the same credentials for different
+    /// grants, so their names decide.
     pub(crate) fn oauth(&self, scenario: &str) -> Result<OAuthConfig, Problem> {
         let Some(client) = self.registered()? else {
             let login = OAuthConfig::login("toolwire conformance", Agreeing);

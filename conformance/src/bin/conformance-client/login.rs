@@ -1,4 +1,4 @@
-//! A user who agrees to everything: opens the page of the authorization server, and is sent back at once.
+//! A user who consents to everything: opens the page of the authorization server and is redirected at once.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use tokio::net::TcpStream;
 use toolwire::BoxFuture;
 use toolwire::auth::client::{AuthError, CheckCallback, Login, PendingLogin};
 
-/// Where the suite's servers send users back to; nobody listens there, since nobody has to.
+/// The redirect URI of the suite's servers. No process listens there, because none needs to.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
-/// The user.
+/// A user who consents to everything.
 #[derive(Debug)]
 pub(crate) struct Agreeing;
 
@@ -39,18 +39,19 @@ impl PendingLogin for Agreeing {
                 .map_err(|error| AuthError::new("the page does not open").with_source(error))?;
             match location.split_once('?') {
                 Some((REDIRECT_URI, query)) => Ok(query.to_owned()),
-                _ => Err(AuthError::new("the page sends nobody back")),
+                _ => Err(AuthError::new("the page does not redirect")),
             }
         })
     }
 }
 
-/// Asks for a page as a browser does, and reads where it sends us.
+/// Requests a page like a browser and returns the redirect location.
 async fn location_of(url: &str) -> io::Result<String> {
-    let place = url
+    let parts = url
         .strip_prefix("http://")
         .and_then(|rest| rest.split_once('/'));
-    let (authority, path) = place.ok_or_else(|| io::Error::other("not a page of the suite"))?;
+    let (authority, path) =
+        parts.ok_or_else(|| io::Error::other("the URL is not a page of the suite"))?;
     let mut stream = TcpStream::connect(authority).await?;
     let request = format!("GET /{path} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
@@ -64,5 +65,5 @@ async fn location_of(url: &str) -> io::Result<String> {
             _ => {}
         }
     }
-    Err(io::Error::other("it leads nowhere"))
+    Err(io::Error::other("the page does not redirect"))
 }

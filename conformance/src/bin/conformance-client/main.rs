@@ -1,7 +1,6 @@
-//! The client the official conformance suite drives: one process per scenario, which it is told in the environment.
+//! The client for the official conformance suite: one process per scenario, which the environment names.
 //!
-//! It is written as any user of toolwire would write it. A scenario decides which calls are made and nothing else; what
-//! goes over the wire is the library's business.
+//! It is written like any program that uses toolwire. A scenario selects the calls; the library does the rest.
 
 mod credentials;
 mod login;
@@ -19,13 +18,13 @@ use toolwire::{Client, ClientBuilder};
 use crate::scenarios::{Problem, play};
 use crate::told::Told;
 
-/// Below the 30 seconds after which the suite gives up, so that the reason is written down.
+/// Shorter than the timeout of the suite, 30 s, so that the reason is printed.
 const LONGEST: Duration = Duration::from_secs(25);
 
-/// Plays the scenario that `MCP_CONFORMANCE_SCENARIO` names.
+/// Runs the scenario that `MCP_CONFORMANCE_SCENARIO` names.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Where the server of the scenario listens.
+    /// The URL of the scenario's server.
     url: String,
 }
 
@@ -35,7 +34,7 @@ async fn main() -> ExitCode {
     let running = timeout(LONGEST, run(&arguments.url));
     match running
         .await
-        .unwrap_or_else(|_| Err("it takes too long".into()))
+        .unwrap_or_else(|_| Err("the scenario timed out".into()))
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -62,14 +61,14 @@ async fn run(url: &str) -> Result<(), Problem> {
     outcome
 }
 
-/// A client that can do all a server may ask for, so that no scenario has to do without.
+/// Returns a client with all capabilities that a scenario may need.
 fn everything() -> ClientBuilder {
     Client::builder("toolwire-conformance", env!("CARGO_PKG_VERSION"))
         .with_roots([Root::new("file:///conformance")])
         .on_sampling(|_| async {
-            let answer = "This is a test response.";
-            Ok(CreateMessageResult::new("test-model", answer))
+            let text = "This is a test response.";
+            Ok(CreateMessageResult::new("test-model", text))
         })
-        // Nothing is filled in: what has a default gets it from the library.
+        // The form stays empty: the library fills in the defaults.
         .on_elicitation(|_| async { Ok(ElicitResult::accept()) })
 }

@@ -1,4 +1,4 @@
-//! Which calls each scenario asks for.
+//! The calls of each scenario.
 
 use std::error::Error;
 
@@ -9,25 +9,25 @@ use toolwire::{Client, RawJson};
 
 use crate::told::{Context, Told};
 
-/// Why a scenario could not be played.
+/// The reason why a scenario failed to run.
 pub(crate) type Problem = Box<dyn Error + Send + Sync>;
 
 /// Makes the calls of the scenario.
 pub(crate) async fn play(client: &Client, told: &Told) -> Result<(), Problem> {
     match told.scenario.as_str() {
-        // What these look at happens when a client connects and lists.
+        // These scenarios check connecting and listing.
         "initialize" | "request-metadata" | "json-schema-ref-no-deref" => list(client).await,
         "tools_call" => call(client, "add_numbers", json!({"a": 5, "b": 3})).await,
         "elicitation-sep1034-client-defaults" => {
             call(client, "test_client_elicitation_defaults", json!({})).await
         }
         "sse-retry" => call(client, "test_reconnection", json!({})).await,
-        "sep-2322-client-request-state" => answer_questions(client).await,
+        "sep-2322-client-request-state" => respond_to_elicitation(client).await,
         "http-standard-headers" => use_everything(client).await,
         "http-custom-headers" => make_calls(client, &told.context).await,
         "http-invalid-tool-headers" => call_whatever_is_listed(client).await,
         "json-schema-2020-12-preservation" => echo_schema(client).await,
-        // What these look at happens on the way in; some servers want to see that the way is open.
+        // These scenarios check authorization. Some servers also need a call afterwards.
         auth if auth.starts_with("auth/") => call_everything(client).await,
         other => Err(format!("{other} is not a scenario of this client").into()),
     }
@@ -45,14 +45,14 @@ async fn call_everything(client: &Client) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Lists, as a client does that wants to know what it calls, and calls.
+/// Lists the tools and calls one.
 async fn call(client: &Client, tool: &str, arguments: impl Serialize) -> Result<(), Problem> {
     client.list_tools().await?;
     succeeded(tool, &client.call_tool(tool, arguments).await?)
 }
 
-/// The unrelated call runs while the question of the first one is open, so that nothing of it may leak.
-async fn answer_questions(client: &Client) -> Result<(), Problem> {
+/// Makes an unrelated call while the first one waits for input, so that the suite can check that they are separate.
+async fn respond_to_elicitation(client: &Client) -> Result<(), Problem> {
     client.list_tools().await?;
     let (asked, unrelated) = tokio::join!(
         client
@@ -97,7 +97,7 @@ async fn make_calls(client: &Client, context: &Context) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Tools with invalid annotations are not in the list, so calling all of it calls none of them.
+/// Tools with invalid annotations are not listed, so they are not called.
 async fn call_whatever_is_listed(client: &Client) -> Result<(), Problem> {
     for tool in client.list_tools().await? {
         let call = client.call_tool(&tool.name, json!({"region": "us-west1"}));
@@ -124,7 +124,7 @@ async fn echo_schema(client: &Client) -> Result<(), Problem> {
     succeeded("json_schema_echo", &result)
 }
 
-/// An error of a tool is a result, but none that a scenario expects.
+/// Returns an error if the tool reported an error, which no scenario expects.
 fn succeeded(tool: &str, result: &CallToolResult) -> Result<(), Problem> {
     match result.is_error {
         Some(true) => Err(format!("{tool} failed: {:?}", result.content).into()),

@@ -1,4 +1,4 @@
-//! What the suite tells a client beside the address.
+//! The parameters of a scenario besides the URL.
 
 use std::env;
 
@@ -14,7 +14,7 @@ const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
 const SPEC_VERSION: &str = "MCP_CONFORMANCE_PROTOCOL_VERSION";
 const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
 
-/// The environment of a run.
+/// The parameters that the suite sets in the environment.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) scenario: String,
@@ -22,14 +22,14 @@ pub(crate) struct Told {
     spec_version: String,
 }
 
-/// What some scenarios hand out; the others leave it empty.
+/// Data for some scenarios. The others leave it empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Context {
     /// The calls to make, in this order.
     #[serde(default)]
     pub(crate) tool_calls: Vec<ToolCall>,
-    /// What this client, its user or its platform has to show.
+    /// The credentials of the client, its user or its platform.
     #[serde(flatten)]
     pub(crate) credentials: Credentials,
 }
@@ -54,7 +54,7 @@ impl Told {
         })
     }
 
-    /// The revision under test, and the older ones: some servers of the suite answer with one of those.
+    /// Returns the revision under test and the older ones, because some servers of the suite negotiate an older one.
     pub(crate) fn versions(&self) -> Result<Vec<ProtocolVersion>, Problem> {
         let asked: ProtocolVersion = self
             .spec_version

@@ -1,4 +1,4 @@
-//! Tools whose forms and texts the scenarios up to 2025-11-25 prescribe.
+//! Tools with forms and texts that the scenarios up to 2025-11-25 prescribe.
 
 use serde_json::{Map, Value};
 use toolwire::ask::{self, ElicitOutcome};
@@ -17,7 +17,7 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool(test_elicitation_sep1330_enums)
 }
 
-/// Asks the client's model.
+/// Sends a prompt to the client's model.
 #[tool]
 async fn test_sampling(
     ctx: &RequestContext,
@@ -25,8 +25,8 @@ async fn test_sampling(
     prompt: String,
 ) -> Result<String, ToolError> {
     let request = CreateMessageRequestParams::new([SamplingMessage::user(prompt)], 100);
-    let answer = ctx.ask_model("prompt", request).await?;
-    let mut texts = answer.content.blocks().iter();
+    let response = ctx.ask_model("prompt", request).await?;
+    let mut texts = response.content.blocks().iter();
     let text = texts.find_map(|block| block.as_text());
     Ok(format!("LLM response: {}", text.unwrap_or("(no text)")))
 }
@@ -53,7 +53,7 @@ async fn test_elicitation(
     ))
 }
 
-/// Asks for one field of each type, all filled in beforehand.
+/// Asks for one field of each type, all with defaults.
 #[tool]
 async fn test_elicitation_sep1034_defaults(ctx: &RequestContext) -> Result<String, ToolError> {
     let states = ["active", "inactive", "pending"];
@@ -113,7 +113,7 @@ async fn complete(
     ))
 }
 
-/// What the user did, and what was filled in.
+/// Returns the user's action and the content of the form.
 async fn fill_in(
     ctx: &RequestContext,
     message: impl Into<String>,

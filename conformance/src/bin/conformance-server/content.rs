@@ -3,10 +3,10 @@
 use toolwire::types::TextResourceContents;
 use toolwire::{ContentBlock, Server, ToolError, tool};
 
-/// A picture of one red pixel.
+/// A PNG image of one red pixel.
 pub(crate) const RED_PIXEL_PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
-/// A sound without a single sample: the header of a WAV file.
+/// A WAV file without samples.
 const SILENCE_WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
 
 pub(crate) fn add_to(server: Server) -> Server {
@@ -25,13 +25,13 @@ fn test_simple_text() -> &'static str {
     "This is a simple text response for testing."
 }
 
-/// Returns a picture.
+/// Returns an image.
 #[tool(read_only)]
 fn test_image_content() -> ContentBlock {
     ContentBlock::image(RED_PIXEL_PNG, "image/png")
 }
 
-/// Returns a sound.
+/// Returns audio.
 #[tool(read_only)]
 fn test_audio_content() -> ContentBlock {
     ContentBlock::audio(SILENCE_WAV, "audio/wav")
@@ -49,7 +49,7 @@ fn test_embedded_resource() -> ContentBlock {
     )
 }
 
-/// Returns a text, a picture and a resource.
+/// Returns a text, an image and a resource.
 #[tool(read_only)]
 fn test_multiple_content_types() -> Vec<ContentBlock> {
     let resource = TextResourceContents::new(

@@ -1,5 +1,5 @@
-//! Tools that ask in 2026-07-28: in words that are the same for every revision where the scenario allows it, with a
-//! state of their own or a choice of questions where it wants that.
+//! Tools that request input in 2026-07-28. They use `ctx.ask` where the scenario permits it, and `InputRequests` with
+//! their own state where it does not.
 
 use serde::{Deserialize, Serialize};
 use toolwire::proto::rounds;
@@ -41,21 +41,21 @@ struct Confirmation {
     ok: bool,
 }
 
-/// Asks for a name and greets. One scenario answers before it is asked, which only a handler that looks at the answers
-/// itself takes for an answer.
+/// Asks for a name and greets. One scenario sends the response with the first request, which only a handler with
+/// `InputRequests` accepts.
 #[tool]
 fn test_input_required_result_elicitation(ctx: &RequestContext) -> Outcome {
-    match form_answer::<Name>(ctx, "user_name")? {
+    match form_content::<Name>(ctx, "user_name")? {
         Some(Name { name }) => complete(format!("Hello, {name}!")),
         None => {
-            let question = form::<Name>("What is your name?");
-            let questions = InputRequests::new().with("user_name", question);
-            Ok(ToolResponse::input_required(questions, None))
+            let request = form::<Name>("What is your name?");
+            let requests = InputRequests::new().with("user_name", request);
+            Ok(ToolResponse::input_required(requests, None))
         }
     }
 }
 
-/// Asks for a name without a request of its own on the stream.
+/// Asks for a name without sending a request on the stream.
 #[tool]
 async fn test_streaming_elicitation(ctx: &RequestContext) -> Result<String, ToolError> {
     ctx.report_steps(1, 2, Some("about to ask"));
@@ -63,12 +63,12 @@ async fn test_streaming_elicitation(ctx: &RequestContext) -> Result<String, Tool
     Ok(format!("Hello, {name}!"))
 }
 
-/// Asks the client's model.
+/// Sends a prompt to the client's model.
 #[tool]
 async fn test_input_required_result_sampling(ctx: &RequestContext) -> Result<String, ToolError> {
-    let question = prompt("What is the capital of France?", 100);
-    let answer = ctx.ask_model("capital_question", question).await?;
-    Ok(text_of(&answer))
+    let request = prompt("What is the capital of France?", 100);
+    let response = ctx.ask_model("capital_question", request).await?;
+    Ok(text_of(&response))
 }
 
 /// Asks for the client's roots.
@@ -78,7 +78,7 @@ async fn test_input_required_result_list_roots(ctx: &RequestContext) -> Result<S
     Ok(format!("Roots: {}", uris_of(&roots)))
 }
 
-/// What a tool remembers between two rounds.
+/// The state of a tool between two rounds.
 #[derive(Default, PartialEq, Serialize, Deserialize)]
 enum Asked {
     #[default]
@@ -86,34 +86,34 @@ enum Asked {
     Confirmation,
 }
 
-/// Asks for a confirmation and checks that its state came back.
+/// Asks for a confirmation and checks its state in the next round.
 #[tool]
 fn test_input_required_result_request_state(ctx: &RequestContext) -> Outcome {
     confirm(ctx)
 }
 
-/// Asks for a confirmation; a state that was tampered with never reaches it.
+/// Asks for a confirmation. A modified state never reaches the handler.
 #[tool]
 fn test_input_required_result_tampered_state(ctx: &RequestContext) -> Outcome {
     confirm(ctx)
 }
 
 fn confirm(ctx: &RequestContext) -> Outcome {
-    let answer = form_answer::<Confirmation>(ctx, "confirm")?;
+    let response = form_content::<Confirmation>(ctx, "confirm")?;
     let asked: Asked = ctx.request_state_as()?;
-    match answer {
+    match response {
         Some(Confirmation { ok }) if asked == Asked::Confirmation => {
             complete(format!("state-ok, confirmed: {ok}"))
         }
         _ => {
-            let question = form::<Confirmation>("Please confirm");
-            let questions = InputRequests::new().with("confirm", question);
-            ToolResponse::input_required_with(questions, &Asked::Confirmation)
+            let request = form::<Confirmation>("Please confirm");
+            let requests = InputRequests::new().with("confirm", request);
+            ToolResponse::input_required_with(requests, &Asked::Confirmation)
         }
     }
 }
 
-/// Asks the user, the model and the client at once.
+/// Requests input from the user, the model and the client at once.
 #[tool]
 async fn test_input_required_result_multiple_inputs(
     ctx: &RequestContext,
@@ -129,7 +129,7 @@ async fn test_input_required_result_multiple_inputs(
     Ok(format!("{greeting} {name} works in {roots}"))
 }
 
-/// Asks two questions, one after the other.
+/// Asks for two forms, one after the other.
 #[tool]
 async fn test_input_required_result_multi_round(ctx: &RequestContext) -> Result<String, ToolError> {
     let Name { name } = ctx.ask("step1", "Step 1: What is your name?").await?;
@@ -139,18 +139,18 @@ async fn test_input_required_result_multi_round(ctx: &RequestContext) -> Result<
     Ok(format!("{name} likes {color}"))
 }
 
-/// Asks only what the client can answer.
+/// Requests only input that the client supports.
 #[tool]
 fn test_input_required_result_capabilities(ctx: &RequestContext) -> Outcome {
-    let mut questions = every_question();
-    questions.retain(|_, question| ctx.client_supports(&rounds::required_capabilities([question])));
-    if questions.iter().all(|(key, _)| ctx.has_input_response(key)) {
-        return complete(format!("{} questions were answered", questions.len()));
+    let mut requests = every_request();
+    requests.retain(|_, request| ctx.client_supports(&rounds::required_capabilities([request])));
+    if requests.iter().all(|(key, _)| ctx.has_input_response(key)) {
+        return complete(format!("{} requests got responses", requests.len()));
     }
-    Ok(ToolResponse::input_required(questions, None))
+    Ok(ToolResponse::input_required(requests, None))
 }
 
-fn every_question() -> InputRequests {
+fn every_request() -> InputRequests {
     InputRequests::new()
         .with("user_name", form::<Name>("What is your name?"))
         .with("greeting", prompt("Generate a greeting", 50))
@@ -165,16 +165,16 @@ fn prompt(text: &str, max_tokens: u64) -> CreateMessageRequestParams {
     CreateMessageRequestParams::new([SamplingMessage::user(text)], max_tokens)
 }
 
-/// What the user filled in, unless the form is still to be asked or was refused.
-fn form_answer<T: Elicit>(ctx: &RequestContext, key: &str) -> Result<Option<T>, ToolError> {
+/// Returns the form's content, or `None` if the form was not sent yet or was declined.
+fn form_content<T: Elicit>(ctx: &RequestContext, key: &str) -> Result<Option<T>, ToolError> {
     match ctx.input_response_as::<ElicitResult>(key)? {
-        Some(answer) => Ok(answer.content_as()?),
+        Some(response) => Ok(response.content_as()?),
         None => Ok(None),
     }
 }
 
-fn text_of(answer: &CreateMessageResult) -> String {
-    let mut blocks = answer.content.blocks().iter();
+fn text_of(response: &CreateMessageResult) -> String {
+    let mut blocks = response.content.blocks().iter();
     let text = blocks.find_map(|block| block.as_text());
     text.unwrap_or("(no text)").to_owned()
 }

@@ -1,7 +1,6 @@
-//! The server the official conformance suite expects: every tool, prompt and resource its scenarios name.
+//! The server for the official conformance suite, with every tool, prompt and resource of its scenarios.
 //!
-//! It is written as any user of toolwire would write it. Texts, names and schemas are those of the scenarios; nothing
-//! here looks at who is asking.
+//! It is written like any server that uses toolwire. Texts, names and schemas are those of the scenarios.
 
 mod asking;
 mod content;
@@ -23,7 +22,7 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 /// Serves the fixtures of the conformance suite at `http://127.0.0.1:<port>/mcp`.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The port; 0 takes any that is free.
+    /// The port; 0 selects a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
 }
@@ -33,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
     let listener = HttpListener::bind(everything(), address, HttpOptions::new()).await?;
-    // Whoever started this program waits for the line, and learns the port from it.
+    // The parent process waits for this line and reads the port from it.
     let mut stdout = std::io::stdout();
     writeln!(stdout, "listening on http://{}/mcp", listener.local_addr())?;
     stdout.flush()?;
@@ -41,7 +40,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// All fixtures. The first tool takes no arguments and succeeds: the suite calls whatever comes first.
+/// Returns the server with all fixtures. The first tool takes no arguments and succeeds, because the suite calls the
+/// first one.
 fn everything() -> Server {
     let server = Server::new("toolwire-conformance", env!("CARGO_PKG_VERSION"))
         .with_logging()

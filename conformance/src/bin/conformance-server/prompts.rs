@@ -1,4 +1,4 @@
-//! The prompts, and the completion of their arguments.
+//! The prompts and the completion of their arguments.
 
 use serde::Deserialize;
 use toolwire::types::TextResourceContents;
@@ -18,7 +18,7 @@ pub(crate) fn add_to(server: Server) -> Server {
         .prompt(test_input_required_result_prompt)
 }
 
-/// Is one text.
+/// Returns a text.
 #[prompt]
 fn test_simple_prompt() -> &'static str {
     "This is a simple prompt for testing."
@@ -28,7 +28,7 @@ fn test_simple_prompt() -> &'static str {
 #[prompt]
 fn test_prompt_with_arguments(
     /// First test argument.
-    #[arg(complete = places)]
+    #[arg(complete = cities)]
     arg1: String,
     /// Second test argument.
     arg2: String,
@@ -36,11 +36,11 @@ fn test_prompt_with_arguments(
     format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
 }
 
-fn places(typed: &str) -> CompletionValues {
+fn cities(typed: &str) -> CompletionValues {
     CompletionValues::prefix_match(typed, ["paris", "park", "party"])
 }
 
-/// Embeds a resource.
+/// Returns an embedded resource.
 #[prompt]
 fn test_prompt_with_embedded_resource(
     /// URI of the resource to embed.
@@ -57,7 +57,7 @@ fn test_prompt_with_embedded_resource(
     ]
 }
 
-/// Shows a picture.
+/// Returns an image.
 #[prompt]
 fn test_prompt_with_image() -> Vec<PromptMessage> {
     vec![
@@ -71,10 +71,10 @@ struct Background {
     context: String,
 }
 
-/// Asks the user for its context.
+/// Asks the user for the context of the prompt.
 #[prompt]
 async fn test_input_required_result_prompt(ctx: &RequestContext) -> Result<String, ToolError> {
-    let question = "What context should the prompt use?";
-    let Background { context } = ctx.ask("user_context", question).await?;
+    let message = "What context should the prompt use?";
+    let Background { context } = ctx.ask("user_context", message).await?;
     Ok(format!("Use this context: {context}"))
 }

@@ -14,13 +14,13 @@ pub(crate) fn add_to(server: Server) -> Server {
         .resource_template(template_data)
 }
 
-/// A text that never changes.
+/// A constant text.
 #[resource(uri = "test://static-text", mime_type = "text/plain")]
 fn static_text() -> &'static str {
     "This is the content of the static text resource."
 }
 
-/// A picture that never changes.
+/// A constant image.
 #[resource(uri = "test://static-binary", mime_type = "image/png")]
 fn static_binary() -> ResourceContents {
     BlobResourceContents::new("test://static-binary", RED_PIXEL_PNG)
@@ -28,13 +28,13 @@ fn static_binary() -> ResourceContents {
         .into()
 }
 
-/// A text that clients subscribe to.
+/// A text for subscriptions.
 #[resource(uri = "test://watched-resource", mime_type = "text/plain")]
 fn watched_resource() -> &'static str {
     "This resource may change."
 }
 
-/// Data of any id.
+/// Data for any id.
 #[resource_template(uri = "test://template/{id}/data", mime_type = "application/json")]
 fn template_data(id: String) -> String {
     json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")}).to_string()

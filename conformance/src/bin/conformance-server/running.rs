@@ -1,14 +1,14 @@
-//! Tools that say something, or lose their stream, while they run.
+//! Tools that send notifications or release their stream while they run.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 use toolwire::{LoggingLevel, RequestContext, Server, tool};
 
-/// Between two steps of a tool, as the scenarios want it.
+/// The time between two steps of a tool, as the scenarios prescribe.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How long the reconnection tool works on after its stream was closed.
+/// The duration of the work after the stream was released.
 const WORK_WITHOUT_STREAM: Duration = Duration::from_millis(100);
 
 pub(crate) fn add_to(server: Server) -> Server {
@@ -30,7 +30,7 @@ async fn test_tool_with_logging(ctx: &RequestContext) -> &'static str {
     "The tool logged three messages."
 }
 
-/// Logs a message, which only clients that asked for it may see.
+/// Logs a message, which is sent only to clients that requested it.
 #[tool(read_only)]
 fn test_logging_tool(ctx: &RequestContext) -> &'static str {
     ctx.log(LoggingLevel::Info, "This tool was called");
@@ -48,7 +48,7 @@ async fn test_tool_with_progress(ctx: &RequestContext) -> &'static str {
     "The tool reported its progress."
 }
 
-/// Closes its stream and finishes without it, so that the client has to come back for the result.
+/// Releases its stream and continues, so that the client has to resume it for the result.
 #[tool(read_only)]
 async fn test_reconnection(ctx: &RequestContext) -> &'static str {
     ctx.release_stream();

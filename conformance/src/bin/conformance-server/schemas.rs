@@ -1,4 +1,4 @@
-//! Tools whose point is their schema or what they require of a request.
+//! Tools for scenarios about schemas, headers and required capabilities.
 
 use serde_json::{Value, json};
 use toolwire::{RawJson, RequestContext, Server, Tool, ToolHandler, tool};
@@ -10,7 +10,7 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool(test_missing_capability)
 }
 
-/// The descriptor is written out because the scenario wants these very keywords back.
+/// Returns a tool with a raw schema, because the scenario expects exactly these keywords.
 fn json_schema_2020_12_tool() -> ToolHandler {
     let descriptor = Tool::new("json_schema_2020_12_tool", schema_with_every_keyword())
         .with_description("Tool with JSON Schema 2020-12 features");
@@ -60,7 +60,7 @@ fn test_custom_header(#[arg(header = "Value")] value: String) -> String {
     format!("The value is {value:?}.")
 }
 
-/// Refuses to run for clients that cannot sample.
+/// Rejects clients without the sampling capability.
 #[tool(read_only, requires("sampling"))]
 fn test_missing_capability() -> &'static str {
     "The client can sample."

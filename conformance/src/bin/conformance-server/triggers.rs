@@ -1,8 +1,8 @@
-//! Tools that change a list of the server, so that clients who listen hear of it.
+//! Tools that change a list of the server, so that subscribers are notified.
 
 use toolwire::{RequestContext, Server, ToolError, prompt, tool};
 
-const COMING_AND_GOING: &str = "test_coming_and_going";
+const CHANGING: &str = "test_coming_and_going";
 
 pub(crate) fn add_to(server: Server) -> Server {
     server
@@ -10,33 +10,33 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool(test_trigger_prompt_change)
 }
 
-/// Adds a tool, or takes it away again.
+/// Adds a tool, or removes it.
 #[tool]
 fn test_trigger_tool_change(ctx: &RequestContext) -> Result<&'static str, ToolError> {
-    if ctx.server().remove_tool(COMING_AND_GOING) {
+    if ctx.server().remove_tool(CHANGING) {
         return Ok("The tool is gone.");
     }
     ctx.server().add_tool(passing_tool)?;
     Ok("The tool is there.")
 }
 
-/// Adds a prompt, or takes it away again.
+/// Adds a prompt, or removes it.
 #[tool]
 fn test_trigger_prompt_change(ctx: &RequestContext) -> Result<&'static str, ToolError> {
-    if ctx.server().remove_prompt(COMING_AND_GOING) {
+    if ctx.server().remove_prompt(CHANGING) {
         return Ok("The prompt is gone.");
     }
     ctx.server().add_prompt(passing_prompt)?;
     Ok("The prompt is there.")
 }
 
-/// Comes and goes.
+/// Can be added and removed.
 #[tool(name = "test_coming_and_going", read_only)]
 fn passing_tool() -> &'static str {
     "The tool is still there."
 }
 
-/// Comes and goes.
+/// Can be added and removed.
 #[prompt(name = "test_coming_and_going")]
 fn passing_prompt() -> &'static str {
     "The prompt is still there."
