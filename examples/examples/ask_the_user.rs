@@ -1,6 +1,6 @@
-//! A question to the user in the middle of a tool call: a form, filled in, declined or cancelled.
+//! An elicitation during a tool call: a form that the user accepts, declines or cancels.
 //!
-//! One handler serves every revision: see `onboarding` for how, and for several questions.
+//! One handler serves every revision. The example `onboarding` explains how, and has several elicitations.
 //! Run it with `cargo run -p toolwire-examples --example ask_the_user`, or give that command to an MCP client.
 
 use serde::Deserialize;
@@ -30,8 +30,8 @@ enum Class {
 #[tool]
 async fn book(ctx: &RequestContext, destination: String) -> Result<String, ToolError> {
     let question = format!("A ticket to {destination}: who travels?");
-    // What does not fit the form never gets here. Asked for as `Details`, without `Answer`, all but a filled-in form would
-    // be an error for `?`.
+    // A form with invalid values never gets here. With the output type `Details` instead of `ElicitOutcome`, `?` would
+    // return an error if the user declines or cancels.
     match ctx.ask("details", question).await? {
         ElicitOutcome::Accepted(Details {
             email,
@@ -43,9 +43,9 @@ async fn book(ctx: &RequestContext, destination: String) -> Result<String, ToolE
                 "{seats} × {class:?} to {destination}, sent to {email}"
             ))
         }
-        // Declining is an answer; cancelling means that the user closed the form without one.
-        ElicitOutcome::Declined => Ok("not booked, as you wish".to_owned()),
-        ElicitOutcome::Cancelled => Err(ToolError::failed("the question was left unanswered")),
+        // The user declined explicitly, or closed the form without a decision.
+        ElicitOutcome::Declined => Ok("not booked".to_owned()),
+        ElicitOutcome::Cancelled => Err(ToolError::failed("the user closed the form")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A server as one route of an axum application.
 //!
-//! Anything that mounts `tower` services works the same way. Run it with
+//! Every framework that mounts `tower` services works the same way. Run it with
 //! `cargo run -p toolwire-examples --example axum -- 127.0.0.1:3000`.
 
 use axum::Router;
@@ -8,7 +8,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use toolwire::{Server, tool};
 
-/// Greets somebody.
+/// Greets a person.
 #[tool]
 async fn greet(name: String) -> String {
     format!("Hello, {name}!")
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     axum::serve(listener, app)
         .with_graceful_shutdown(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
-                // Streams of changes get their last word, and axum waits for what runs.
+                // Ends event streams, and axum waits for the requests in flight.
                 server.shutdown();
             }
         })

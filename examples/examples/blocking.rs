@@ -1,6 +1,7 @@
-//! Work that blocks a thread: `#[tool(blocking)]` runs it where it does not hold up other requests.
+//! Work that blocks a thread: `#[tool(blocking)]` runs it on the blocking pool, so that it does not delay other
+//! requests.
 //!
-//! Such work cannot be interrupted from outside. It asks `is_cancelled` now and then, and ends itself.
+//! Such work cannot be interrupted from outside. It checks `is_cancelled` regularly and ends itself.
 //! Run it with `cargo run -p toolwire-examples --example blocking`, or give that command to an MCP client.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use toolwire::{RequestContext, Server, ToolError, tool};
 
 static SEARCHING: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the primes below a number, the slow way.
+/// Counts the primes below a number by trial division.
 #[tool(blocking, read_only)]
 fn count_primes(ctx: &RequestContext, below: u64) -> Result<u64, ToolError> {
     SEARCHING.fetch_add(1, Ordering::SeqCst);
@@ -21,7 +22,7 @@ fn count_primes(ctx: &RequestContext, below: u64) -> Result<u64, ToolError> {
 fn search(ctx: &RequestContext, below: u64) -> Option<u64> {
     let mut count = 0;
     for candidate in 2..below {
-        // One atomic load, so it is cheap to ask often. What a cancelled tool returns is not sent to anybody.
+        // The check is one atomic load, so it is cheap. The result of a cancelled tool is not sent.
         if ctx.is_cancelled() {
             return None;
         }
@@ -36,7 +37,7 @@ fn search(ctx: &RequestContext, below: u64) -> Option<u64> {
     Some(count)
 }
 
-/// How many searches run.
+/// Returns the number of running searches.
 #[tool(read_only)]
 fn searching() -> usize {
     SEARCHING.load(Ordering::SeqCst)

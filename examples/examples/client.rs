@@ -1,4 +1,4 @@
-//! A client for any server: connects to a URL, or starts a command, shows what the server offers and calls a tool.
+//! A client for any server: connects to a URL or starts a command, lists the tools and calls one.
 //!
 //! Run it with `cargo run -p toolwire-examples --example client -- <url>`, or
 //! `cargo run -p toolwire-examples --example client -- <command> <argument>…`.
@@ -9,9 +9,7 @@ use toolwire::{Client, ServerCommand};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let target = arguments
-        .next()
-        .ok_or("give a URL, or a command to start")?;
+    let target = arguments.next().ok_or("pass a URL or a command")?;
     let builder = Client::builder("example-client", "1.0.0");
     let client = if target.starts_with("http") {
         builder.connect(&target).await?
@@ -20,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         builder.spawn(command).await?
     };
 
-    eprintln!("connected, speaking {}", client.version());
+    eprintln!("connected with revision {}", client.version());
     for tool in client.list_tools().await? {
         eprintln!(
             "tool {}: {}",
@@ -32,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             eprintln!("20 + 22 = {}", sum.content[0].as_text().unwrap_or("?"));
         }
     }
-    // Without this the end would not wait for a child process, or for the session to be deleted.
+    // Waits for a child process to exit, or for the session to be deleted.
     client.close().await;
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! A client that answers: the server in this example asks for a name in the middle of a call, in both eras.
+//! A client that responds to an elicitation: the server asks for a name during a call, in both eras.
 //!
-//! Both ends live in this process, so there is nothing to start beside it. The handler is the same whether the question
-//! is a request of a legacy server or part of an `input_required` result.
+//! Client and server run in this process. The handler is the same whether the elicitation is a request of a legacy
+//! server or part of an `input_required` result.
 //! Run it with `cargo run -p toolwire-examples --example client_answers`.
 
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct Name {
     name: String,
 }
 
-/// Greets whoever is there, after asking for a name.
+/// Asks for a name and greets the user.
 #[tool]
 async fn greet(ctx: &RequestContext) -> Result<String, Error> {
     let Name { name } = ctx.ask("name", "What is your name?").await?;
@@ -26,11 +26,11 @@ async fn greet(ctx: &RequestContext) -> Result<String, Error> {
 async fn main() -> Result<(), Error> {
     let server = Server::new("greeter", "1.0.0").tool(greet);
     for era in [Era::Modern, Era::Legacy] {
-        let client = Client::builder("answering-client", "1.0.0")
+        let client = Client::builder("form-client", "1.0.0")
             .with_era(era)
             .on_elicitation(|form| async move {
                 eprintln!("the server asks: {}", form.message);
-                // What is left out is filled in with the form's own default.
+                // The client fills in missing fields with the defaults of the form.
                 Ok(ElicitResult::accept())
             })
             .in_process(&server)

@@ -1,17 +1,17 @@
-//! Constraints and defaults: what `#[arg(…)]` promises is published in the schema and enforced before your code runs.
+//! Constraints and defaults: `#[arg(…)]` publishes them in the schema and enforces them before the handler runs.
 //!
-//! A call that breaks a constraint is answered with an error that names the path of every argument in question, so that
-//! a model can correct itself.
+//! A call that violates a constraint gets an error with the path of every invalid argument, so that a model can correct
+//! itself.
 //! Run it with `cargo run -p toolwire-examples --example constraints`, or give that command to an MCP client.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolwire::{Server, tool};
 
-/// Constants work wherever a number does.
+/// Constants can be used for numbers.
 const MOST_SEATS: u32 = 8;
 
-/// Nested values carry their constraints in their own type, written as schemars has them.
+/// Nested values have their constraints in their own type, as schemars attributes.
 #[derive(Deserialize, JsonSchema)]
 struct Guest {
     #[schemars(length(min = 1))]
@@ -26,18 +26,18 @@ fn book(
     /// Letters and spaces only.
     #[arg(min_length = 2, max_length = 40, pattern = "^[A-Za-z ]+$")]
     name: &str,
-    /// How many people.
+    /// The number of people.
     #[arg(default = 2, minimum = 1, maximum = MOST_SEATS)]
     seats: u32,
-    /// Which day.
+    /// The day of the booking.
     #[arg(format = "date")]
     day: String,
-    /// Who comes, as far as it is known.
+    /// The guests, if they are known.
     #[arg(default, max_items = 8)]
     guests: Vec<Guest>,
-    /// `Option` may be left out, and is `None` then.
-    #[arg(name = "specialWish", max_length = 200)]
-    special_wish: Option<&str>,
+    /// An `Option` may be missing.
+    #[arg(name = "specialRequest", max_length = 200)]
+    special_request: Option<&str>,
 ) -> String {
     let named: Vec<String> = guests
         .iter()
@@ -46,9 +46,9 @@ fn book(
             None => guest.name.clone(),
         })
         .collect();
-    let wish = special_wish.unwrap_or("none");
+    let request = special_request.unwrap_or("none");
     format!(
-        "{name}: {seats} seats on {day}, guests: [{}], wish: {wish}",
+        "{name}: {seats} seats on {day}, guests: [{}], request: {request}",
         named.join(", ")
     )
 }

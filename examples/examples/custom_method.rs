@@ -1,6 +1,6 @@
-//! A method of your own: an extension that the server advertises and clients may use.
+//! A custom method: an extension that the server declares and clients may use.
 //!
-//! Put your domain in front of its name, so that it cannot collide with the protocol or with other extensions.
+//! Start its name with your domain, so that it does not collide with the protocol or other extensions.
 //! Run it with `cargo run -p toolwire-examples --example custom_method`, or give that command to an MCP client.
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ async fn check(_ctx: RequestContext, check: Check) -> Result<Verdict, ErrorObjec
 #[tokio::main]
 async fn main() -> Result<(), toolwire::Error> {
     Server::new("speller", "1.0.0")
-        // Clients look for this among the server's capabilities before they use the method.
+        // Clients look for this capability before they call the method.
         .with_extension(EXTENSION, json!({"languages": LANGUAGES}))
         .method("com.example/spelling/check", check)
         .serve_stdio()

@@ -1,7 +1,7 @@
-//! Tools that come and go while the server runs; clients are told that the list changed.
+//! Tools that are added and removed while the server runs. Clients are notified that the list changed.
 //!
-//! A `Server` is a handle: any clone of it, and `ctx.server()`, changes the same server. Calls that run keep the tool
-//! they began with.
+//! A `Server` is a handle: any clone of it, and `ctx.server()`, changes the same server. Running calls continue with
+//! the tool they started with.
 //! Run it with `cargo run -p toolwire-examples --example dynamic_tools`, or give that command to an MCP client.
 
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use toolwire::{JsonSchema, RequestContext, Server, ToolError, ToolHandler, tool}
 
 #[derive(Deserialize, JsonSchema)]
 struct Amount {
-    /// In the currency you have.
+    /// The amount in your currency.
     amount: f64,
 }
 
-/// Teaches the server to convert into a currency.
+/// Adds a tool that converts into a currency.
 #[tool]
 fn learn(
     ctx: &RequestContext,
@@ -21,23 +21,23 @@ fn learn(
     #[arg(exclusive_minimum = 0)] rate: f64,
 ) -> Result<String, ToolError> {
     let name = format!("to_{currency}");
-    // A closure is a tool as well. Its arguments are described by the type it takes.
+    // A closure can be a tool, too. Its argument type describes its arguments.
     let convert = ToolHandler::typed(&name, move |_: RequestContext, given: Amount| async move {
         given.amount * rate
     })
     .with_description(format!("Converts an amount into {currency}."));
-    // Fails when the name is taken, and then nothing changes.
+    // Fails without a change if the name exists already.
     ctx.server().add_tool(convert)?;
     Ok(format!("call `{name}`"))
 }
 
-/// Makes the server forget a currency.
+/// Removes the tool of a currency.
 #[tool]
 fn forget(ctx: &RequestContext, currency: String) -> &'static str {
     if ctx.server().remove_tool(&format!("to_{currency}")) {
         "forgotten"
     } else {
-        "never heard of it"
+        "there is no tool for this currency"
     }
 }
 

@@ -1,20 +1,20 @@
-//! Every way to fail, and who hears of it.
+//! All kinds of errors, and which side receives them.
 //!
 //! The model reads tool errors: results with `isError`, from which it can recover. The client program gets protocol
-//! errors: the request itself went wrong. A panic costs one request, never the server.
+//! errors: the request itself failed. A panic ends one request, never the server.
 //! Run it with `cargo run -p toolwire-examples --example errors`, or give that command to an MCP client.
 
 use std::fmt;
 
 use toolwire::{CallToolResult, ContentBlock, ErrorObject, Server, ToolError, prompt, tool};
 
-/// The shortest way: a string is a tool error.
+/// The shortest form: a string is a tool error.
 #[tool]
 fn sentence() -> Result<String, String> {
     Err("the printer is out of paper".to_owned())
 }
 
-/// An error type of your own, as a library has it.
+/// A custom error type, as a library has it.
 #[derive(Debug)]
 enum PrintError {
     NoSuchTray(u8),
@@ -47,7 +47,7 @@ fn feed(tray: u8) -> Result<(), PrintError> {
     }
 }
 
-/// Any error type passes through `?`, with its causes. `ToolError` is for handlers with more than one kind.
+/// Every error type converts with `?`, including its causes. `ToolError` is for handlers with several error types.
 #[tool]
 fn print(tray: String) -> Result<&'static str, ToolError> {
     let tray: u8 = tray.parse()?;
@@ -55,7 +55,7 @@ fn print(tray: String) -> Result<&'static str, ToolError> {
     Ok("printed")
 }
 
-/// An error with more than text is a result that says so.
+/// An error with more than text is a result with `isError`.
 #[tool]
 fn jam() -> CallToolResult {
     CallToolResult::error("paper jam").with_content(ContentBlock::resource_link(
@@ -64,21 +64,21 @@ fn jam() -> CallToolResult {
     ))
 }
 
-/// An `ErrorObject` is a protocol error: no result. Codes from -32768 to -32000 belong to JSON-RPC and MCP, all others
-/// are yours.
+/// An `ErrorObject` is a protocol error, not a result. Codes from -32768 to -32000 are reserved for JSON-RPC and MCP,
+/// all others are yours.
 #[tool]
 fn forbidden() -> Result<String, ErrorObject> {
     Err(ErrorObject::new(4001, "this printer is reserved")
         .with_data(serde_json::json!({"until": "noon"})))
 }
 
-/// A bug. The request fails, the others go on, and clients learn nothing of what the panic said.
+/// A bug. The request fails, others continue, and clients do not see the panic message.
 #[tool]
 fn bug() -> String {
     panic!("the secret is 42")
 }
 
-/// Prompts and resources have no tool errors: whatever fails there is a protocol error.
+/// Prompts and resources have no tool errors: every error is a protocol error.
 #[prompt]
 fn advice(tray: u8) -> Result<String, PrintError> {
     feed(tray).map(|()| "Suggest a font.".to_owned())

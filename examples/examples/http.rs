@@ -1,7 +1,7 @@
-//! A server on HTTP: clients of 2026-07-28 and of the 2025 revisions on one endpoint.
+//! A server over HTTP: clients of 2026-07-28 and of the 2025 revisions use one endpoint.
 //!
-//! Shows the listener and its options, progress that turns an answer into a stream, and a call that lets its client hang
-//! up and come back. Run it with `cargo run -p toolwire-examples --example http -- 127.0.0.1:3000`.
+//! Shows the listener and its options, progress that turns a response into an event stream, and a call whose client can
+//! disconnect and resume. Run it with `cargo run -p toolwire-examples --example http -- 127.0.0.1:3000`.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ async fn add(a: i64, b: i64) -> i64 {
 #[tool]
 async fn count(ctx: &RequestContext, to: u32) -> String {
     for step in 1..=to {
-        // The first report makes the answer a stream of events; without one it stays a plain JSON answer.
+        // The first progress makes the response an event stream. Without progress it is a single JSON response.
         ctx.report_progress(f64::from(step), Some(f64::from(to)), None);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     format!("counted to {to}")
 }
 
-/// Works for a while without holding a connection.
+/// Works for a while without an open connection.
 #[tool]
 async fn brew(ctx: &RequestContext) -> String {
-    // Clients of 2025-11-25 come back for the result; for others nothing changes.
+    // Clients of 2025-11-25 resume for the result. For others nothing changes.
     ctx.release_stream();
     tokio::time::sleep(Duration::from_millis(300)).await;
     "tea is ready".to_owned()
@@ -47,12 +47,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut limits = HttpLimits::default();
     limits.body_bytes = 64 * 1024;
     let options = HttpOptions::new()
-        // The names under which others reach the server. Local ones are always answered.
+        // The host names of remote clients. Local names are always accepted.
         .with_public_hosts(["mcp.example.com"])
         .with_sse_retry(Duration::from_millis(100))
         .with_limits(limits);
 
-    // `server.serve_http(address)` does the same without options. This way the port is known before serving begins.
+    // `server.serve_http(address)` does the same without options. Here the port is known before serving starts.
     let listener = HttpListener::bind(server, address, options).await?;
     eprintln!("listening on {}", listener.url());
     listener.run().await?;

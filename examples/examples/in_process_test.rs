@@ -1,7 +1,7 @@
-//! Testing your own server: the whole protocol, without a process or a pipe.
+//! Tests for your own server: the whole protocol, without a process or a pipe.
 //!
-//! Functions stay functions, so logic is tested by calling them. What clients see is tested with a client in the same
-//! process, which speaks the same messages as on stdio.
+//! Handlers are functions, so tests of the logic call them directly. Tests of the protocol use a client in the same
+//! process, with the same messages as over stdio.
 //! Run it with `cargo run -p toolwire-examples --example in_process_test`, and its tests with
 //! `cargo test -p toolwire-examples --example in_process_test`.
 
@@ -13,7 +13,7 @@ fn reverse(text: &str) -> String {
     text.chars().rev().collect()
 }
 
-/// Build the server in a function of its own: `main` serves it, tests connect to it.
+/// Build the server in its own function: `main` serves it, and tests connect to it.
 fn server() -> Server {
     Server::new("mirror", "1.0.0").tool(reverse)
 }
@@ -31,12 +31,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_function_reverses() {
+    fn reverse_returns_the_reversed_text() {
         assert_eq!(reverse::call("straw"), "warts");
     }
 
     #[tokio::test]
-    async fn clients_see_the_tool() {
+    async fn client_lists_the_tool() {
         let client = testing::client(&server()).await;
         let tools = client.list_tools().await.unwrap();
         assert_eq!(tools[0].name, "reverse");
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_can_call_the_tool() {
+    async fn client_calls_the_tool() {
         let client = testing::client(&server()).await;
         let result = client
             .call_tool("reverse", json!({"text": "straw"}))

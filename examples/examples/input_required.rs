@@ -1,7 +1,7 @@
-//! The pieces beneath `ctx.ask`: a tool that returns its questions and a state of its own.
+//! The API below `ctx.ask`: a tool that returns input requests and its own state.
 //!
-//! For handlers that want to decide each round by themselves, here a game with as many rounds as it takes. It is run
-//! again with the answers and the state: by the client from 2026-07-28 on, by toolwire itself on older connections.
+//! This is for handlers that control each round, such as this game with any number of rounds. The handler runs again
+//! with the responses and the state: started by the client since 2026-07-28, and by toolwire for older revisions.
 //! Run it with `cargo run -p toolwire-examples --example input_required`, or give that command to an MCP client.
 
 use std::cmp::Ordering;
@@ -17,28 +17,28 @@ struct Guess {
     number: u32,
 }
 
-/// What one round hands to the next. Clients carry it sealed: they can neither read nor change it.
+/// The state between two rounds. It is sealed: clients can neither read nor change it.
 #[derive(Serialize, Deserialize)]
 struct Game {
     secret: u32,
     guesses: u32,
 }
 
-/// Plays a round of guessing a number.
+/// Plays a round of a number guessing game.
 #[tool(requires("elicitation"))]
 fn guess(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
-    let Some(answer) = ctx.input_response_as::<ElicitResult>("guess")? else {
+    let Some(response) = ctx.input_response_as::<ElicitResult>("guess")? else {
         let now = SystemTime::UNIX_EPOCH.elapsed()?;
         let secret = now.subsec_micros() % 100 + 1;
         return ask("I think of a number.", Game { secret, guesses: 1 });
     };
-    // Declined or cancelled: there is no number to read.
-    let Some(Guess { number }) = answer.content_as()? else {
-        return Ok(CallToolResult::text("Another time, then.").into());
+    // If the user declined or cancelled, there is no number.
+    let Some(Guess { number }) = response.content_as()? else {
+        return Ok(CallToolResult::text("The game is over.").into());
     };
     let mut game = ctx
         .request_state_as::<Option<Game>>()?
-        .ok_or_else(|| ToolError::failed("there was no question yet"))?;
+        .ok_or_else(|| ToolError::failed("the game has not started"))?;
     let guesses = game.guesses;
     game.guesses += 1;
     match number.cmp(&game.secret) {
@@ -48,8 +48,8 @@ fn guess(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
     }
 }
 
-fn ask(question: &str, game: Game) -> Result<ToolResponse, ToolError> {
-    let form = ElicitRequestFormParams::new(question, Guess::elicit_schema());
+fn ask(message: &str, game: Game) -> Result<ToolResponse, ToolError> {
+    let form = ElicitRequestFormParams::new(message, Guess::elicit_schema());
     ToolResponse::input_required_with(InputRequests::new().with("guess", form), &game)
 }
 

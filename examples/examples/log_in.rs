@@ -1,7 +1,7 @@
-//! A client that logs in by itself, and keeps the login in a file: the first run opens the browser, later ones do not.
+//! A client that logs in and stores the login in a file: the first run opens the browser, later runs do not.
 //!
-//! Run it with `cargo run -p toolwire-examples --example log_in -- https://example.com/mcp tokens.json`. With `--no-browser`
-//! at the end it only shows the address to open, with `--log-out` it ends the login.
+//! Run it with `cargo run -p toolwire-examples --example log_in -- https://example.com/mcp tokens.json`. With
+//! `--no-browser` at the end it only prints the address, and with `--log-out` it deletes the login.
 
 use toolwire::Client;
 use toolwire::auth::client::{FileTokenStore, LogoutOutcome, LoopbackLogin, OAuthConfig};
@@ -10,7 +10,7 @@ use toolwire::auth::client::{FileTokenStore, LogoutOutcome, LoopbackLogin, OAuth
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [url, file, flags @ ..] = &arguments[..] else {
-        return Err("give a URL, and a file for tokens".into());
+        return Err("pass a URL and a file for tokens".into());
     };
     let is_set = |flag: &str| flags.iter().any(|given| given == flag);
 
@@ -23,13 +23,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if is_set("--log-out") {
         match oauth.log_out(url).await? {
             LogoutOutcome::Revoked => eprintln!("logged out"),
-            LogoutOutcome::Forgotten(why) => eprintln!("forgotten, but not revoked: {why}"),
-            _ => eprintln!("nobody was logged in"),
+            LogoutOutcome::Forgotten(why) => eprintln!("deleted, but not revoked: {why}"),
+            _ => eprintln!("there was no login"),
         }
         return Ok(());
     }
 
-    // Everything about the login happens in here, if the server wants one.
+    // Connecting includes the login, if the server requires one.
     let client = Client::builder("log-in-example", "1.0.0")
         .with_oauth(oauth.clone())
         .connect(url)
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let scopes = account.scopes().unwrap_or("unknown");
             eprintln!("logged in at {}, scopes: {scopes}", account.issuer());
         }
-        None => eprintln!("this server wants no login"),
+        None => eprintln!("this server requires no login"),
     }
     for tool in client.list_tools().await? {
         eprintln!("tool {}", tool.name);

@@ -1,7 +1,7 @@
-//! Log messages to the client, as text or as data, at the level the client wants.
+//! Log messages to the client, as text or as data, at the level that the client selects.
 //!
 //! The protocol deprecates this as of 2026-07-28: new servers write to standard error (`tracing`, OpenTelemetry), which
-//! every host keeps. It is here for clients that still show it.
+//! every host stores. This example is for clients that still show log messages.
 //! Run it with `cargo run -p toolwire-examples --example logging`, or give that command to an MCP client.
 
 use serde_json::json;
@@ -10,17 +10,17 @@ use toolwire::{LoggingLevel, RequestContext, Server, tool};
 /// Deploys a service.
 #[tool]
 fn deploy(ctx: &RequestContext, service: String) -> String {
-    // Each client gets what is at or above its level: `logging/setLevel` up to 2025-11-25 (info unless set), the level
-    // in the request's `_meta` from 2026-07-28 on (nothing unless asked for).
+    // Each client gets messages at or above its level. Up to 2025-11-25, `logging/setLevel` sets it (default: info).
+    // Since 2026-07-28, it is in the `_meta` of the request (default: no messages).
     ctx.log(LoggingLevel::Debug, "looking for the service");
     ctx.log(LoggingLevel::Info, format!("deploying {service}"));
-    // Data is better than prose for programs, and a logger's name says which part of the server speaks.
+    // Programs can process data better than text. The logger name is the part of the server.
     ctx.log_as(
         "quota",
         LoggingLevel::Warning,
         json!({"service": service, "used": 0.93}),
     );
-    // This is safe on stdio: toolwire keeps the protocol's output apart from the process's.
+    // This is safe on stdio: toolwire separates the protocol messages from the output of the process.
     eprintln!("deployed {service}");
     format!("{service} is deployed")
 }
@@ -28,7 +28,7 @@ fn deploy(ctx: &RequestContext, service: String) -> String {
 #[tokio::main]
 async fn main() -> Result<(), toolwire::Error> {
     Server::new("deployments", "1.0.0")
-        // Without this the server does not offer logging, and `ctx.log` does nothing.
+        // Without this, the server does not declare logging, and `ctx.log` does nothing.
         .with_logging()
         .tool(deploy)
         .serve_stdio()

@@ -1,6 +1,6 @@
 //! State in `self`: a notebook whose methods are tools, a resource template and a prompt.
 //!
-//! Shows `#[toolwire::server]`, state behind a lock, completion from that state, and telling clients what changed.
+//! Shows `#[toolwire::server]`, state behind a lock, completion from that state, and change notifications.
 //! Run it with `cargo run -p toolwire-examples --example notes`, or give that command to an MCP client.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwire::{CompletionValues, RequestContext, ResourceHandler, ToolError};
 
-/// Calls run at the same time, so methods take `&self` and what changes lives behind a lock.
+/// Calls run concurrently, so methods take `&self`, and mutable state is behind a lock.
 #[derive(Default)]
 struct Notes {
     texts: Arc<Mutex<Texts>>,
@@ -18,7 +18,7 @@ type Texts = BTreeMap<String, String>;
 
 #[toolwire::server(name = "notes", version = "1.0.0")]
 impl Notes {
-    /// Writes a note, or replaces one.
+    /// Writes or replaces a note.
     #[tool]
     fn write(
         &self,
@@ -29,7 +29,7 @@ impl Notes {
         let uri = format!("notes://{name}");
         let is_new = self.texts().insert(name.clone(), text).is_none();
         if is_new {
-            // A resource of its own puts the note on the list. Adding it tells clients that the list changed.
+            // A resource adds the note to the list. Adding it notifies clients that the list changed.
             let texts = Arc::clone(&self.texts);
             let key = name.clone();
             let note = ResourceHandler::new(uri, name, move |_: RequestContext, _: String| {
@@ -40,9 +40,9 @@ impl Notes {
                 .add_resource(note.with_mime_type("text/plain"))?;
             Ok("written".to_owned())
         } else {
-            // Only clients that subscribed to this note hear of it.
-            let told = ctx.server().resource_updated(uri);
-            Ok(format!("replaced, {told} told"))
+            // Only clients that subscribed to this note are notified.
+            let count = ctx.server().resource_updated(uri);
+            Ok(format!("replaced, {count} notified"))
         }
     }
 
@@ -52,7 +52,7 @@ impl Notes {
         ctx.server().remove_resource(&format!("notes://{name}"));
         match self.texts().remove(&name) {
             Some(_) => "deleted",
-            None => "there was no such note",
+            None => "there is no such note",
         }
     }
 
@@ -63,13 +63,13 @@ impl Notes {
         text.ok_or_else(|| ToolError::resource_not_found(format!("notes://{name}")))
     }
 
-    /// Asks for a summary of a note.
+    /// Returns a prompt for a summary of a note.
     #[prompt]
     fn summarise(&self, #[arg(complete = self.names)] name: String) -> Result<String, ToolError> {
         Ok(format!("Summarise this note:\n\n{}", self.note(name)?))
     }
 
-    /// Suggests notes while the user types.
+    /// Completes names of notes.
     fn names(&self, typed: &str) -> CompletionValues {
         CompletionValues::prefix_match(typed, self.texts().keys())
     }

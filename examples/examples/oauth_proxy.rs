@@ -1,8 +1,8 @@
-//! A server whose users log in at GitHub, for MCP clients that register themselves.
+//! A server whose users log in with GitHub, for MCP clients that register themselves.
 //!
-//! Register an OAuth app at GitHub with the callback URL `http://localhost:3000/callback`, then run it with
-//! `GITHUB_CLIENT_ID=… GITHUB_CLIENT_SECRET=… cargo run -p toolwire-examples --example oauth_proxy`, and give an MCP client
-//! the URL `http://localhost:3000/mcp`.
+//! Register an OAuth app at GitHub with the callback URL `http://localhost:3000/callback`. Then run it with
+//! `GITHUB_CLIENT_ID=… GITHUB_CLIENT_SECRET=… cargo run -p toolwire-examples --example oauth_proxy`, and give an MCP
+//! client the URL `http://localhost:3000/mcp`.
 
 use std::env;
 
@@ -10,7 +10,7 @@ use toolwire::auth::{OAuthProxyConfig, Upstream};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{RequestContext, Server, tool};
 
-/// Says who you are at GitHub.
+/// Returns your GitHub login.
 #[tool(read_only)]
 async fn whoami(ctx: &RequestContext) -> String {
     let login = ctx
@@ -18,7 +18,7 @@ async fn whoami(ctx: &RequestContext) -> String {
         .claims
         .get("login")
         .and_then(|login| login.as_str());
-    login.unwrap_or("nobody").to_owned()
+    login.unwrap_or("unknown").to_owned()
 }
 
 #[tokio::main]
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let proxy = OAuthProxyConfig::new("http://localhost:3000/mcp", github)
         .with_name("the example server")
-        // Everybody has an account at GitHub: say here who may come in.
+        // Anyone can have a GitHub account: decide here which users are accepted.
         .with_user_filter(|user| user.claims.contains_key("login"))
         .build()?;
 

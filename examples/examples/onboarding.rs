@@ -1,12 +1,12 @@
-//! Three questions that build on each other, and something that happens once in between: one handler for every revision.
+//! Three consecutive elicitations with a side effect that happens once: one handler for every revision.
 //!
-//! Up to 2025-11-25 a question is a request to the client, and the handler waits. On 2026-07-28 the first question
-//! without an answer ends the handler through `?`; the client calls again with the answer, maybe to another process, and
-//! the handler runs from the top. The words are the same, and so is what the user sees.
+//! Up to 2025-11-25, an elicitation is a request to the client, and the handler waits. Since 2026-07-28, the first
+//! elicitation without a response ends the handler through `?`. The client calls again with the response, possibly to
+//! another process, and the handler runs from the start. The code is the same, and so is what the user sees.
 //!
-//! Run it with `cargo run -p toolwire-examples --example onboarding -- desks.txt`, or give that command to an MCP client.
-//! With an address behind the file, `-- desks.txt 127.0.0.1:3000`, it serves HTTP. Processes that share the file and the
-//! key in `ONBOARDING_KEY` (64 hexadecimal digits) can serve the rounds of one call in turn.
+//! Run it with `cargo run -p toolwire-examples --example onboarding -- desks.txt`, or give that command to an MCP
+//! client. With an address after the file, `-- desks.txt 127.0.0.1:3000`, it serves HTTP. Processes that share the file
+//! and the key in `ONBOARDING_KEY` (64 hexadecimal digits) can serve alternate rounds of one call.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -42,13 +42,13 @@ struct Laptop {
 }
 
 struct Office {
-    /// The file that says who sits where, a line for each desk.
+    /// The file with one line per desk.
     desks: PathBuf,
 }
 
 #[toolwire::server(name = "onboarding", version = "1.0.0")]
 impl Office {
-    /// Finds a desk and a laptop for somebody new.
+    /// Finds a desk and a laptop for a new person.
     #[tool]
     async fn welcome(&self, ctx: &RequestContext) -> Result<String, ToolError> {
         let Person { name } = ctx.ask("person", "Who is new?").await?;
@@ -56,7 +56,7 @@ impl Office {
         let question = format!("Which team does {name} join?");
         let Place { team } = ctx.ask("place", question).await?;
 
-        // However often the handler runs, one desk is taken. Its number is known again in the later runs.
+        // The handler may run several times, but takes one desk. Later runs get the stored number.
         let taking = async { self.take_desk(&name, team) };
         let desk = ctx.try_once("desk", taking).await?;
 
@@ -70,7 +70,7 @@ impl Office {
         ))
     }
 
-    /// Adds a line to the file, and returns its number.
+    /// Adds a line to the file and returns its number.
     fn take_desk(&self, name: &str, team: Team) -> Result<usize, ToolError> {
         let mut open = File::options();
         let mut desks = open
@@ -78,7 +78,7 @@ impl Office {
             .read(true)
             .append(true)
             .open(&self.desks)?;
-        // Other calls, and other processes, wait for their turn.
+        // Other calls and other processes wait for the lock.
         desks.lock()?;
         let mut taken = String::new();
         desks.read_to_string(&mut taken)?;

@@ -1,7 +1,7 @@
-//! Long work: progress while it runs, and an orderly end when the client cancels.
+//! Long work: progress while it runs, and cleanup when the client cancels.
 //!
-//! An asynchronous handler needs no code for cancellation: its future is dropped at the next `.await`. What must happen
-//! then belongs into a `Drop`, as for any other future in Rust.
+//! An async handler needs no code for cancellation: its future is dropped at the next `.await`. Cleanup belongs in a
+//! `Drop` implementation, as for any other future in Rust.
 //! Run it with `cargo run -p toolwire-examples --example progress_and_cancellation`, or give that command to an MCP
 //! client.
 
@@ -12,7 +12,7 @@ use toolwire::{RequestContext, Server, tool};
 
 static OPEN_FILES: AtomicUsize = AtomicUsize::new(0);
 
-/// Something to clean up, however the work ends.
+/// A resource that needs cleanup, however the work ends.
 struct OpenFile;
 
 impl OpenFile {
@@ -37,14 +37,14 @@ async fn download(
 ) -> String {
     let _file = OpenFile::open();
     for part in 1..=parts {
-        // Does nothing when the client did not ask for progress, so there is no need to check.
+        // Does nothing if the client did not request progress, so there is no need to check.
         ctx.report_steps(part, parts, Some(&format!("part {part}")));
         tokio::time::sleep(Duration::from_millis(milliseconds_each)).await;
     }
     format!("{parts} parts")
 }
 
-/// How many files are open.
+/// Returns the number of open files.
 #[tool(read_only)]
 fn open_files() -> usize {
     OPEN_FILES.load(Ordering::SeqCst)

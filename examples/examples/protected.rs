@@ -1,6 +1,6 @@
-//! A server that wants access tokens: scopes for the server and for single tools, and lists that hide the rest.
+//! A server that requires access tokens: scopes for the server and for single tools, and lists without the rest.
 //!
-//! It knows two tokens beforehand, so that it runs anywhere; a real one names its authorization server and nothing else.
+//! It has two fixed tokens, so that it runs anywhere. A real server only names its authorization server.
 //! Run it with `cargo run -p toolwire-examples --example protected -- 127.0.0.1:3000`, and call it with
 //! `Authorization: Bearer token-of-ann`, or `token-of-bob`, who may also write.
 
@@ -15,7 +15,7 @@ static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Reads all notes.
 #[tool(read_only)]
 async fn read(ctx: &RequestContext) -> String {
-    let reader = ctx.auth().subject.as_deref().unwrap_or("nobody");
+    let reader = ctx.auth().subject.as_deref().unwrap_or("unknown");
     let notes = NOTES.lock().expect("no handler panics").join("\n");
     format!("{reader} reads: {notes}")
 }
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tokens = StaticTokens::new()
         .with_token("token-of-ann", "ann", "notes:read")
         .with_token("token-of-bob", "bob", "notes:read notes:write");
-    // Without the verifier, tokens are JWTs that are signed by the authorization server.
+    // Without this verifier, tokens are JWTs signed by the authorization server.
     let guard =
         ResourceServerConfig::new("http://localhost:3000/mcp", ["https://auth.example.com"])
             .with_required_scopes(["notes:read"])

@@ -1,4 +1,4 @@
-//! Resources: text and bytes at fixed addresses, a family of addresses, cache hints and subscriptions.
+//! Resources: text and bytes at fixed URIs, a URI template, cache hints and subscriptions.
 //!
 //! Run it with `cargo run -p toolwire-examples --example resources`, or give that command to an MCP client.
 
@@ -16,7 +16,7 @@ fn terms() -> &'static str {
     "# Terms\n\nBe kind."
 }
 
-/// Bytes: return them, and they travel as base64.
+/// Bytes: return them, and they are encoded as base64.
 #[resource(uri = "shop://logo", mime_type = "image/png", audience("user"))]
 fn logo() -> Vec<u8> {
     b"\x89PNG\r\n\x1a\n".to_vec()
@@ -24,13 +24,13 @@ fn logo() -> Vec<u8> {
 
 static VISITS: AtomicU32 = AtomicU32::new(0);
 
-/// Something that changes.
+/// A resource that changes.
 #[resource(uri = "shop://visits")]
 fn visits() -> String {
     VISITS.load(Ordering::SeqCst).to_string()
 }
 
-/// Counts a visit. Clients that subscribed to the counter are told, and read it again if they care.
+/// Counts a visit. Clients that subscribed to the counter are notified and can read it again.
 #[tool]
 fn visit(ctx: &RequestContext) {
     VISITS.fetch_add(1, Ordering::SeqCst);
@@ -39,8 +39,8 @@ fn visit(ctx: &RequestContext) {
 
 const SHELVES: [&str; 3] = ["books", "bread", "tea"];
 
-/// A family: the variables of the template (RFC 6570) are the parameters, parsed into their types. `Option`s and those
-/// with a default may be missing from the address, and `tags*` takes any number of `tags=…`.
+/// A template: its variables (RFC 6570) are the parameters, parsed into their types. `Option`s and parameters with a
+/// default may be missing from the URI, and `tags*` takes any number of `tags=…`.
 #[resource_template(uri = "shop://shelves/{shelf}{?page,tags*}", mime_type = "text/plain")]
 fn shelf(
     #[arg(complete = shelves)] shelf: String,
@@ -62,7 +62,7 @@ fn shelves(typed: &str) -> CompletionValues {
 async fn main() -> Result<(), toolwire::Error> {
     let day = CacheHint::public(Duration::from_secs(24 * 60 * 60));
     Server::new("shop", "1.0.0")
-        // Anybody may keep the terms for a day, and the lists for a minute. The default is not at all.
+        // Shared caches may store the terms for a day and the lists for a minute. By default nothing is cached.
         .resource(terms.into_resource().with_cache(day))
         .with_list_cache(CacheHint::private(Duration::from_secs(60)))
         .resource(logo)

@@ -1,26 +1,26 @@
-//! Roots: asking the client where in the file system the server may work.
+//! Roots: asks the client which directories the server may use.
 //!
-//! The protocol deprecates roots as of 2026-07-28: new servers take paths as tool arguments or from their configuration.
-//! It is here for clients that still have them. As with any question, one handler serves every revision (see
-//! `onboarding`).
+//! The protocol deprecates roots as of 2026-07-28: new servers take paths as tool arguments or from their
+//! configuration. This example is for clients that still have them. As with every input request, one handler serves
+//! every revision (see `onboarding`).
 //! Run it with `cargo run -p toolwire-examples --example roots`, or give that command to an MCP client.
 
 use toolwire::{RequestContext, Server, ToolError, tool};
 
-/// Says whether a file lies inside the client's roots.
+/// Returns whether a file is inside the client's roots.
 #[tool(read_only)]
 async fn may_touch(
     ctx: &RequestContext,
-    /// A `file://` address.
+    /// A `file://` URI.
     uri: String,
 ) -> Result<String, ToolError> {
     let roots = ctx.ask_roots("roots").await?;
-    // `file:///srv/project` holds `file:///srv/project/a` but not `file:///srv/projects`.
-    let holds = |root: &str| {
+    // `file:///srv/project` contains `file:///srv/project/a` but not `file:///srv/projects`.
+    let contains = |root: &str| {
         let rest = uri.strip_prefix(root.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    Ok(match roots.iter().find(|root| holds(&root.uri)) {
+    Ok(match roots.iter().find(|root| contains(&root.uri)) {
         Some(root) => format!("yes, in {}", root.name.as_deref().unwrap_or(&root.uri)),
         None => "no".to_owned(),
     })

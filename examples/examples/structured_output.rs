@@ -1,4 +1,4 @@
-//! Structured output: return a type, and clients get its schema, the value, and the same value as text.
+//! Structured output: return a type, and clients get its schema, the value, and the value as text.
 //!
 //! Run it with `cargo run -p toolwire-examples --example structured_output`, or give that command to an MCP client.
 
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use toolwire::{CallToolResult, ContentBlock, Server, ToolError, tool};
 
-/// `Serialize` writes the value, `JsonSchema` describes it; doc comments become descriptions.
+/// `Serialize` writes the value, `JsonSchema` describes it, and doc comments become descriptions.
 #[derive(Serialize, JsonSchema)]
 struct Forecast {
-    /// The place it is for.
+    /// The city of the forecast.
     city: String,
     days: Vec<Day>,
 }
@@ -29,7 +29,7 @@ enum Sky {
     Cloudy,
 }
 
-/// The weather of the next days.
+/// Returns the weather of the next days.
 #[tool(read_only)]
 fn forecast(city: String, #[arg(default = 2, maximum = 7)] days: i32) -> Forecast {
     let day = |number: i32| Day {
@@ -46,13 +46,13 @@ fn forecast(city: String, #[arg(default = 2, maximum = 7)] days: i32) -> Forecas
     }
 }
 
-/// A list is structured output as well. Revisions that want an object there get the text alone.
+/// A list can be structured output, too. Revisions that require an object get only the text.
 #[tool(read_only)]
 fn cities() -> Vec<&'static str> {
     vec!["Bern", "Oslo"]
 }
 
-/// Whole results are yours to write: here prose for people beside data for programs.
+/// A handler can build the whole result: here text for people and data for programs.
 #[tool(read_only)]
 fn summary(city: String) -> Result<CallToolResult, ToolError> {
     let forecast = forecast::call(city, 1);
@@ -65,7 +65,7 @@ fn summary(city: String) -> Result<CallToolResult, ToolError> {
     Ok(result)
 }
 
-/// Breaks its own promise. The check below turns that into an error instead of letting clients trip over it.
+/// Violates its own schema. The check below returns an error instead of sending an invalid result to clients.
 #[tool(read_only)]
 fn heat_wave() -> Day {
     Day {

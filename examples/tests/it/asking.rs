@@ -1,4 +1,4 @@
-//! Examples that ask the client: `ask_the_user`, `ask_the_model`, `roots`, `input_required`.
+//! Examples that request input: `ask_the_user`, `ask_the_model`, `roots`, `input_required`.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{BOTH, Client, Revision, text};
 
-async fn book(revision: Revision, answer: &Value) -> Value {
+async fn book(revision: Revision, response: &Value) -> Value {
     let capabilities = json!({"elicitation": {"form": {}}});
     let mut client = Client::start_with("ask_the_user", revision, capabilities).await;
     let reply = |method: &str, params: &Value| {
@@ -15,7 +15,7 @@ async fn book(revision: Revision, answer: &Value) -> Value {
         let fields = &params["requestedSchema"]["properties"];
         assert_eq!(fields["email"]["format"], "email");
         assert_eq!(fields["seats"]["maximum"], 4);
-        answer.clone()
+        response.clone()
     };
     let result = client
         .call_and_reply("book", json!({"destination": "Rome"}), reply)
@@ -25,21 +25,21 @@ async fn book(revision: Revision, answer: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_user_answers_declines_or_cancels() {
+async fn user_accepts_declines_or_cancels() {
     for revision in BOTH {
         let filled = json!({"email": "ada@example.com", "seats": 2, "class": "first"});
         let result = book(revision, &json!({"action": "accept", "content": filled})).await;
         assert_eq!(text(&result), "2 × First to Rome, sent to ada@example.com");
 
         let result = book(revision, &json!({"action": "decline"})).await;
-        assert_eq!(text(&result), "not booked, as you wish");
+        assert_eq!(text(&result), "not booked");
         assert_eq!(result.get("isError"), None);
 
         let result = book(revision, &json!({"action": "cancel"})).await;
-        assert_eq!(text(&result), "the question was left unanswered");
+        assert_eq!(text(&result), "the user closed the form");
         assert_eq!(result["isError"], true);
 
-        // What the client leaves out is filled in where the form says how.
+        // Missing fields are filled in with the defaults of the form.
         let short = json!({"action": "accept", "content": {"email": "ada@example.com"}});
         let result = book(revision, &short).await;
         assert_eq!(text(&result), "1 × Second to Rome, sent to ada@example.com");
@@ -47,8 +47,9 @@ async fn the_user_answers_declines_or_cancels() {
 }
 
 #[tokio::test]
-async fn a_form_that_does_not_fit_reaches_nobody() {
-    // On 2026-07-28 the answer is part of the request, which is then a bad one; before, the request was fine.
+async fn invalid_form_does_not_reach_the_handler() {
+    // Since 2026-07-28 the response is part of the request, so the request is invalid. In older revisions the request
+    // was valid.
     for (revision, code) in [(Revision::Newest, -32602), (Revision::Legacy, -32603)] {
         for content in [
             json!({"seats": 2}),
@@ -56,10 +57,10 @@ async fn a_form_that_does_not_fit_reaches_nobody() {
         ] {
             let capabilities = json!({"elicitation": {"form": {}}});
             let mut client = Client::start_with("ask_the_user", revision, capabilities).await;
-            let answer = json!({"action": "accept", "content": content});
+            let response = json!({"action": "accept", "content": content});
             let message = client
-                .call_to_the_end("book", json!({"destination": "Rome"}), |_, _| {
-                    answer.clone()
+                .call_with_responses("book", json!({"destination": "Rome"}), |_, _| {
+                    response.clone()
                 })
                 .await;
             let told = message["error"]["message"].as_str().unwrap_or_default();
@@ -71,9 +72,9 @@ async fn a_form_that_does_not_fit_reaches_nobody() {
     }
 }
 
-/// Halves what is left until the number is found.
+/// Bisects until the number is found.
 #[tokio::test]
-async fn a_game_is_played_with_a_state_of_its_own() {
+async fn game_runs_with_its_own_state() {
     for revision in BOTH {
         let capabilities = json!({"elicitation": {"form": {}}});
         let mut client = Client::start_with("input_required", revision, capabilities).await;
@@ -97,13 +98,13 @@ async fn a_game_is_played_with_a_state_of_its_own() {
 
         let decline = |_: &str, _: &Value| json!({"action": "decline"});
         let result = client.call_and_reply("guess", json!({}), decline).await;
-        assert_eq!(text(&result), "Another time, then.");
+        assert_eq!(text(&result), "The game is over.");
         client.end().await;
     }
 }
 
 #[tokio::test]
-async fn the_state_between_the_rounds_cannot_be_forged() {
+async fn modified_state_is_rejected() {
     let capabilities = json!({"elicitation": {"form": {}}});
     let mut client = Client::start_with("input_required", Revision::Newest, capabilities).await;
     let mut call = json!({"name": "guess", "arguments": {}});
@@ -113,17 +114,17 @@ async fn the_state_between_the_rounds_cannot_be_forged() {
     assert!(!state.contains("secret"), "{state}");
     call["inputResponses"] = json!({"guess": {"action": "accept", "content": {"number": 7}}});
     call["requestState"] = r#"{"secret":7,"guesses":1}"#.into();
-    let error = client.ask_in_vain("tools/call", call).await;
+    let error = client.expect_error("tools/call", call).await;
     assert_eq!(error["code"], -32602, "{error}");
     client.end().await;
 }
 
 #[tokio::test]
-async fn the_model_is_asked() {
+async fn model_is_asked() {
     for revision in BOTH {
         let capabilities = json!({"sampling": {}});
         let mut client = Client::start_with("ask_the_model", revision, capabilities).await;
-        let reply = |answer: Value| {
+        let reply = |response: Value| {
             move |method: &str, params: &Value| {
                 assert_eq!(method, "sampling/createMessage");
                 assert_eq!(params["maxTokens"], 20);
@@ -132,7 +133,7 @@ async fn the_model_is_asked() {
                     asked.as_str().unwrap().ends_with("Once upon a time."),
                     "{asked}"
                 );
-                json!({"role": "assistant", "model": "tiny", "content": answer})
+                json!({"role": "assistant", "model": "tiny", "content": response})
             }
         };
         let arguments = json!({"text": "Once upon a time."});
@@ -144,13 +145,13 @@ async fn the_model_is_asked() {
 
         let image = reply(json!({"type": "image", "data": "AA==", "mimeType": "image/png"}));
         let result = client.call_and_reply("entitle", arguments, image).await;
-        assert_eq!(text(&result), "the model answered without text");
+        assert_eq!(text(&result), "the response of the model has no text");
         client.end().await;
     }
 }
 
 #[tokio::test]
-async fn the_roots_are_asked_for() {
+async fn roots_are_requested() {
     for revision in BOTH {
         let capabilities = json!({"roots": {}});
         let mut client = Client::start_with("roots", revision, capabilities).await;
@@ -175,7 +176,7 @@ async fn the_roots_are_asked_for() {
 }
 
 #[tokio::test]
-async fn clients_that_cannot_answer_are_told_so() {
+async fn client_without_the_capability_gets_an_error() {
     for revision in BOTH {
         for (example, tool, arguments, missing) in [
             (
@@ -190,7 +191,7 @@ async fn clients_that_cannot_answer_are_told_so() {
         ] {
             let mut client = Client::start(example, revision).await;
             let call = json!({"name": tool, "arguments": arguments});
-            let error = client.ask_in_vain("tools/call", call).await;
+            let error = client.expect_error("tools/call", call).await;
             let lacks = error.to_string().contains(missing);
             assert!(lacks, "{revision:?} {example}: {error}");
             if revision == Revision::Newest {

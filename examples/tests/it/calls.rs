@@ -10,7 +10,7 @@ async fn structured_output_comes_with_schema_and_text() {
         let mut client = Client::start("structured_output", revision).await;
         let list = client.ask("tools/list", json!({})).await;
         let schema = &list["tools"][0]["outputSchema"]["properties"];
-        assert_eq!(schema["city"]["description"], "The place it is for.");
+        assert_eq!(schema["city"]["description"], "The city of the forecast.");
 
         let result = client.call("forecast", json!({"city": "Bern"})).await;
         let expected = json!({
@@ -28,7 +28,7 @@ async fn structured_output_comes_with_schema_and_text() {
         assert_eq!(result["structuredContent"]["city"], "Oslo");
 
         let call = json!({"name": "heat_wave", "arguments": {}});
-        let error = client.ask_in_vain("tools/call", call).await;
+        let error = client.expect_error("tools/call", call).await;
         assert_eq!(error["code"], -32603);
         assert!(
             error["message"].as_str().unwrap().contains("highest"),
@@ -39,7 +39,7 @@ async fn structured_output_comes_with_schema_and_text() {
 }
 
 #[tokio::test]
-async fn a_list_is_structured_where_the_revision_allows_it() {
+async fn list_is_structured_if_the_revision_permits_it() {
     for (revision, structured) in [
         (Revision::Newest, json!(["Bern", "Oslo"])),
         (Revision::Legacy, Value::Null),
@@ -59,14 +59,17 @@ async fn constraints_are_enforced_and_name_the_argument() {
         let booked = client
             .call_text("book", json!({"name": "Ada", "day": "2026-12-24"}))
             .await;
-        assert_eq!(booked, "Ada: 2 seats on 2026-12-24, guests: [], wish: none");
+        assert_eq!(
+            booked,
+            "Ada: 2 seats on 2026-12-24, guests: [], request: none"
+        );
         let all = json!({
-            "name": "Ada", "day": "2026-12-24", "seats": 3, "specialWish": "window",
+            "name": "Ada", "day": "2026-12-24", "seats": 3, "specialRequest": "window",
             "guests": [{"name": "Grace", "age": 85}, {"name": "Alan"}],
         });
         assert_eq!(
             client.call_text("book", all).await,
-            "Ada: 3 seats on 2026-12-24, guests: [Grace (85), Alan], wish: window"
+            "Ada: 3 seats on 2026-12-24, guests: [Grace (85), Alan], request: window"
         );
         for (change, path) in [
             (json!({"name": "A"}), "arguments.name"),
@@ -97,7 +100,7 @@ async fn constraints_are_enforced_and_name_the_argument() {
 }
 
 #[tokio::test]
-async fn the_gateway_passes_json_through_unread() {
+async fn gateway_passes_json_unchanged() {
     for revision in BOTH {
         let mut client = Client::start("raw_gateway", revision).await;
         let list = client.ask("tools/list", json!({})).await;
@@ -106,7 +109,7 @@ async fn the_gateway_passes_json_through_unread() {
             "string"
         );
 
-        // More digits than a double holds, and members in no order.
+        // More digits than a double has, and members in no order.
         let arguments = r#"{"z":1.10,"amount":12345678901234567890.123456789,"account":"CH1"}"#;
         let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let params = match revision {
@@ -118,8 +121,8 @@ async fn the_gateway_passes_json_through_unread() {
         let call =
             format!(r#"{{"jsonrpc":"2.0","id":"raw","method":"tools/call","params":{params}}}"#);
         client.send_line(&format!("{call}\n")).await;
-        let answer = client.receive().await;
-        assert_eq!(text(&answer["result"]), "ledger.add answered");
+        let response = client.receive().await;
+        assert_eq!(text(&response["result"]), "ledger.add responded");
         let untouched = format!(r#""structuredContent":{{"got":{arguments}}}"#);
         assert!(
             client.last_line.contains(&untouched),
@@ -131,7 +134,7 @@ async fn the_gateway_passes_json_through_unread() {
 }
 
 #[tokio::test]
-async fn the_gateway_checks_only_what_it_is_told_to() {
+async fn gateway_checks_arguments_only_without_a_service_check() {
     for revision in BOTH {
         let mut client = Client::start("raw_gateway", revision).await;
         let wrong = json!({"amount": -1, "account": "CH1"});
@@ -145,7 +148,7 @@ async fn the_gateway_checks_only_what_it_is_told_to() {
     }
 }
 
-/// What `deploy` logs, as (level, logger, data).
+/// Returns what `deploy` logs, as (level, logger, data).
 async fn logged(client: &mut Client, meta: Value) -> Vec<(String, Value, Value)> {
     let call = json!({"name": "deploy", "arguments": {"service": "mail"}, "_meta": meta});
     let result = client.ask("tools/call", call).await;
@@ -195,7 +198,7 @@ async fn log_messages_follow_the_level_of_the_client() {
 }
 
 #[tokio::test]
-async fn an_extension_is_advertised_and_served() {
+async fn extension_is_declared_and_served() {
     for revision in BOTH {
         let mut client = Client::start("custom_method", revision).await;
         if revision == Revision::Newest {
@@ -211,10 +214,10 @@ async fn an_extension_is_advertised_and_served() {
             .await;
         assert_eq!(verdict["correct"], false);
         for wrong in [json!({}), json!({"word": "le", "language": "fr"})] {
-            let error = client.ask_in_vain(method, wrong).await;
+            let error = client.expect_error(method, wrong).await;
             assert_eq!(error["code"], -32602, "{error}");
         }
-        let error = client.ask_in_vain("com.example/other", json!({})).await;
+        let error = client.expect_error("com.example/other", json!({})).await;
         assert_eq!(error["code"], -32601, "{error}");
         client.end().await;
     }

@@ -38,7 +38,7 @@ async fn notes_are_written_listed_read_and_deleted() {
         client
             .notification("notifications/resources/list_changed")
             .await;
-        let error = client.ask_in_vain("resources/read", read).await;
+        let error = client.expect_error("resources/read", read).await;
         let code = match revision {
             Revision::Newest => -32602,
             Revision::Legacy => -32002,
@@ -49,18 +49,18 @@ async fn notes_are_written_listed_read_and_deleted() {
 }
 
 #[tokio::test]
-async fn subscribers_of_a_note_hear_when_it_is_replaced() {
+async fn subscribers_of_a_note_are_notified_when_it_is_replaced() {
     for revision in BOTH {
         let mut client = Client::start("notes", revision).await;
         let note = |text: &str| json!({"name": "todo", "text": text});
         client.call("write", note("buy milk")).await;
         let replaced = client.call_text("write", note("buy tea")).await;
-        assert_eq!(replaced, "replaced, 0 told");
+        assert_eq!(replaced, "replaced, 0 notified");
         client
             .watch(json!({"resourceSubscriptions": ["notes://todo"]}))
             .await;
         let replaced = client.call_text("write", note("buy bread")).await;
-        assert_eq!(replaced, "replaced, 1 told");
+        assert_eq!(replaced, "replaced, 1 notified");
         let update = client.notification("notifications/resources/updated").await;
         assert_eq!(update["uri"], "notes://todo");
         client.end().await;
@@ -89,7 +89,7 @@ async fn names_of_notes_are_completed() {
 }
 
 #[tokio::test]
-async fn tools_come_and_go() {
+async fn tools_are_added_and_removed() {
     for revision in BOTH {
         let mut client = Client::start("dynamic_tools", revision).await;
         client.watch(json!({"toolsListChanged": true})).await;
@@ -120,10 +120,10 @@ async fn tools_come_and_go() {
             .await;
         assert_eq!(
             client.call_text("forget", forget).await,
-            "never heard of it"
+            "there is no tool for this currency"
         );
         let call = json!({"name": "to_chf", "arguments": {"amount": 5}});
-        let error = client.ask_in_vain("tools/call", call).await;
+        let error = client.expect_error("tools/call", call).await;
         assert_eq!(error["code"], -32602, "{error}");
         client.end().await;
     }
@@ -135,7 +135,7 @@ async fn read(client: &mut Client, uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn resources_are_text_bytes_and_families() {
+async fn resources_are_text_bytes_and_templates() {
     for revision in BOTH {
         let mut client = Client::start("resources", revision).await;
         let terms = read(&mut client, "shop://terms").await;
@@ -159,7 +159,7 @@ async fn resources_are_text_bytes_and_families() {
             "shop://cellar",
         ] {
             let error = client
-                .ask_in_vain("resources/read", json!({"uri": uri}))
+                .expect_error("resources/read", json!({"uri": uri}))
                 .await;
             assert!(error["code"].is_i64(), "{uri}: {error}");
         }
@@ -168,7 +168,7 @@ async fn resources_are_text_bytes_and_families() {
 }
 
 #[tokio::test]
-async fn the_newest_revision_says_how_long_things_keep() {
+async fn newest_revision_has_cache_hints() {
     let mut client = Client::start("resources", Revision::Newest).await;
     let terms = client
         .ask("resources/read", json!({"uri": "shop://terms"}))
@@ -195,7 +195,7 @@ async fn the_newest_revision_says_how_long_things_keep() {
 }
 
 #[tokio::test]
-async fn subscribers_hear_of_visits() {
+async fn subscribers_are_notified_of_visits() {
     for revision in BOTH {
         let mut client = Client::start("resources", revision).await;
         client

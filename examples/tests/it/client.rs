@@ -1,4 +1,4 @@
-//! A scripted client: starts an example, speaks one revision to it, and keeps what it hears.
+//! A scripted client: starts an example, uses one revision, and stores the messages it receives.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -9,13 +9,13 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Nothing here takes long. This only turns a hanging test into a failing one.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A safety net: a blocked test fails instead of hanging.
+const SAFETY_NET: Duration = Duration::from_secs(60);
 
-/// The revision a client speaks.
+/// The revision of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Revision {
-    /// 2026-07-28: every request describes itself.
+    /// 2026-07-28: every request is self-describing.
     Newest,
     /// 2025-11-25: a handshake, then a connection that both sides use.
     Legacy,
@@ -32,7 +32,7 @@ impl Revision {
     }
 }
 
-/// A running example and the pipes to it.
+/// A running example and its pipes.
 pub(crate) struct Client {
     revision: Revision,
     capabilities: Value,
@@ -40,14 +40,14 @@ pub(crate) struct Client {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     next_id: i64,
-    /// Notifications that came while something else was awaited.
+    /// Notifications that arrived while the client waited for another message.
     notifications: Vec<Value>,
-    /// The last message, byte for byte.
+    /// The last message, unparsed.
     pub(crate) last_line: String,
 }
 
 impl Client {
-    /// Starts an example for a client that can do nothing special.
+    /// Starts an example for a client without capabilities.
     pub(crate) async fn start(example: &str, revision: Revision) -> Self {
         Self::start_with(example, revision, json!({})).await
     }
@@ -102,14 +102,14 @@ impl Client {
         id
     }
 
-    /// Sends a request and returns the whole answer.
-    pub(crate) async fn answer(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request and returns the whole response.
+    pub(crate) async fn response(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params).await;
-        self.answer_to(id).await
+        self.response_to(id).await
     }
 
-    /// The answer to a request that was sent before.
-    pub(crate) async fn answer_to(&mut self, id: i64) -> Value {
+    /// Returns the response to an earlier request.
+    pub(crate) async fn response_to(&mut self, id: i64) -> Value {
         loop {
             let message = self.receive().await;
             if message["id"] == id {
@@ -121,19 +121,19 @@ impl Client {
 
     /// Sends a request and returns its result.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.answer(method, params).await;
-        answer
+        let response = self.response(method, params).await;
+        response
             .get("result")
-            .unwrap_or_else(|| panic!("{method}: {answer}"))
+            .unwrap_or_else(|| panic!("{method}: {response}"))
             .clone()
     }
 
     /// Sends a request that must fail, and returns the error.
-    pub(crate) async fn ask_in_vain(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.answer(method, params).await;
-        answer
+    pub(crate) async fn expect_error(&mut self, method: &str, params: Value) -> Value {
+        let response = self.response(method, params).await;
+        response
             .get("error")
-            .unwrap_or_else(|| panic!("{method}: {answer}"))
+            .unwrap_or_else(|| panic!("{method}: {response}"))
             .clone()
     }
 
@@ -149,22 +149,22 @@ impl Client {
         text(&result).to_owned()
     }
 
-    /// Calls a tool, answers every question on the way, and returns the result.
+    /// Calls a tool, responds to every input request, and returns the result.
     pub(crate) async fn call_and_reply(
         &mut self,
         tool: &str,
         arguments: Value,
         reply: impl Fn(&str, &Value) -> Value,
     ) -> Value {
-        let message = self.call_to_the_end(tool, arguments, reply).await;
+        let message = self.call_with_responses(tool, arguments, reply).await;
         message
             .get("result")
             .unwrap_or_else(|| panic!("{tool}: {message}"))
             .clone()
     }
 
-    /// Calls a tool, answers every question on the way in the manner of the revision, and returns the last message.
-    pub(crate) async fn call_to_the_end(
+    /// Calls a tool, responds to every input request as the revision requires, and returns the last message.
+    pub(crate) async fn call_with_responses(
         &mut self,
         tool: &str,
         arguments: Value,
@@ -181,8 +181,8 @@ impl Client {
             while message.get("method").is_some() {
                 assert_eq!(self.revision, Revision::Legacy, "{message}");
                 let result = reply(&message);
-                let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-                self.send(&answer).await;
+                let response = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                self.send(&response).await;
                 message = self.receive().await;
             }
             assert_eq!(message["id"], id, "{message}");
@@ -201,7 +201,7 @@ impl Client {
         }
     }
 
-    /// Asks to hear of changes, in the manner of the revision, and waits until that is settled.
+    /// Subscribes to changes as the revision requires, and waits for the confirmation.
     pub(crate) async fn watch(&mut self, filter: Value) {
         match self.revision {
             Revision::Newest => {
@@ -210,7 +210,7 @@ impl Client {
                 self.notification("notifications/subscriptions/acknowledged")
                     .await;
             }
-            // Changes of lists come unasked.
+            // Changes of lists need no subscription.
             Revision::Legacy => {
                 let uris = filter["resourceSubscriptions"].as_array();
                 for uri in uris.into_iter().flatten() {
@@ -220,7 +220,7 @@ impl Client {
         }
     }
 
-    /// The parameters of the first notification of a kind, which may already be here.
+    /// Returns the parameters of the first notification of a method, and waits for it if necessary.
     pub(crate) async fn notification(&mut self, method: &str) -> Value {
         let arrived = |message: &Value| message["method"] == method;
         if let Some(position) = self.notifications.iter().position(arrived) {
@@ -235,7 +235,7 @@ impl Client {
         }
     }
 
-    /// The parameters of all notifications of a kind that are here.
+    /// Returns the parameters of all received notifications of a method.
     pub(crate) fn take_notifications(&mut self, method: &str) -> Vec<Value> {
         let taken = self
             .notifications
@@ -243,7 +243,7 @@ impl Client {
         taken.map(|message| message["params"].clone()).collect()
     }
 
-    /// Tells the server that nobody waits for a request any more.
+    /// Sends a cancellation for a request.
     pub(crate) async fn cancel(&mut self, id: i64) {
         let params = json!({"requestId": id});
         self.send(
@@ -252,7 +252,7 @@ impl Client {
         .await;
     }
 
-    /// Hangs up, and returns what the server still had to say. It must end by itself, and well.
+    /// Closes the connection and returns the remaining messages. The example must exit successfully.
     pub(crate) async fn end(self) -> Vec<Value> {
         let Self {
             mut child,
@@ -268,7 +268,7 @@ impl Client {
             }
             child.wait().await.unwrap()
         };
-        let status = timeout(PATIENCE, ended).await.expect("it ends by itself");
+        let status = timeout(SAFETY_NET, ended).await.expect("the example exits");
         assert!(status.success(), "{status}");
         notifications
     }
@@ -278,29 +278,31 @@ impl Client {
         self.send_line(&line).await;
     }
 
-    /// Sends text as it is, line break included.
+    /// Sends text unchanged, with its line break.
     pub(crate) async fn send_line(&mut self, line: &str) {
         self.input.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message of any kind.
     pub(crate) async fn receive(&mut self) -> Value {
-        let line = timeout(PATIENCE, self.output.next_line())
+        let line = timeout(SAFETY_NET, self.output.next_line())
             .await
-            .expect("the example answers");
-        self.last_line = line.unwrap().expect("the example runs until we hang up");
+            .expect("the example responds");
+        self.last_line = line
+            .unwrap()
+            .expect("the example runs until the input ends");
         serde_json::from_str(&self.last_line).unwrap()
     }
 }
 
-/// The text of a tool result.
+/// Returns the text of a tool result.
 pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"]
         .as_str()
         .unwrap_or_else(|| panic!("no text: {result}"))
 }
 
-/// Cargo puts examples beside the directory that holds this test.
+/// Cargo puts examples beside the directory of this test.
 pub(crate) fn program(example: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).unwrap();

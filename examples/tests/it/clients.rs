@@ -1,4 +1,4 @@
-//! The examples that are clients, as processes of their own.
+//! The examples that are clients, as separate processes.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::client::program;
 
-/// Runs an example to its end and returns what it wrote.
+/// Runs an example and returns its output.
 async fn output_of(example: &str, arguments: &[&str]) -> String {
     let running = Command::new(program(example))
         .args(arguments)
@@ -16,14 +16,16 @@ async fn output_of(example: &str, arguments: &[&str]) -> String {
         .kill_on_drop(true)
         .output();
     let output = timeout(Duration::from_secs(60), running).await;
-    let output = output.expect("it ends").expect("it starts");
+    let output = output
+        .expect("the example exits")
+        .expect("the example starts");
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{text}");
     text
 }
 
 #[tokio::test]
-async fn a_client_starts_a_server_and_calls_it() {
+async fn client_starts_a_server_and_calls_it() {
     let server = program("quickstart");
     let text = output_of("client", &[server.to_str().unwrap()]).await;
     assert!(text.contains("speaking 2026-07-28"), "{text}");
@@ -31,7 +33,7 @@ async fn a_client_starts_a_server_and_calls_it() {
 }
 
 #[tokio::test]
-async fn a_client_answers_in_both_eras() {
+async fn client_responds_in_both_eras() {
     let text = output_of("client_answers", &[]).await;
     assert_eq!(
         text.matches("the server asks: What is your name?").count(),

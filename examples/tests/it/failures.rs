@@ -1,4 +1,4 @@
-//! `errors`: every way to fail.
+//! `errors`: all kinds of errors.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ async fn protocol_errors_are_for_the_client() {
     for revision in BOTH {
         let mut client = Client::start("errors", revision).await;
         let call = |name: &str| json!({"name": name, "arguments": {}});
-        let error = client.ask_in_vain("tools/call", call("forbidden")).await;
+        let error = client.expect_error("tools/call", call("forbidden")).await;
         let expected = json!({
             "code": 4001, "message": "this printer is reserved", "data": {"until": "noon"},
         });
@@ -54,7 +54,7 @@ async fn protocol_errors_are_for_the_client() {
             (json!({"tray": "x"}), -32602),
             (json!({}), -32602),
         ] {
-            let error = client.ask_in_vain("prompts/get", advice(arguments)).await;
+            let error = client.expect_error("prompts/get", advice(arguments)).await;
             assert_eq!(error["code"], code, "{error}");
         }
         client.end().await;
@@ -62,11 +62,11 @@ async fn protocol_errors_are_for_the_client() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_one_request_and_tells_no_secrets() {
+async fn panic_ends_one_request_and_hides_its_message() {
     for revision in BOTH {
         let mut client = Client::start("errors", revision).await;
         let call = json!({"name": "bug", "arguments": {}});
-        let error = client.ask_in_vain("tools/call", call).await;
+        let error = client.expect_error("tools/call", call).await;
         assert_eq!(error["code"], -32603);
         assert!(!error.to_string().contains("42"), "{error}");
         assert_eq!(

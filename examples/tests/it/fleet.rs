@@ -1,4 +1,4 @@
-//! Two processes of the example `onboarding`, which take the requests of one client in turn.
+//! Two processes of the example `onboarding`, which serve alternate requests of one client.
 
 use std::fs;
 use std::path::Path;
@@ -21,15 +21,15 @@ use crate::onboarding::{Asked, no_desks, text};
 
 const CALLS: usize = 50;
 
-/// Sends each request to the next of the processes, wherever it was meant to go.
+/// Sends each request to the next process.
 #[derive(Debug)]
-struct InTurn {
+struct RoundRobin {
     processes: [Authority; 2],
     sent: AtomicUsize,
     http: HyperHttp,
 }
 
-impl InTurn {
+impl RoundRobin {
     fn new(processes: &[Example; 2]) -> Arc<Self> {
         Arc::new(Self {
             processes: [0, 1].map(|number| processes[number].address.parse().unwrap()),
@@ -39,7 +39,7 @@ impl InTurn {
     }
 }
 
-impl HttpClient for InTurn {
+impl HttpClient for RoundRobin {
     fn send(
         &self,
         mut request: http::Request<Bytes>,
@@ -58,13 +58,13 @@ async fn process(desks: &Path, key: u8) -> Example {
     Example::run(command.arg(desks).env("ONBOARDING_KEY", key)).await
 }
 
-/// A user who welcomes one person after the other, and never the same twice.
-fn client(asked: &Asked, in_turn: &Arc<InTurn>) -> ClientBuilder {
+/// A user who welcomes one person after the other, never the same twice.
+fn client(asked: &Asked, round_robin: &Arc<RoundRobin>) -> ClientBuilder {
     let asked = asked.clone();
     let welcomed = AtomicUsize::new(0);
     Client::builder("test", "1.0.0")
         .with_era(Era::Modern)
-        .with_http_client(Arc::clone(in_turn))
+        .with_http_client(Arc::clone(round_robin))
         .on_elicitation(move |form| {
             asked.note(&form.message);
             let content = if form.message == "Who is new?" {
@@ -81,7 +81,7 @@ fn client(asked: &Asked, in_turn: &Arc<InTurn>) -> ClientBuilder {
         })
 }
 
-/// What must have been asked and answered when these desks were taken.
+/// Returns the elicitations and outcomes that these desks require.
 fn expected(desks: &str) -> (Vec<String>, Vec<String>) {
     let mut questions = Vec::new();
     let mut outcomes = Vec::new();
@@ -102,7 +102,7 @@ fn expected(desks: &str) -> (Vec<String>, Vec<String>) {
     (questions, outcomes)
 }
 
-/// Looks at what came of all calls: one desk for each, every question once, and nobody at the desk of another.
+/// Checks the outcome of all calls: one desk per call, every elicitation once, and no desk shared.
 fn check(desks: &Path, asked: &Asked, mut outcomes: Vec<String>) {
     let desks = fs::read_to_string(desks).unwrap();
     assert_eq!(desks.lines().count(), CALLS, "{desks}");
@@ -115,30 +115,30 @@ fn check(desks: &Path, asked: &Asked, mut outcomes: Vec<String>) {
 }
 
 #[tokio::test]
-async fn every_round_may_reach_another_process() {
+async fn rounds_of_one_call_can_use_different_processes() {
     let desks = no_desks("fleet_one_by_one");
     let processes = [process(&desks, 7).await, process(&desks, 7).await];
-    let (asked, in_turn) = (Asked::default(), InTurn::new(&processes));
-    let client = client(&asked, &in_turn).connect(processes[0].url());
+    let (asked, round_robin) = (Asked::default(), RoundRobin::new(&processes));
+    let client = client(&asked, &round_robin).connect(processes[0].url());
     let client = client.await.unwrap();
     let mut outcomes = Vec::new();
     for _ in 0..CALLS {
-        let before = in_turn.sent.load(Ordering::Relaxed);
+        let before = round_robin.sent.load(Ordering::Relaxed);
         let result = client.call_tool("welcome", ()).await.unwrap();
         outcomes.push(text(&result).to_owned());
-        // Four rounds, one after the other: each of them in the other process.
-        assert_eq!(in_turn.sent.load(Ordering::Relaxed) - before, 4);
+        // Four rounds, each in the other process.
+        assert_eq!(round_robin.sent.load(Ordering::Relaxed) - before, 4);
     }
     check(&desks, &asked, outcomes);
     client.close().await;
 }
 
 #[tokio::test]
-async fn calls_at_the_same_time_keep_apart() {
+async fn concurrent_calls_do_not_mix() {
     let desks = no_desks("fleet_all_at_once");
     let processes = [process(&desks, 7).await, process(&desks, 7).await];
-    let (asked, in_turn) = (Asked::default(), InTurn::new(&processes));
-    let client = client(&asked, &in_turn).connect(processes[0].url());
+    let (asked, round_robin) = (Asked::default(), RoundRobin::new(&processes));
+    let client = client(&asked, &round_robin).connect(processes[0].url());
     let client = client.await.unwrap();
     let mut calls = JoinSet::new();
     for _ in 0..CALLS {
@@ -154,11 +154,11 @@ async fn calls_at_the_same_time_keep_apart() {
 }
 
 #[tokio::test]
-async fn processes_with_keys_of_their_own_refuse_each_others_rounds() {
+async fn processes_with_different_keys_reject_each_others_state() {
     let desks = no_desks("fleet_of_strangers");
     let processes = [process(&desks, 7).await, process(&desks, 8).await];
-    let (asked, in_turn) = (Asked::default(), InTurn::new(&processes));
-    let client = client(&asked, &in_turn).connect(processes[0].url());
+    let (asked, round_robin) = (Asked::default(), RoundRobin::new(&processes));
+    let client = client(&asked, &round_robin).connect(processes[0].url());
     let client = client.await.unwrap();
     let error = client.call_tool("welcome", ()).await.unwrap_err();
     let rpc = error.rpc().unwrap_or_else(|| panic!("{error}"));

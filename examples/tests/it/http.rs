@@ -1,4 +1,5 @@
-//! Examples that serve HTTP: `http`, `axum`, `protected`, `oauth_proxy`. A request is written as its bytes, and read until the server is done.
+//! Examples that serve HTTP: `http`, `axum`, `protected`, `oauth_proxy`. A request is sent as bytes, and the response
+//! is read until the server closes the connection.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use tokio::time::timeout;
 
 use crate::client::program;
 
-/// Nothing here takes long. This only turns a hanging test into a failing one.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A safety net: a blocked test fails instead of hanging.
+const SAFETY_NET: Duration = Duration::from_secs(60);
 
-/// A running example and where it listens.
+/// A running example and its address.
 pub(crate) struct Example {
     pub(crate) address: String,
     _child: Child,
@@ -25,7 +26,7 @@ impl Example {
         Self::run(&mut Command::new(program(name))).await
     }
 
-    /// Starts a program that takes the address to listen on as its last argument.
+    /// Starts a program that takes the listen address as its last argument.
     pub(crate) async fn run(command: &mut Command) -> Self {
         let mut child = command
             .arg("127.0.0.1:0")
@@ -34,8 +35,8 @@ impl Example {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = timeout(PATIENCE, lines.next_line()).await.unwrap();
-        let line = line.unwrap().expect("it says where it listens");
+        let line = timeout(SAFETY_NET, lines.next_line()).await.unwrap();
+        let line = line.unwrap().expect("the example prints its address");
         let url = line.strip_prefix("listening on http://").unwrap();
         let address = url.strip_suffix("/mcp").unwrap();
         Self {
@@ -48,12 +49,12 @@ impl Example {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Sends one request and returns the whole answer, head and body.
+    /// Sends one request and returns the whole response, headers and body.
     async fn send(&self, line: &str, headers: &str, body: &str) -> String {
         self.send_as("application/json", line, headers, body).await
     }
 
-    /// The same, with a body of another type.
+    /// Sends one request with a body of another content type.
     async fn send_as(&self, content_type: &str, line: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let request = format!(
@@ -63,15 +64,15 @@ impl Example {
             body.len(),
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut answer))
+        let mut response = String::new();
+        timeout(SAFETY_NET, stream.read_to_string(&mut response))
             .await
-            .expect("the server answers and closes")
+            .expect("the server responds and closes")
             .unwrap();
-        answer
+        response
     }
 
-    /// Calls a tool as a 2026-07-28 client does.
+    /// Calls a tool like a 2026-07-28 client.
     async fn call(&self, tool: &str, arguments: Value) -> String {
         let body = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -87,7 +88,7 @@ impl Example {
         self.send("POST /mcp", &headers, &body.to_string()).await
     }
 
-    /// Opens a 2025-11-25 session and returns the headers its requests carry.
+    /// Opens a 2025-11-25 session and returns the headers of its requests.
     async fn open_session(&self) -> String {
         let initialize = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
@@ -96,76 +97,76 @@ impl Example {
                 "clientInfo": {"name": "script", "version": "1"},
             },
         });
-        let answer = self.send("POST /mcp", "", &initialize.to_string()).await;
-        let session = header(&answer, "mcp-session-id");
+        let response = self.send("POST /mcp", "", &initialize.to_string()).await;
+        let session = header(&response, "mcp-session-id");
         let headers = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
         let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        let answer = self
+        let response = self
             .send("POST /mcp", &headers, &initialized.to_string())
             .await;
-        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+        assert!(response.starts_with("HTTP/1.1 202"), "{response}");
         headers
     }
 }
 
-fn header<'a>(answer: &'a str, name: &str) -> &'a str {
-    let mut lines = answer.lines().take_while(|line| !line.is_empty());
+fn header<'a>(response: &'a str, name: &str) -> &'a str {
+    let mut lines = response.lines().take_while(|line| !line.is_empty());
     let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    found.unwrap_or_else(|| panic!("no {name} in {answer}"))
+    found.unwrap_or_else(|| panic!("no {name} in {response}"))
 }
 
 #[tokio::test]
-async fn a_plain_call_is_answered_with_json_and_one_that_reports_with_a_stream() {
+async fn response_is_json_without_progress_and_a_stream_with_progress() {
     let example = Example::start("http").await;
-    let answer = example.call("add", json!({"a": 2, "b": 3})).await;
-    assert_eq!(header(&answer, "content-type"), "application/json");
-    assert!(answer.contains(r#""text":"5""#), "{answer}");
+    let response = example.call("add", json!({"a": 2, "b": 3})).await;
+    assert_eq!(header(&response, "content-type"), "application/json");
+    assert!(response.contains(r#""text":"5""#), "{response}");
 
-    let answer = example.call("count", json!({"to": 3})).await;
-    assert_eq!(header(&answer, "content-type"), "text/event-stream");
-    let reports = answer.matches("notifications/progress").count();
-    assert_eq!(reports, 3, "{answer}");
-    let result = answer.find("counted to 3").unwrap();
-    assert!(answer.rfind("notifications/progress").unwrap() < result);
+    let response = example.call("count", json!({"to": 3})).await;
+    assert_eq!(header(&response, "content-type"), "text/event-stream");
+    let reports = response.matches("notifications/progress").count();
+    assert_eq!(reports, 3, "{response}");
+    let result = response.find("counted to 3").unwrap();
+    assert!(response.rfind("notifications/progress").unwrap() < result);
 }
 
 #[tokio::test]
-async fn a_client_that_was_sent_away_comes_back_for_its_result() {
+async fn client_resumes_a_released_stream() {
     let example = Example::start("http").await;
     let session = example.open_session().await;
     let call = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "brew", "arguments": {}},
     });
-    let answer = example.send("POST /mcp", &session, &call.to_string()).await;
-    assert!(answer.contains("retry: 100"), "{answer}");
-    assert!(!answer.contains("tea is ready"), "{answer}");
-    let id = answer
+    let response = example.send("POST /mcp", &session, &call.to_string()).await;
+    assert!(response.contains("retry: 100"), "{response}");
+    assert!(!response.contains("tea is ready"), "{response}");
+    let id = response
         .lines()
         .find_map(|line| line.strip_prefix("id: "))
-        .expect("an id to come back with");
+        .expect("an event id to resume with");
     let headers = format!("{session}Last-Event-ID: {id}\r\n");
     let rest = example.send("GET /mcp", &headers, "").await;
     assert!(rest.contains("tea is ready"), "{rest}");
 }
 
 #[tokio::test]
-async fn an_axum_application_serves_its_own_routes_and_the_server() {
+async fn axum_application_serves_its_routes_and_the_server() {
     let example = Example::start("axum").await;
     let health = example.send("GET /health", "", "").await;
     assert!(health.ends_with("fine"), "{health}");
-    let answer = example.call("greet", json!({"name": "Ada"})).await;
-    assert!(answer.contains("Hello, Ada!"), "{answer}");
+    let response = example.call("greet", json!({"name": "Ada"})).await;
+    assert!(response.contains("Hello, Ada!"), "{response}");
     let foreign = "Origin: https://evil.example\r\n";
-    let refused = example.send("POST /mcp", foreign, "{}").await;
-    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    let rejected = example.send("POST /mcp", foreign, "{}").await;
+    assert!(rejected.starts_with("HTTP/1.1 403"), "{rejected}");
     let session = example.open_session().await;
-    let answer = example.send("DELETE /mcp", &session, "").await;
-    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    let response = example.send("DELETE /mcp", &session, "").await;
+    assert!(response.starts_with("HTTP/1.1 204"), "{response}");
 }
 
 #[tokio::test]
-async fn protected_serves_whom_a_token_lets_in() {
+async fn protected_serves_only_valid_tokens() {
     let example = Example::start("protected").await;
     let call = |tool: &str| {
         let meta = json!({
@@ -184,9 +185,9 @@ async fn protected_serves_whom_a_token_lets_in() {
         );
         example.send("POST /mcp", &headers, &call(tool)).await
     };
-    let refused = send(None, "read").await;
-    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
-    assert!(refused.contains("scope=\"notes:read\""), "{refused}");
+    let rejected = send(None, "read").await;
+    assert!(rejected.starts_with("HTTP/1.1 401"), "{rejected}");
+    assert!(rejected.contains("scope=\"notes:read\""), "{rejected}");
     let too_little = send(Some("token-of-ann"), "write").await;
     assert!(too_little.starts_with("HTTP/1.1 403"), "{too_little}");
     assert!(
@@ -209,9 +210,9 @@ async fn oauth_proxy_asks_its_user_and_sends_them_to_github() {
     command.env("GITHUB_CLIENT_ID", "the-app");
     command.env("GITHUB_CLIENT_SECRET", "hidden");
     let example = Example::run(&mut command).await;
-    let refused = example.send("POST /mcp", "", "{}").await;
-    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
-    assert!(refused.contains("resource_metadata="), "{refused}");
+    let rejected = example.send("POST /mcp", "", "{}").await;
+    assert!(rejected.starts_with("HTTP/1.1 401"), "{rejected}");
+    assert!(rejected.contains("resource_metadata="), "{rejected}");
 
     let metadata = json!({
         "client_name": "Test", "redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none",
@@ -242,7 +243,7 @@ async fn oauth_proxy_asks_its_user_and_sends_them_to_github() {
     let sealed = found("name=\"request\" value=\"", '"');
     let cookie = found("set-cookie: ", ';');
     let body = format!("request={sealed}&decision=allow");
-    let answer = example
+    let response = example
         .send_as(
             "application/x-www-form-urlencoded",
             "POST /consent",
@@ -250,13 +251,13 @@ async fn oauth_proxy_asks_its_user_and_sends_them_to_github() {
             &body,
         )
         .await;
-    assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 303"), "{response}");
     let github =
         "location: https://github.com/login/oauth/authorize?response_type=code&client_id=the-app&";
-    assert!(answer.contains(github), "{answer}");
+    assert!(response.contains(github), "{response}");
     assert!(
-        answer.contains("redirect_uri=http%3A%2F%2Flocalhost%3A3000%2Fcallback&"),
-        "{answer}"
+        response.contains("redirect_uri=http%3A%2F%2Flocalhost%3A3000%2Fcallback&"),
+        "{response}"
     );
-    assert!(!answer.contains("hidden"), "{answer}");
+    assert!(!response.contains("hidden"), "{response}");
 }

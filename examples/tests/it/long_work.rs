@@ -1,4 +1,4 @@
-//! Examples that take their time: `progress_and_cancellation`, `blocking`.
+//! Examples with long work: `progress_and_cancellation`, `blocking`.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ async fn progress_comes_before_the_result() {
         let result = client.ask("tools/call", call).await;
         assert_eq!(text(&result), "3 parts");
         let reports = client.take_notifications("notifications/progress");
-        // A busy queue may merge reports, but the last one and the order stay.
+        // Progress may be merged, but the order and the last one stay.
         let last = reports.last().unwrap();
         assert_eq!(last["progress"], 3.0);
         assert_eq!(last["total"], 3.0);
@@ -34,7 +34,7 @@ async fn progress_comes_before_the_result() {
     }
 }
 
-/// Starts endless work, cancels it once it runs, and checks that it ends and is never answered.
+/// Starts endless work, cancels it once it runs, and checks that it ends without a response.
 async fn check_cancellation(example: &str, call: Value, counter: &str) {
     for revision in BOTH {
         let mut client = Client::start(example, revision).await;
@@ -42,7 +42,7 @@ async fn check_cancellation(example: &str, call: Value, counter: &str) {
         client.notification("notifications/progress").await;
         assert_eq!(client.call_text(counter, json!({})).await, "1");
         client.cancel(id).await;
-        // The work ends soon after, not at once: each question is a round trip to wait by.
+        // The work ends soon after, but not at once: each call is a round trip to wait.
         let ended = async { while client.call_text(counter, json!({})).await != "0" {} };
         tokio::time::timeout(std::time::Duration::from_secs(60), ended)
             .await
@@ -53,19 +53,19 @@ async fn check_cancellation(example: &str, call: Value, counter: &str) {
 }
 
 #[tokio::test]
-async fn a_cancelled_download_closes_its_file() {
+async fn cancelled_download_closes_its_file() {
     let call = with_progress("download", &json!({"parts": 1_000_000}));
     check_cancellation("progress_and_cancellation", call, "open_files").await;
 }
 
 #[tokio::test]
-async fn a_cancelled_search_stops() {
+async fn cancelled_search_stops() {
     let call = with_progress("count_primes", &json!({"below": 9_007_199_254_740_991_u64}));
     check_cancellation("blocking", call, "searching").await;
 }
 
 #[tokio::test]
-async fn other_requests_are_served_while_a_thread_is_busy() {
+async fn other_requests_are_served_while_a_thread_is_blocked() {
     for revision in BOTH {
         let mut client = Client::start("blocking", revision).await;
         assert_eq!(

@@ -1,8 +1,8 @@
-//! Runs every example as a client would: as a process, over pipes, in the newest revision and in 2025-11-25.
+//! Runs every example like a client: as a process, over pipes, in the newest revision and in 2025-11-25.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
+    reason = "tests may panic, also in helper functions"
 )]
 
 mod asking;
@@ -18,7 +18,7 @@ mod onboarding;
 mod quickstart;
 mod readme;
 
-/// The example brings its own tests.
+/// The example has its own tests.
 #[path = "../../examples/in_process_test.rs"]
-#[expect(dead_code, reason = "nobody calls the example's `main` here")]
+#[expect(dead_code, reason = "the tests do not call the example's `main`")]
 mod in_process_test;

@@ -1,4 +1,4 @@
-//! The example `onboarding`, driven by toolwire's client: both eras, over pipes and over HTTP.
+//! The example `onboarding` with toolwire's client: both eras, over stdio and over HTTP.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use toolwire::{Client, ClientBuilder, ServerCommand};
 use crate::client::program;
 use crate::http::Example;
 
-/// A list of desks that nobody else uses, empty at first.
+/// Returns an empty list of desks for one test.
 pub(crate) fn no_desks(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.txt"));
     fs::write(&path, "").unwrap();
     path
 }
 
-/// What the user was asked, in order.
+/// The messages of the elicitations, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Asked(Arc<Mutex<Vec<String>>>);
 
 impl Asked {
-    pub(crate) fn note(&self, question: &str) {
-        self.0.lock().unwrap().push(question.to_owned());
+    pub(crate) fn note(&self, message: &str) {
+        self.0.lock().unwrap().push(message.to_owned());
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
@@ -34,7 +34,7 @@ impl Asked {
     }
 }
 
-/// A user who wants a laptop of this size, or none.
+/// Returns a client whose user selects a laptop of this size, or none.
 fn client(asked: &Asked, inches: Option<u8>) -> ClientBuilder {
     let asked = asked.clone();
     Client::builder("test", "1.0.0").on_elicitation(move |form| {
@@ -57,23 +57,23 @@ pub(crate) fn text(result: &CallToolResult) -> &str {
     result.content[0].as_text().unwrap()
 }
 
-const QUESTIONS: [&str; 3] = [
+const MESSAGES: [&str; 3] = [
     "Who is new?",
     "Which team does Ada join?",
     "Ada has desk 1 at Platform. Which laptop goes there?",
 ];
 
-/// Calls the tool, and looks at everything that came of it.
+/// Calls the tool, and checks the elicitations, the desks and the outcome.
 async fn check(client: Client, asked: &Asked, desks: &Path, outcome: &str) {
     let result = client.call_tool("welcome", ()).await.unwrap();
     assert_eq!(text(&result), outcome);
-    assert_eq!(asked.take(), QUESTIONS);
+    assert_eq!(asked.take(), MESSAGES);
     assert_eq!(fs::read_to_string(desks).unwrap(), "Ada, Platform\n");
     client.close().await;
 }
 
 #[tokio::test]
-async fn three_questions_and_one_desk_over_pipes() {
+async fn three_elicitations_and_one_desk_over_stdio() {
     for era in [Era::Modern, Era::Legacy] {
         let asked = Asked::default();
         let desks = no_desks(&format!("pipes_{era:?}"));
@@ -85,7 +85,7 @@ async fn three_questions_and_one_desk_over_pipes() {
 }
 
 #[tokio::test]
-async fn three_questions_and_one_desk_over_http() {
+async fn three_elicitations_and_one_desk_over_http() {
     for era in [Era::Modern, Era::Legacy] {
         let asked = Asked::default();
         let desks = no_desks(&format!("http_{era:?}"));
@@ -99,7 +99,7 @@ async fn three_questions_and_one_desk_over_http() {
 }
 
 #[tokio::test]
-async fn declining_is_an_answer_like_any_other() {
+async fn declined_elicitation_continues_the_call() {
     for era in [Era::Modern, Era::Legacy] {
         let asked = Asked::default();
         let desks = no_desks(&format!("decline_{era:?}"));

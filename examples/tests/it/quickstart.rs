@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::client::{BOTH, Client};
 
-/// What the README promises.
+/// The number of lines that the README states.
 const MOST_LINES: usize = 12;
 
 fn read(path: &str) -> String {
@@ -15,7 +15,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn the_readme_shows_the_program_that_is_tested() {
+fn readme_shows_the_tested_program() {
     let readme = read("../README.md");
     let (_, from_block) = readme.split_once("```rust\n").unwrap();
     let (block, _) = from_block.split_once("```").unwrap();
@@ -23,7 +23,7 @@ fn the_readme_shows_the_program_that_is_tested() {
 }
 
 #[test]
-fn the_first_server_is_short() {
+fn first_server_is_short() {
     let program = read("examples/quickstart.rs");
     let is_code = |line: &&str| {
         let line = line.trim();
@@ -34,7 +34,7 @@ fn the_first_server_is_short() {
 }
 
 #[tokio::test]
-async fn it_adds() {
+async fn server_adds() {
     for revision in BOTH {
         let mut client = Client::start("quickstart", revision).await;
         let list = client.ask("tools/list", json!({})).await;

@@ -1,10 +1,10 @@
-//! The list of examples is complete.
+//! Checks that README lists every example.
 
 use std::fs;
 use std::path::Path;
 
 #[test]
-fn every_example_is_listed_and_says_how_to_run_it() {
+fn every_example_is_listed_and_documents_how_to_run_it() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(package.join("README.md")).unwrap();
     for entry in fs::read_dir(package.join("examples")).unwrap() {
@@ -16,25 +16,25 @@ fn every_example_is_listed_and_says_how_to_run_it() {
         let link = format!("| [`{name}`](examples/{name}.rs) |");
         assert!(readme.contains(&link), "{name} is missing from README.md");
         let program = fs::read_to_string(&path).unwrap();
-        // The quickstart is shown in the README as it is, where the text around it says the rest.
+        // The README shows the quickstart without the module documentation.
         let says_how = program.starts_with("//! ")
             && program.contains(&format!("cargo run -p toolwire-examples --example {name}"));
         assert!(
             says_how || name == "quickstart",
-            "{name} does not say how to run it"
+            "{name} does not document how to run it"
         );
     }
 }
 
 #[test]
-fn the_handler_in_the_project_s_readme_is_a_part_of_the_example() {
+fn readme_handler_is_part_of_the_example() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(package.join("../README.md")).unwrap();
     let (_, section) = readme.split_once("## Asking the user").unwrap();
     let (_, block) = section.split_once("```rust\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
     let example = fs::read_to_string(package.join("examples/onboarding.rs")).unwrap();
-    // It is a method there, and stands further to the right.
+    // In the example it is a method with more indentation.
     let lines = example.lines();
     let example: Vec<_> = lines
         .map(|line| line.strip_prefix("    ").unwrap_or(line))
