@@ -1,7 +1,7 @@
-//! An authorization server that is not ours: the certified npm package `oidc-provider`.
+//! An independent authorization server: the certified npm package `oidc-provider`.
 //!
-//! The script `interop/peers/servers/authorization_server.mjs` says how it is set up. It listens on a free port and ends
-//! with the value that stands for it.
+//! The script `interop/peers/servers/authorization_server.mjs` configures it. It listens on a free port and ends when
+//! its value is dropped.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
@@ -11,18 +11,18 @@ use crate::installed::{node, peers_directory};
 use crate::lines::lines_of;
 use crate::problem::Problem;
 
-/// How long it may take until it listens, on a busy machine.
+/// The longest start time, on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How the authorization server differs from what it is by itself.
+/// A variation of the authorization server's default behavior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Variation {
-    /// Only the server itself can read its tokens; otherwise they are JWTs.
+    /// Tokens are opaque. By default they are JWTs.
     Opaque,
-    /// Tokens last a second, and clients have to renew them all the time.
+    /// Tokens last one second, so clients refresh them all the time.
     Short,
-    /// Every proof of possession needs a nonce of the server.
+    /// Every DPoP proof needs a nonce of the server.
     Nonces,
 }
 
@@ -36,7 +36,7 @@ impl Variation {
     }
 }
 
-/// The running authorization server; it is killed when this is dropped.
+/// The running authorization server. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct AuthorizationServer {
     child: Child,
@@ -45,11 +45,11 @@ pub struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// Starts it and waits until it says where it listens.
+    /// Starts the server and waits until it prints its address.
     ///
     /// # Errors
     ///
-    /// When the peers are not installed, or it does not listen in time.
+    /// Returns an error if the peers are not installed, or if the server does not listen in time.
     pub fn start(variations: &[Variation]) -> Result<Self, Problem> {
         let mut child = Command::new(node()?)
             .arg(peers_directory().join("servers/authorization_server.mjs"))
@@ -68,7 +68,7 @@ impl AuthorizationServer {
             issuer: String::new(),
         };
         let mut said = Vec::new();
-        // It warns of all that makes it fit for tests before it says where it is.
+        // It prints warnings about its test configuration before its address.
         while let Ok(line) = server.errors.recv_timeout(START_TIMEOUT) {
             if let Some(issuer) = line.strip_prefix("listening on ") {
                 server.issuer = issuer.to_owned();
@@ -82,7 +82,7 @@ impl AuthorizationServer {
         )))
     }
 
-    /// Its URL, which is also its name.
+    /// Returns the issuer, which is the URL of the server.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
@@ -93,9 +93,9 @@ impl Drop for AuthorizationServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let said: Vec<String> = self.errors.try_iter().collect();
-            eprintln!("the authorization server said:\n{}", said.join("\n"));
+            eprintln!("the authorization server printed:\n{}", said.join("\n"));
         }
-        // Nothing is left to do when it has ended already.
+        // An error means that the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

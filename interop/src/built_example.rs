@@ -1,17 +1,17 @@
-//! Where Cargo has put the examples of this crate.
+//! Finds the examples that Cargo built for this crate.
 
 use std::path::PathBuf;
 
 use crate::problem::Problem;
 
-/// The program of an example. Cargo builds it with the tests, and puts it beside the directory they are in.
+/// Returns the program of an example. Cargo builds it with the tests, beside their directory.
 ///
 /// # Errors
 ///
-/// When it is not built.
+/// Returns an error if the example is not built.
 pub fn built_example(name: &str) -> Result<PathBuf, Problem> {
     let test = std::env::current_exe()
-        .map_err(|error| Problem::new(format!("cannot find myself: {error}")))?;
+        .map_err(|error| Problem::new(format!("cannot find the path of this program: {error}")))?;
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     test.ancestors()
         .nth(2)

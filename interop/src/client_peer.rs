@@ -1,8 +1,8 @@
-//! A client that is not ours, against a server of ours.
+//! Runs an independent client against a toolwire server.
 //!
-//! It is a script in `interop/peers` that spawns the server through its SDK, or connects to the one on HTTP that was
-//! started for it, runs named checks and prints one line per check. Here the script is started and its lines are read; a
-//! script that hangs is ended.
+//! The client is a script in `interop/peers`. It starts the server through its SDK, or connects to a server over HTTP,
+//! runs named checks and prints one line per check. This module starts the script, reads its lines, and ends a script
+//! that hangs.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -14,23 +14,23 @@ use crate::listening::Listening;
 use crate::problem::Problem;
 use crate::subject::Subject;
 
-/// Longer than all checks of a script together when each of them is healthy or one or two run into their timeout.
+/// Longer than all checks of a script take, even if one or two of them time out.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// How long the error output may lag behind the end of the script.
+/// How long to wait for error output after the script has ended.
 const STDERR_GRACE: Duration = Duration::from_secs(5);
 
-/// How a peer reaches the server.
+/// The transport between a peer and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wire {
-    /// The peer starts the server and talks over its standard input and output.
+    /// The peer starts the server and uses its standard input and output.
     Stdio,
-    /// The peer connects to a server that listens on HTTP.
+    /// The peer connects to a server over HTTP.
     Http,
 }
 
-/// A client implementation that is not ours.
+/// An independent client implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Peer {
@@ -43,20 +43,20 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Runs every check that the scripts have for this server.
+    /// Runs every check of the script for this server.
     ///
-    /// `mode` is a protocol revision, or `auto` where the SDK can find the revision by itself. Over HTTP the server is
-    /// a process of its own for each run, and how it ends is a check, too.
+    /// `mode` is a protocol revision, or `auto` if the SDK detects it. Over HTTP, each run has its own server process,
+    /// and its exit is a check, too.
     ///
     /// # Errors
     ///
-    /// When the server or the peer is missing, or the script hangs or prints something else than checks.
+    /// Returns an error if the server or the peer is missing, or if the script hangs or prints anything but checks.
     pub fn run(self, subject: &Subject, wire: Wire, mode: &str) -> Result<Vec<Check>, Problem> {
         let mut command = Command::new(self.interpreter()?);
         command
             .arg(peers_directory().join(self.script()))
             .args([subject.name(), mode]);
-        // Nothing is left behind between the scripts.
+        // Python must not write files between the scripts.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         match wire {
             Wire::Stdio => {
@@ -74,13 +74,14 @@ impl Peer {
         }
     }
 
-    /// The command that logs in at the protected server at `url`, and calls two tools of which the second needs more.
+    /// Returns the command that logs in at the protected server at `url` and calls two tools. The second one needs
+    /// another scope.
     ///
-    /// It writes a line `open <url>` whenever its user has to go there, and a line `said <text>` for each answer.
+    /// It writes a line `open <url>` when its user has to open a page, and a line `said <text>` for each result.
     ///
     /// # Errors
     ///
-    /// When the peer is not installed.
+    /// Returns an error if the peer is not installed.
     pub fn login(self, revision: &str, url: &str) -> Result<Command, Problem> {
         let mut command = Command::new(self.interpreter()?);
         let peers = peers_directory();
@@ -94,8 +95,8 @@ impl Peer {
         Ok(command)
     }
 
-    /// The command of a plain HTTP client, the one that the SDK is built on: it is rejected at `url` with 401, reads the
-    /// metadata of the resource, and sends the request again with a token; as many times as `sequences` says.
+    /// Returns the command of a plain HTTP client, on which the SDK is built. It is rejected at `url` with 401, reads
+    /// the resource metadata, and sends the request again with a token. It does so `sequences` times.
     ///
     /// It writes a line `sequences <count>, connections <count>` when all of them have succeeded.
     ///
@@ -135,20 +136,20 @@ impl Peer {
     }
 }
 
-/// One line of a script: a named fact about the server that held or did not.
+/// One line of a script: a named check and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Check {
     /// The name, as listed in the tests.
     pub name: String,
-    /// Whether the server behaved.
+    /// `true` if the check succeeded.
     pub ok: bool,
-    /// What was wrong, as the script wrote it (still JSON-escaped); empty when `ok`.
+    /// The error message of the script, still JSON-escaped. It is empty if `ok` is set.
     pub detail: String,
 }
 
 impl Check {
-    /// Reads `{"check":"name","ok":true,"detail":"..."}`, written exactly so by the scripts.
+    /// Parses `{"check":"name","ok":true,"detail":"..."}`, exactly as the scripts write it.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (name, rest) = line.strip_prefix(r#"{"check":""#)?.split_once('"')?;
@@ -183,7 +184,7 @@ fn run_script(mut command: Command, timeout: Duration) -> Result<Vec<Check>, Pro
     let status = child
         .wait()
         .map_err(|error| Problem::new(format!("cannot wait for the script: {error}")))?;
-    // The server inherits this pipe, so a server that outlives its client must not be waited for.
+    // The server inherits this pipe. If it outlives its client, this must not wait for it.
     let stderr = collect(&errors, STDERR_GRACE).unwrap_or_else(|so_far| so_far);
     let explain = |what: &str, stdout: &[String]| {
         Problem::new(format!(
@@ -193,13 +194,13 @@ fn run_script(mut command: Command, timeout: Duration) -> Result<Vec<Check>, Pro
         ))
     };
 
-    let output = output.map_err(|so_far| explain("the script did not end in time", &so_far))?;
+    let output = output.map_err(|so_far| explain("the script timed out", &so_far))?;
     let checks: Option<Vec<Check>> = output.iter().map(|line| Check::parse(line)).collect();
     let checks =
-        checks.ok_or_else(|| explain("the script printed something else than checks", &output))?;
+        checks.ok_or_else(|| explain("the script printed lines that are not checks", &output))?;
     if status.success() != checks.iter().all(|check| check.ok) || checks.is_empty() {
         return Err(explain(
-            &format!("the script ended with {status}, which its checks do not explain"),
+            &format!("the script ended with {status}, which does not match its checks"),
             &output,
         ));
     }
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn check_lines_are_read_and_others_refused() {
+    fn check_lines_are_parsed_and_others_rejected() {
         fn check(line: &str, expected: Option<(&str, bool, &str)>) {
             let parsed = Check::parse(line);
             let parsed = parsed

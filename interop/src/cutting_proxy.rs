@@ -1,4 +1,4 @@
-//! A TCP proxy that loses one connection, as networks do: in the middle of the second message of a kind.
+//! A TCP proxy that breaks one connection, in the middle of the second message of a kind.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 const CUT_AT_OCCURRENCE: usize = 2;
 
-/// Stands before a server; it ends when this is dropped.
+/// A proxy in front of a server. It ends when this is dropped.
 #[derive(Debug)]
 pub struct CuttingProxy {
     address: SocketAddr,
@@ -20,11 +20,12 @@ pub struct CuttingProxy {
 }
 
 impl CuttingProxy {
-    /// Listens before the server at `target`, and cuts within the second `part` that one connection answers with.
+    /// Starts a proxy for the server at `target`. It breaks a connection within the second occurrence of `part` in its
+    /// responses.
     ///
     /// # Errors
     ///
-    /// When there is no port to listen on.
+    /// Returns an error if there is no free port.
     pub async fn start(target: SocketAddr, part: &'static str) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -37,13 +38,13 @@ impl CuttingProxy {
         })
     }
 
-    /// Where a client connects to instead of the server.
+    /// Returns the address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many connections were cut: none yet, or one.
+    /// Returns the number of broken connections: zero or one.
     #[must_use]
     pub fn cuts(&self) -> usize {
         self.cuts.load(Ordering::SeqCst)
@@ -70,16 +71,16 @@ async fn serve(
             };
             let (mut from_client, to_client) = client.into_split();
             let (from_server, mut to_server) = server.into_split();
-            // Both directions end together; a connection that somebody else ends is not a problem of the proxy.
+            // Both directions end together. A connection that either side closes is not an error of the proxy.
             tokio::select! {
                 _ = copy(&mut from_client, &mut to_server) => {}
-                _ = pass_answers_on(from_server, to_client, part.as_bytes(), &cuts) => {}
+                _ = forward_responses(from_server, to_client, part.as_bytes(), &cuts) => {}
             }
         });
     }
 }
 
-async fn pass_answers_on(
+async fn forward_responses(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     part: &[u8],
@@ -115,20 +116,20 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_answer_ends_within_the_second_message_of_the_kind_once() {
-        let answer: &[u8] = b"tick 1, tick 2, tick 3";
+    async fn response_ends_within_the_second_message_once() {
+        let response: &[u8] = b"tick 1, tick 2, tick 3";
         let cuts = AtomicUsize::new(0);
         let mut first = Vec::new();
-        pass_answers_on(answer, &mut first, b"tick", &cuts)
+        forward_responses(response, &mut first, b"tick", &cuts)
             .await
-            .expect("memory can be written");
+            .expect("writing to memory succeeds");
         assert_eq!(first, b"tick 1, tick");
 
         let mut second = Vec::new();
-        pass_answers_on(answer, &mut second, b"tick", &cuts)
+        forward_responses(response, &mut second, b"tick", &cuts)
             .await
-            .expect("memory can be written");
-        assert_eq!(second, answer);
+            .expect("writing to memory succeeds");
+        assert_eq!(second, response);
         assert_eq!(cuts.load(Ordering::SeqCst), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Where `cargo xtask peers` has put the peers.
+//! Finds the peers that `cargo xtask peers` installed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use crate::problem::Problem;
 /// The file that `cargo xtask peers` writes last into `node_modules` and `.venv`.
 const INSTALLED_MARK: &str = ".installed-from";
 
-/// `interop/peers`.
+/// Returns `interop/peers`.
 pub(crate) fn peers_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
 }
 
-/// Node, once the npm packages are installed.
+/// Returns Node.js, if the npm packages are installed.
 pub(crate) fn node() -> Result<PathBuf, Problem> {
     require("node_modules")?;
     Ok(PathBuf::from("node"))
 }
 
-/// The Python of the virtual environment, once it is whole.
+/// Returns the Python of the virtual environment, if it is complete.
 pub(crate) fn python() -> Result<PathBuf, Problem> {
     require(".venv")?;
     let program = if cfg!(windows) {

@@ -1,10 +1,9 @@
-//! Toolwire and implementations that are not ours, talking to each other.
+//! Runs toolwire with independent implementations.
 //!
-//! Two directions: real clients, the official Python and TypeScript SDKs, against servers of ours ([`Peer`] and
-//! [`Subject`]), and real servers, the same SDKs and the npm reference server, for `toolwire::Client` to talk to
-//! ([`ServerPeer`]). And a real [`AuthorizationServer`], for clients and servers of ours to meet at. What is run lies in
-//! `interop/peers`; this crate starts and ends it. It does not install anything, that is `cargo xtask peers`, and what
-//! must hold is said in the tests.
+//! There are two directions. The official Python and TypeScript SDKs are clients of toolwire servers ([`Peer`] and
+//! [`Subject`]). The same SDKs and the npm reference server are servers for `toolwire::Client` ([`ServerPeer`]). An
+//! independent [`AuthorizationServer`] serves clients and servers of toolwire. The programs are in `interop/peers`.
+//! This crate starts and ends them, and `cargo xtask peers` installs them. The tests state the expectations.
 
 mod authorization_server;
 mod built_example;

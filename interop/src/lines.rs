@@ -1,11 +1,11 @@
-//! The lines another process writes, read without waiting for ever.
+//! Reads the lines of another process with a timeout.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Lines as they come; the channel closes at the end of the stream.
+/// Returns lines as they arrive. The channel closes at the end of the stream.
 pub(crate) fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -18,7 +18,7 @@ pub(crate) fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// All lines up to the end of the stream, or those that came in time.
+/// Returns all lines up to the end of the stream. At the timeout, returns the lines so far as an error.
 pub(crate) fn collect(
     lines: &Receiver<String>,
     timeout: Duration,

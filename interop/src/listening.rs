@@ -1,4 +1,4 @@
-//! A server of ours that listens on HTTP, for one run of a peer.
+//! A toolwire server over HTTP, for one run of a peer.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
@@ -9,13 +9,13 @@ use crate::lines::{collect, lines_of};
 use crate::problem::Problem;
 use crate::subject::Subject;
 
-/// How long the server may take until it says where it listens.
+/// The longest time until the server prints its address.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Shorter than the time the server gives clients that do not leave: nobody is connected any more.
+/// Shorter than the shutdown timeout of the server, because no client is connected any more.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The running server; it is killed when this is dropped.
+/// The running server. It is killed when this is dropped.
 pub(crate) struct Listening {
     child: Child,
     errors: Receiver<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Starts it and waits until it says where it listens.
+    /// Starts the server and waits until it prints its address.
     pub(crate) fn start(subject: &Subject) -> Result<Self, Problem> {
         let (program, arguments) = subject.command(Wire::Http)?;
         let mut child = Command::new(&program)
@@ -47,9 +47,7 @@ impl Listening {
             .unwrap_or_default();
         server.url = line
             .strip_prefix("listening on ")
-            .ok_or_else(|| {
-                Problem::new(format!("the server does not say where it listens: {line}"))
-            })?
+            .ok_or_else(|| Problem::new(format!("the server does not print its address: {line}")))?
             .to_owned();
         Ok(server)
     }
@@ -58,7 +56,7 @@ impl Listening {
         &self.url
     }
 
-    /// Asks it to end, as a service is asked. It must do so soon, and call it a success.
+    /// Asks the server to shut down. It must exit soon and successfully.
     pub(crate) fn end(mut self) -> Check {
         let problem = self.terminate().err().unwrap_or_default();
         Check {
@@ -70,31 +68,31 @@ impl Listening {
 
     #[cfg(unix)]
     fn terminate(&mut self) -> Result<(), String> {
-        // The standard library cannot send a signal other than the one that nobody can answer; every shell can.
+        // The standard library can only send SIGKILL. A shell can send SIGTERM.
         let signalled = Command::new("sh")
             .args(["-c", "kill -TERM \"$0\""])
             .arg(self.child.id().to_string())
             .status();
         if !signalled.is_ok_and(|status| status.success()) {
-            return Err("it is gone already".to_owned());
+            return Err("the server has exited already".to_owned());
         }
-        // Its standard error closes when it ends, and not before.
+        // Its standard error closes when it exits.
         let said = collect(&self.errors, END_TIMEOUT)
-            .map_err(|said| format!("it still runs after {END_TIMEOUT:?}: {said:?}"))?;
+            .map_err(|said| format!("the server still runs after {END_TIMEOUT:?}: {said:?}"))?;
         let status = self.child.wait().map_err(|error| error.to_string())?;
         if status.success() {
             Ok(())
         } else {
-            Err(format!("it ended with {status}: {said:?}"))
+            Err(format!("the server exited with {status}: {said:?}"))
         }
     }
 
-    /// There is no signal to send here, so it only must have lived until now.
+    /// There is no signal on this platform, so the server must only be running.
     #[cfg(not(unix))]
     fn terminate(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("it ended with {status}")),
+            Ok(Some(status)) => Err(format!("the server exited with {status}")),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -102,7 +100,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // Nothing is left to do when it has ended already.
+        // An error means that the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

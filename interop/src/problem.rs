@@ -1,8 +1,8 @@
-//! Why a peer could not be run.
+//! The error of a peer that could not run.
 
 use std::fmt;
 
-/// Why a peer could not be run, in one line that says what to do where something can be done.
+/// The reason why a peer could not run, in one line, with the remedy if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem(String);
 

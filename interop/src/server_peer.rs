@@ -1,8 +1,8 @@
-//! A server that is not ours, for our client to talk to.
+//! Runs an independent server for toolwire's client.
 //!
-//! The servers of the SDKs are the scripts of `interop/peers/servers`, which all offer the same; the reference server
-//! offers what it always does. Over stdio the client starts them itself; over HTTP they are started here, listen on a
-//! port of their own and end with the value that stands for them.
+//! The servers of the SDKs are the scripts in `interop/peers/servers`, which all have the same features. The reference
+//! server has its own. Over stdio, the client starts them. Over HTTP, this module starts them on their own port and
+//! ends them when their value is dropped.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -15,13 +15,13 @@ use crate::installed::{node, peers_directory, python};
 use crate::lines::lines_of;
 use crate::problem::Problem;
 
-/// How long a server may take until it listens; Python on a busy machine needs seconds.
+/// The longest start time. Python on a busy machine needs seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a free port is looked for, when somebody else was faster.
+/// The number of attempts to find a free port, because another process may take it.
 const PORT_ATTEMPTS: usize = 5;
 
-/// A server implementation that is not ours.
+/// An independent server implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerPeer {
@@ -35,26 +35,26 @@ pub enum ServerPeer {
     Everything,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerWire {
     /// Standard input and output of a child process.
     Stdio,
-    /// Streamable HTTP; clients of the handshake get a session.
+    /// Streamable HTTP. Legacy clients get a session.
     Http,
-    /// Streamable HTTP as TypeScript 2.x does it by itself: nobody gets a session.
+    /// Streamable HTTP without sessions, the default of TypeScript 2.x.
     Stateless,
     /// HTTP+SSE of 2024-11-05.
     Sse,
 }
 
 impl ServerPeer {
-    /// The program and its arguments for this wire; `port` is where it is to listen, for those that listen.
+    /// Returns the program and its arguments for this transport. A listening server uses `port`.
     ///
     /// # Errors
     ///
-    /// When the peer is not installed.
+    /// Returns an error if the peer is not installed.
     pub fn command(self, wire: ServerWire, port: u16) -> Result<(PathBuf, Vec<OsString>), Problem> {
         let peers = peers_directory();
         let (program, script) = match self {
@@ -84,11 +84,11 @@ impl ServerPeer {
     ///
     /// # Errors
     ///
-    /// When the peer is not installed, or does not listen in time.
+    /// Returns an error if the peer is not installed or does not listen in time.
     pub fn start(self, wire: ServerWire) -> Result<RunningServer, Problem> {
         let mut last = Problem::new("no port is free");
         for _ in 0..PORT_ATTEMPTS {
-            // Not every server can say which port it was given, so each is told.
+            // Not every server can report its port, so each one gets a port number.
             match self.start_on(wire, free_port()?) {
                 Ok(server) => return Ok(server),
                 Err(problem) => last = problem,
@@ -130,7 +130,7 @@ fn free_port() -> Result<u16, Problem> {
         .map_err(|error| Problem::new(format!("no port is free: {error}")))
 }
 
-/// A server that listens; it is killed when this is dropped.
+/// A listening server. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct RunningServer {
     peer: ServerPeer,
@@ -141,7 +141,7 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Where a client connects to.
+    /// Returns the URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         let path = match self.wire {
@@ -151,23 +151,23 @@ impl RunningServer {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
-    /// What the server has written to its standard error since it was asked last.
+    /// Returns the lines that the server wrote to standard error since the last call.
     #[must_use]
     pub fn said(&self) -> Vec<String> {
         self.errors.try_iter().collect()
     }
 
-    /// Kills the server and starts another one on the same port, which knows nothing of earlier sessions.
+    /// Kills the server and starts another one on the same port, without the earlier sessions.
     ///
     /// # Errors
     ///
-    /// When the new one does not listen in time.
+    /// Returns an error if the new server does not listen in time.
     pub fn restart(&mut self) -> Result<(), Problem> {
         self.kill();
         *self = self.peer.start_on(self.wire, self.port)?;
@@ -176,7 +176,7 @@ impl RunningServer {
 
     fn wait_until_it_listens(&self) -> Result<(), Problem> {
         let mut said = Vec::new();
-        // Every server writes one line with one of these words as soon as it listens.
+        // Every server writes one line with one of these texts when it listens.
         while let Ok(line) = self.errors.recv_timeout(START_TIMEOUT) {
             let line = line.to_lowercase();
             if line.contains("listening on") || line.contains("running on port") {
@@ -193,7 +193,7 @@ impl RunningServer {
     }
 
     fn kill(&mut self) {
-        // Nothing is left to do when it has ended already.
+        // An error means that the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The servers of ours that the peers are run against.
+//! The toolwire servers that the peers connect to.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ use crate::problem::Problem;
 /// The environment variable with the path of the `toolwire` binary under test.
 pub const BINARY_VARIABLE: &str = "TOOLWIRE_BIN";
 
-/// A server of ours.
+/// A toolwire server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subject {
     /// `toolwire demo`, of the binary named by [`BINARY_VARIABLE`].
     Demo,
-    /// The example `onboarding`, which keeps its list of desks in this file.
+    /// The example `onboarding`, which stores its list of desks in this file.
     Onboarding(PathBuf),
 }
 
 impl Subject {
-    /// How the scripts call it.
+    /// Returns the name of the server in the scripts.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Demo => "demo",
@@ -29,11 +29,11 @@ impl Subject {
         }
     }
 
-    /// The program and its arguments; over HTTP it takes a free port and says where it listens.
+    /// Returns the program and its arguments. Over HTTP it selects a free port and prints its address.
     ///
     /// # Errors
     ///
-    /// When the program is not built.
+    /// Returns an error if the program is not built.
     pub fn command(&self, wire: Wire) -> Result<(PathBuf, Vec<OsString>), Problem> {
         match self {
             Self::Demo => {
@@ -59,7 +59,7 @@ fn demo() -> Result<PathBuf, Problem> {
     match path {
         Some(path) if path.is_file() => Ok(path),
         Some(path) => Err(Problem::new(format!(
-            "{BINARY_VARIABLE} names {}, which is no file: run `cargo xtask test`",
+            "{BINARY_VARIABLE} names {}, which is not a file: run `cargo xtask test`",
             path.display()
         ))),
         None => Err(Problem::new(format!(

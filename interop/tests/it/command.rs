@@ -1,4 +1,5 @@
-//! The command `toolwire` answers the three questions of the example `onboarding`, with answers given beforehand.
+//! The command `toolwire` responds to the three elicitations of the example `onboarding` with values from the command
+//! line.
 
 use std::fs;
 use std::path::Path;
@@ -6,31 +7,34 @@ use std::process::{Command, Stdio};
 
 use toolwire_interop::{Subject, Wire};
 
-/// Calls the tool with these answers, and returns what is printed and who has a desk then.
-fn welcome(era: &str, answers: &[&str]) -> (String, String) {
-    let name = format!("desks_command_{era}_{}.txt", answers.len());
+/// Calls the tool with these values, and returns the output and the list of desks.
+fn welcome(era: &str, values: &[&str]) -> (String, String) {
+    let name = format!("desks_command_{era}_{}.txt", values.len());
     let desks = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&desks, "").expect("there is a directory for files of tests");
-    let built = "the tests are run as CONTRIBUTING.md says";
+    fs::write(&desks, "").expect("the temporary directory is writable");
+    let built = "run the tests as described in CONTRIBUTING.md";
     let (toolwire, _) = Subject::Demo.command(Wire::Stdio).expect(built);
     let (server, arguments) = Subject::Onboarding(desks.clone())
         .command(Wire::Stdio)
         .expect(built);
     let output = Command::new(toolwire)
         .args(["call", "welcome", "--era", era])
-        .args(answers.iter().flat_map(|answer| ["--answer", answer]))
+        .args(values.iter().flat_map(|value| ["--answer", value]))
         .arg("--")
         .arg(server)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
         .expect("the command starts");
-    let printed = String::from_utf8(output.stdout).expect("texts are UTF-8");
-    (printed, fs::read_to_string(desks).expect("texts are UTF-8"))
+    let printed = String::from_utf8(output.stdout).expect("the output is UTF-8");
+    (
+        printed,
+        fs::read_to_string(desks).expect("the file is UTF-8"),
+    )
 }
 
 #[test]
-fn every_question_finds_its_answer() {
+fn options_respond_to_every_elicitation() {
     for era in ["modern", "legacy"] {
         let (printed, desks) = welcome(era, &["name=Ada", "team=Platform", "inches=13"]);
         let sits = "Ada sits at desk 1 at Platform, with a laptop of 13 inches.\n";
@@ -40,7 +44,7 @@ fn every_question_finds_its_answer() {
 }
 
 #[test]
-fn a_question_without_an_answer_ends_the_call_before_anything_happens() {
+fn missing_value_ends_the_call_without_a_side_effect() {
     for era in ["modern", "legacy"] {
         let (printed, desks) = welcome(era, &["name=Ada"]);
         assert_eq!(printed, "the user cancelled \"place\"\n", "{era}");

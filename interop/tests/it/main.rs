@@ -1,6 +1,6 @@
-//! Toolwire and implementations that are not ours: real clients against servers of ours, and our client against real
-//! servers. The command `toolwire` against the example that the real clients meet. And both of our sides at a real
-//! authorization server.
+//! Runs toolwire with independent implementations: independent clients with toolwire servers, toolwire's client with
+//! independent servers, the command `toolwire` with an example, and both sides with an independent authorization
+//! server.
 
 mod authorization;
 mod clients;

@@ -1,4 +1,4 @@
-//! A browser, and somebody who logs in with it: follows redirects, keeps cookies, fills in the forms it is shown.
+//! A browser and its user: follows redirects, stores cookies and fills in forms.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -16,17 +16,17 @@ use toolwire::proto::auth::form;
 /// More pages than a login has.
 const MOST_PAGES: usize = 20;
 
-/// How long a login may take: longer than a busy machine needs, and shorter than anybody likes to wait.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of a login, longer than a busy machine needs.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the user does when asked.
+/// The user's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Consent,
     Deny,
 }
 
-/// The browser of one user, at one authorization server.
+/// The browser of one user at one authorization server.
 #[derive(Debug)]
 pub(crate) struct Browser {
     http: Client<HttpConnector, Full<Bytes>>,
@@ -44,7 +44,7 @@ struct Cookie {
     value: String,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) status: StatusCode,
@@ -53,7 +53,7 @@ pub(crate) struct Page {
 }
 
 impl Browser {
-    /// A user who agrees to everything.
+    /// Creates a browser whose user consents to everything.
     pub(crate) fn new(issuer: &str, user: &'static str) -> Arc<Self> {
         Arc::new(Self {
             http: Client::builder(TokioExecutor::new()).build_http(),
@@ -65,7 +65,7 @@ impl Browser {
         })
     }
 
-    /// The user changes their mind.
+    /// Changes the user's decision.
     pub(crate) fn choose(&self, choice: Choice) {
         *self.choice.lock().expect("no test panics here") = choice;
     }
@@ -74,24 +74,24 @@ impl Browser {
         *self.choice.lock().expect("no test panics here")
     }
 
-    /// A login that opens this browser in place of a real one. The listener it comes back to is real.
+    /// Returns a login that opens this browser. Its loopback listener is real.
     pub(crate) fn login(self: &Arc<Self>) -> LoopbackLogin {
         let browser = Arc::clone(self);
         LoopbackLogin::new()
             .without_browser()
-            .with_timeout(PATIENCE)
+            .with_timeout(LOGIN_TIMEOUT)
             .with_url_display(move |url| {
                 let (browser, url) = (Arc::clone(&browser), url.to_owned());
                 tokio::spawn(async move { browser.log_in(&url).await });
             })
     }
 
-    /// The addresses it was sent to.
+    /// Returns the addresses that were opened.
     pub(crate) fn opened(&self) -> Vec<String> {
         self.opened.lock().expect("no test panics here").clone()
     }
 
-    /// A parameter of the address it was sent to last.
+    /// Returns a parameter of the last opened address.
     pub(crate) fn asked_for(&self, parameter: &str) -> Option<String> {
         let opened = self.opened();
         let (_, query) = opened.last()?.split_once('?')?;
@@ -100,7 +100,7 @@ impl Browser {
         value.map(|(_, value)| value)
     }
 
-    /// Goes through the pages of the authorization server, until it sends the browser elsewhere; the page there.
+    /// Follows the pages of the authorization server until it redirects to another server, and returns the page there.
     pub(crate) async fn log_in(&self, url: &str) -> Page {
         self.note(url);
         let mut page = self.get(url).await;
@@ -118,11 +118,11 @@ impl Browser {
             };
             page = match self.choice() {
                 Choice::Deny => {
-                    let cancel = attribute(&page.text, "href").expect("there is a way to cancel");
+                    let cancel = attribute(&page.text, "href").expect("the page has a cancel link");
                     self.get(&self.absolute(&cancel)).await
                 }
                 Choice::Consent => {
-                    let prompt = attribute(&page.text, "value").expect("the form says what it is");
+                    let prompt = attribute(&page.text, "value").expect("the form has a name");
                     let fields = match prompt.as_str() {
                         "login" => vec![
                             ("prompt", "login"),
@@ -154,16 +154,24 @@ impl Browser {
     }
 
     async fn send(&self, request: http::request::Builder, url: &str, body: Bytes) -> Page {
-        let url: Uri = url.parse().expect("it is a URL");
+        let url: Uri = url.parse().expect("the URL is valid");
         let request = match self.cookies_for(&url) {
             Some(cookies) => request.header(COOKIE, cookies),
             None => request,
         };
-        let request = request.body(Full::new(body)).expect("it is a request");
-        let answer = self.http.request(request).await.expect("the page is there");
-        let (head, body) = answer.into_parts();
-        self.keep_cookies(&url, &head.headers);
-        let text = body.collect().await.expect("it is whole").to_bytes();
+        let request = request.body(Full::new(body)).expect("the request is valid");
+        let response = self
+            .http
+            .request(request)
+            .await
+            .expect("the server responds");
+        let (head, body) = response.into_parts();
+        self.store_cookies(&url, &head.headers);
+        let text = body
+            .collect()
+            .await
+            .expect("the body is complete")
+            .to_bytes();
         Page {
             status: head.status,
             headers: head.headers,
@@ -179,7 +187,7 @@ impl Browser {
         }
     }
 
-    /// The cookies of the authorization server, and for nobody else.
+    /// Returns the cookies for the authorization server only.
     fn cookies_for(&self, url: &Uri) -> Option<String> {
         let is_own = url.to_string().starts_with(&self.issuer);
         let cookies = self.cookies();
@@ -191,13 +199,13 @@ impl Browser {
         (!cookies.is_empty()).then(|| cookies.join("; "))
     }
 
-    fn keep_cookies(&self, url: &Uri, headers: &HeaderMap) {
+    fn store_cookies(&self, url: &Uri, headers: &HeaderMap) {
         if !url.to_string().starts_with(&self.issuer) {
             return;
         }
         let mut cookies = self.cookies();
         for header in headers.get_all(SET_COOKIE) {
-            let mut parts = header.to_str().expect("it is text").split("; ");
+            let mut parts = header.to_str().expect("the header is text").split("; ");
             let pair = parts.next().and_then(|pair| pair.split_once('='));
             let (name, value) = pair.expect("a cookie has a value");
             let path = parts.find_map(|part| part.strip_prefix("path="));
@@ -207,7 +215,7 @@ impl Browser {
                 value: value.to_owned(),
             };
             cookies.retain(|old| (&old.name, &old.path) != (&cookie.name, &cookie.path));
-            // One without a value is taken back.
+            // An empty value deletes the cookie.
             if !cookie.value.is_empty() {
                 cookies.push(cookie);
             }
@@ -222,11 +230,11 @@ impl Browser {
 impl Page {
     fn location(&self) -> Option<String> {
         let location = self.headers.get(LOCATION)?.to_str();
-        Some(location.expect("it is text").to_owned())
+        Some(location.expect("the header is text").to_owned())
     }
 }
 
-/// The first value of an attribute on a page.
+/// Returns the first value of an attribute on a page.
 fn attribute(page: &str, name: &str) -> Option<String> {
     let (_, rest) = page.split_once(&format!(" {name}=\""))?;
     let (value, _) = rest.split_once('"')?;

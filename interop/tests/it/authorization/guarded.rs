@@ -1,4 +1,4 @@
-//! A protected server of ours, whose tokens come from the authorization server.
+//! A protected toolwire server with tokens of the authorization server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,33 +13,33 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::types::auth::{AccessTokenClaims, Secret};
 use toolwire::{BoxFuture, RequestContext, Server, tool};
 
-/// Says who is calling: subject, client and scopes.
+/// Returns the subject, the client and the scopes of the caller.
 #[tool]
 async fn who_calls(ctx: &RequestContext) -> String {
     let caller = ctx.auth();
-    let subject = caller.subject.as_deref().unwrap_or("nobody");
+    let subject = caller.subject.as_deref().unwrap_or("no subject");
     let client = caller.client_id.as_deref().unwrap_or("no client");
     format!("{subject}, {client}, {}", caller.scopes.join(" "))
 }
 
-/// Adds a note, which the server's own scope does not allow.
+/// Adds a note, which needs another scope than the server.
 #[tool(scopes("notes:write"))]
 async fn write(text: String) -> String {
     format!("written: {text}")
 }
 
-/// Which tokens the server wants.
+/// The kind of tokens that the server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// Signed ones, verified with the keys of the authorization server.
+    /// Signed tokens, verified with the keys of the authorization server.
     Signed,
-    /// Signed ones that are bound to a key of the client.
+    /// Signed tokens that are bound to a key of the client.
     Bound,
-    /// Opaque ones: the authorization server is asked about each, each time.
+    /// Opaque tokens: the server introspects each one every time.
     Introspected,
 }
 
-/// A server on a port; it ends when this is dropped.
+/// A server on a port. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     pub(crate) url: String,
@@ -47,14 +47,14 @@ pub(crate) struct Guarded {
     serving: JoinHandle<()>,
 }
 
-/// The tokens that were shown to the server, oldest first.
+/// The tokens that the server received, oldest first.
 type Tokens = Arc<Mutex<Vec<Secret>>>;
 
 impl Guarded {
     pub(crate) async fn start(issuer: &str, guard: Guard) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
+        let listener = listener.expect("a free port");
+        let address = listener.local_addr().expect("the listener is bound");
         let url = format!("http://{address}/mcp");
         let tokens = Tokens::default();
         let verifier = Noting {
@@ -67,14 +67,14 @@ impl Guarded {
         if guard == Guard::Bound {
             config = config.with_dpop_required();
         }
-        let resource_server = config.build().expect("it is a configuration");
+        let resource_server = config.build().expect("the configuration is valid");
         let options = HttpOptions::new()
             .with_authorizer(resource_server)
             .without_signals();
         let server = Server::new("guarded", "1.0.0").tool(who_calls).tool(write);
         let listener = HttpListener::from_listener(server, listener, options);
-        let listener = listener.expect("it is bound");
-        let serving = tokio::spawn(async move { listener.run().await.expect("it serves") });
+        let listener = listener.expect("the listener is bound");
+        let serving = tokio::spawn(async move { listener.run().await.expect("the server runs") });
         Self {
             url,
             tokens,
@@ -82,10 +82,10 @@ impl Guarded {
         }
     }
 
-    /// The token that was shown last.
+    /// Returns the last token that the server received.
     pub(crate) fn last_token(&self) -> Secret {
         let tokens = self.tokens.lock().expect("no test panics here");
-        tokens.last().expect("a token was shown").clone()
+        tokens.last().expect("a token was received").clone()
     }
 }
 
@@ -103,12 +103,12 @@ fn verifier(issuer: &str, guard: Guard) -> Box<dyn TokenVerifier> {
     let endpoint = format!("{issuer}/token/introspection");
     let secret = Secret::new("secret of the resource server");
     let asking = Introspection::new(endpoint, "resource-server", &secret, fetcher);
-    let asking = asking.expect("it is a URL");
-    // A token that is lost is refused at once.
+    let asking = asking.expect("the URL is valid");
+    // Without a cache, a revoked token is rejected at once.
     Box::new(asking.with_cache_time(Duration::ZERO))
 }
 
-/// Notes every token before it is verified.
+/// Records every token before it is verified.
 #[derive(Debug)]
 struct Noting {
     inner: Box<dyn TokenVerifier>,

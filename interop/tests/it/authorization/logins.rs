@@ -1,4 +1,4 @@
-//! A user logs in, and is left alone as long as that lasts.
+//! A user logs in once, and the login is used as long as it is valid.
 
 use serde_json::json;
 use toolwire::auth::client::OAuthConfig;
@@ -7,7 +7,7 @@ use toolwire_interop::Variation;
 use super::token_file::TokenFile;
 use super::{call, call_until_renewed, in_both_eras, who_calls};
 
-/// What the authorization server does for one login.
+/// The requests at the authorization server for one login.
 pub(super) const ONE_LOGIN: [&str; 4] = [
     "registered",
     "asked for login",
@@ -16,65 +16,68 @@ pub(super) const ONE_LOGIN: [&str; 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_request_leads_to_a_login() {
-    in_both_eras(&[], async |scene, version| {
-        let oauth = scene.oauth();
-        let client = scene.connect(oauth.clone(), version).await;
+async fn rejected_request_starts_a_login() {
+    in_both_eras(&[], async |fixture, version| {
+        let oauth = fixture.oauth();
+        let client = fixture.connect(oauth.clone(), version).await;
         assert_eq!(client.version(), version);
 
-        let account = oauth.account(&scene.server.url).await.expect("it is kept");
-        let account = account.expect("somebody logged in");
-        assert_eq!(account.issuer(), scene.provider.issuer());
-        assert_eq!(account.resource(), scene.server.url);
+        let account = oauth
+            .account(&fixture.server.url)
+            .await
+            .expect("the store is readable");
+        let account = account.expect("there is a login");
+        assert_eq!(account.issuer(), fixture.provider.issuer());
+        assert_eq!(account.resource(), fixture.server.url);
         assert!(account.can_refresh() && !account.is_bound());
 
         let caller = who_calls(&client).await;
         assert_eq!(caller, ["ann", account.client_id(), "notes:read"]);
-        assert_eq!(scene.seen().await, ONE_LOGIN);
-        let resource = scene.browser.asked_for("resource");
-        assert_eq!(resource.as_deref(), Some(scene.server.url.as_str()));
+        assert_eq!(fixture.seen().await, ONE_LOGIN);
+        let resource = fixture.browser.asked_for("resource");
+        assert_eq!(resource.as_deref(), Some(fixture.server.url.as_str()));
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_login_can_come_before_any_call() {
-    in_both_eras(&[], async |scene, version| {
-        let oauth = scene.oauth().with_scopes("openid notes:write");
-        let oauth = oauth.expect("it is a scope");
-        let account = oauth.log_in(&scene.server.url).await;
-        let account = account.expect("the user agrees");
+async fn login_works_before_any_call() {
+    in_both_eras(&[], async |fixture, version| {
+        let oauth = fixture.oauth().with_scopes("openid notes:write");
+        let oauth = oauth.expect("the scopes are valid");
+        let account = oauth.log_in(&fixture.server.url).await;
+        let account = account.expect("the user consents");
         assert_eq!(account.user(), Some("ann"));
         assert_eq!(account.scopes(), Some("notes:write notes:read"));
-        assert_eq!(scene.seen().await, ONE_LOGIN);
+        assert_eq!(fixture.seen().await, ONE_LOGIN);
 
-        let client = scene.connect(oauth, version).await;
+        let client = fixture.connect(oauth, version).await;
         who_calls(&client).await;
         assert_eq!(
             call(&client, "write", json!({"text": "a"})).await,
             "written: a"
         );
-        assert!(scene.seen().await.is_empty());
+        assert!(fixture.seen().await.is_empty());
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_is_renewed_without_the_user() {
-    in_both_eras(&[Variation::Short], async |scene, version| {
-        let client = scene.connect(scene.oauth(), version).await;
+async fn token_is_refreshed_without_the_user() {
+    in_both_eras(&[Variation::Short], async |fixture, version| {
+        let client = fixture.connect(fixture.oauth(), version).await;
         let before = who_calls(&client).await;
-        // Each refresh token is good once, so the second comes from the first.
-        call_until_renewed(scene, &client).await;
-        call_until_renewed(scene, &client).await;
+        // Each refresh token is valid once, so the second comes from the first.
+        call_until_renewed(fixture, &client).await;
+        call_until_renewed(fixture, &client).await;
         assert_eq!(who_calls(&client).await, before);
-        assert_eq!(scene.browser.opened().len(), 1);
-        check_renewals(&scene.seen().await);
+        assert_eq!(fixture.browser.opened().len(), 1);
+        check_renewals(&fixture.seen().await);
     })
     .await;
 }
 
-/// One login, and nothing but renewals after it.
+/// Checks that there is one login, followed by refreshes only.
 fn check_renewals(seen: &[String]) {
     let (login, renewals) = seen.split_at(ONE_LOGIN.len());
     assert_eq!(login, ONE_LOGIN);
@@ -83,16 +86,16 @@ fn check_renewals(seen: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_needs_more_asks_for_more() {
-    in_both_eras(&[], async |scene, version| {
-        let client = scene.connect(scene.oauth(), version).await;
+async fn tool_with_another_scope_requests_it() {
+    in_both_eras(&[], async |fixture, version| {
+        let client = fixture.connect(fixture.oauth(), version).await;
         who_calls(&client).await;
-        let first = scene.browser.asked_for("scope");
+        let first = fixture.browser.asked_for("scope");
         assert_eq!(first.as_deref(), Some("notes:read offline_access"));
 
         let written = call(&client, "write", json!({"text": "a"})).await;
         assert_eq!(written, "written: a");
-        let second = scene.browser.asked_for("scope").unwrap_or_default();
+        let second = fixture.browser.asked_for("scope").unwrap_or_default();
         let mut second: Vec<&str> = second.split(' ').collect();
         second.sort_unstable();
         assert_eq!(second, ["notes:read", "notes:write", "offline_access"]);
@@ -102,9 +105,9 @@ async fn a_tool_that_needs_more_asks_for_more() {
             Some("notes:read notes:write")
         );
 
-        assert_eq!(scene.browser.opened().len(), 2);
-        let seen = scene.seen().await;
-        // The user is known by now, and is asked for the rest only.
+        assert_eq!(fixture.browser.opened().len(), 2);
+        let seen = fixture.seen().await;
+        // The user is known, and is asked for consent only.
         let more = ["asked for consent", "granted authorization_code"];
         assert_eq!(seen, [&ONE_LOGIN[..], &more].concat());
     })
@@ -112,42 +115,42 @@ async fn a_tool_that_needs_more_asks_for_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stored_login_is_enough() {
-    in_both_eras(&[], async |scene, version| {
+async fn stored_login_is_used() {
+    in_both_eras(&[], async |fixture, version| {
         let file = TokenFile::new("stored", version);
         let store = file.store();
-        let client = scene.connect(scene.oauth().with_store(store), version);
+        let client = fixture.connect(fixture.oauth().with_store(store), version);
         let first = who_calls(&client.await).await;
 
-        let again = scene.connect(scene.oauth().with_store(file.store()), version);
+        let again = fixture.connect(fixture.oauth().with_store(file.store()), version);
         assert_eq!(who_calls(&again.await).await, first);
-        // Not even a way to log in is needed.
-        let unattended = scene.connect(OAuthConfig::from_store(file.store()), version);
+        // This client has no login handler.
+        let unattended = fixture.connect(OAuthConfig::from_store(file.store()), version);
         assert_eq!(who_calls(&unattended.await).await, first);
-        assert_eq!(scene.seen().await, ONE_LOGIN);
+        assert_eq!(fixture.seen().await, ONE_LOGIN);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_that_share_a_file_share_its_refresh_tokens() {
-    in_both_eras(&[Variation::Short], async |scene, version| {
+async fn clients_with_one_store_share_its_refresh_tokens() {
+    in_both_eras(&[Variation::Short], async |fixture, version| {
         let file = TokenFile::new("shared", version);
-        let one = scene.connect(scene.oauth().with_store(file.store()), version);
+        let one = fixture.connect(fixture.oauth().with_store(file.store()), version);
         let one = one.await;
-        let other = scene
+        let other = fixture
             .connect(OAuthConfig::from_store(file.store()), version)
             .await;
-        // Whoever used a refresh token a second time would lose the login for both.
+        // A second use of a refresh token would end the login of both clients.
         tokio::join!(
-            call_until_renewed(scene, &one),
-            call_until_renewed(scene, &other)
+            call_until_renewed(fixture, &one),
+            call_until_renewed(fixture, &other)
         );
         tokio::join!(
-            call_until_renewed(scene, &one),
-            call_until_renewed(scene, &other)
+            call_until_renewed(fixture, &one),
+            call_until_renewed(fixture, &other)
         );
-        check_renewals(&scene.seen().await);
+        check_renewals(&fixture.seen().await);
     })
     .await;
 }

@@ -1,8 +1,8 @@
-//! Our client, clients that are not ours, and our protected server, at an authorization server that is not ours. The user
-//! is a scripted browser.
+//! Clients of toolwire, independent clients and a protected toolwire server, with an independent authorization server.
+//! The user is a scripted browser.
 //!
-//! Each test has an authorization server of its own, which says in the end what it was asked for: nobody has to log in
-//! more often than needed, and nothing is asked twice.
+//! Each test has its own authorization server, which reports its requests at the end. A test checks that there are no
+//! more logins and requests than needed.
 
 mod browser;
 mod ends;
@@ -27,36 +27,36 @@ use toolwire_interop::{AuthorizationServer, Variation};
 use self::browser::Browser;
 use self::guarded::{Guard, Guarded};
 
-/// Longer than it takes until a token that lasts a second is renewed.
+/// Longer than the refresh of a token that lasts one second.
 const RENEWAL_TIME: Duration = Duration::from_secs(30);
 
-/// Everybody who takes part.
-struct Scene<'a> {
+/// The server, the authorization server and the browser of a test.
+struct Fixture<'a> {
     provider: &'a AuthorizationServer,
     server: Guarded,
     browser: Arc<Browser>,
 }
 
-/// Plays a scene with clients of both eras. The authorization server is the same, everybody else is new.
-async fn in_both_eras(variations: &[Variation], play: impl AsyncFn(&Scene<'_>, ProtocolVersion)) {
+/// Runs a test with clients of both eras. They share the authorization server, and have their own server and browser.
+async fn in_both_eras(variations: &[Variation], test: impl AsyncFn(&Fixture<'_>, ProtocolVersion)) {
     let guard = if variations.contains(&Variation::Opaque) {
         Guard::Introspected
     } else {
         Guard::Signed
     };
-    in_both_eras_with(guard, variations, play).await;
+    in_both_eras_with(guard, variations, test).await;
 }
 
 async fn in_both_eras_with(
     guard: Guard,
     variations: &[Variation],
-    play: impl AsyncFn(&Scene<'_>, ProtocolVersion),
+    test: impl AsyncFn(&Fixture<'_>, ProtocolVersion),
 ) {
     let provider = start(variations);
     for version in [ProtocolVersion::V2026_07_28, ProtocolVersion::V2025_11_25] {
-        // It is printed when the test fails.
-        eprintln!("speaking {}", version.as_str());
-        play(&Scene::new(&provider, guard).await, version).await;
+        // Printed if the test fails.
+        eprintln!("revision {}", version.as_str());
+        test(&Fixture::new(&provider, guard).await, version).await;
     }
 }
 
@@ -65,7 +65,7 @@ fn start(variations: &[Variation]) -> AuthorizationServer {
     provider.expect("the peers are installed")
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Fixture<'a> {
     async fn new(provider: &'a AuthorizationServer, guard: Guard) -> Self {
         Self {
             server: Guarded::start(provider.issuer(), guard).await,
@@ -74,7 +74,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A client that sends its user to the browser.
+    /// Returns a configuration that opens the browser for logins.
     fn oauth(&self) -> OAuthConfig {
         OAuthConfig::login("Interop", self.browser.login())
     }
@@ -91,44 +91,44 @@ impl<'a> Scene<'a> {
 
     async fn connect(&self, oauth: OAuthConfig, version: ProtocolVersion) -> Client {
         let client = self.try_to_connect(oauth, version).await;
-        client.unwrap_or_else(|error| panic!("{}", story(&error)))
+        client.unwrap_or_else(|error| panic!("{}", error_chain(&error)))
     }
 
-    /// What the authorization server was asked for since it was asked last.
+    /// Returns the requests at the authorization server since the last call.
     async fn seen(&self) -> Vec<String> {
         let page = self.test_page("seen").await;
-        serde_json::from_str(&page).expect("it is a list")
+        serde_json::from_str(&page).expect("the page is a list")
     }
 
-    /// What the authorization server tells its tests alone.
+    /// Returns a page that the authorization server has for tests only.
     async fn test_page(&self, name: &str) -> String {
         let url = format!("{}/test/{name}", self.provider.issuer());
         self.browser.get(&url).await.text
     }
 }
 
-/// Calls until the token has come to its end, and another one is shown.
-async fn call_until_renewed(scene: &Scene<'_>, client: &Client) {
-    let first = scene.server.last_token();
+/// Calls until the token has expired and another one is used.
+async fn call_until_renewed(fixture: &Fixture<'_>, client: &Client) {
+    let first = fixture.server.last_token();
     let calling = async {
-        while scene.server.last_token() == first {
+        while fixture.server.last_token() == first {
             who_calls(client).await;
         }
     };
     let renewed = tokio::time::timeout(RENEWAL_TIME, calling).await;
-    renewed.expect("a token lasts a second");
+    renewed.expect("a token lasts one second");
 }
 
-/// What the server says about its caller: subject, client and scopes.
+/// Returns the server's view of its caller: subject, client and scopes.
 async fn who_calls(client: &Client) -> Vec<String> {
     let text = call(client, "who_calls", json!({})).await;
     text.split(", ").map(str::to_owned).collect()
 }
 
-/// The text a tool answers with.
+/// Returns the text of a tool result.
 async fn call(client: &Client, tool: &str, arguments: serde_json::Value) -> String {
     let text = try_to_call(client, tool, arguments).await;
-    text.unwrap_or_else(|error| panic!("{}", story(&error)))
+    text.unwrap_or_else(|error| panic!("{}", error_chain(&error)))
 }
 
 async fn try_to_call(
@@ -141,13 +141,13 @@ async fn try_to_call(
     Ok(texts.collect())
 }
 
-/// An error and all its causes.
-fn story(error: &Error) -> String {
-    let mut story = error.to_string();
+/// Returns an error with all its causes.
+fn error_chain(error: &Error) -> String {
+    let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        story.push_str(&format!(": {error}"));
+        text.push_str(&format!(": {error}"));
         cause = error.source();
     }
-    story
+    text
 }

@@ -1,11 +1,11 @@
-//! A place for the tokens of one test.
+//! A token file for one test.
 
 use std::path::PathBuf;
 
 use toolwire::ProtocolVersion;
 use toolwire::auth::client::FileTokenStore;
 
-/// A file for tokens in a directory of its own, which is gone when this is dropped.
+/// A token file in its own directory, which is removed when this is dropped.
 pub(crate) struct TokenFile(PathBuf);
 
 impl TokenFile {
@@ -26,7 +26,7 @@ impl TokenFile {
 
 impl Drop for TokenFile {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // A directory that cannot be removed is left to the system.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

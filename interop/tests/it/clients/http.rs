@@ -1,5 +1,5 @@
-//! The peers connect to a `toolwire demo --http` that was started for the test: to its endpoint of Streamable HTTP, in
-//! 2024-11-05 to the one of HTTP+SSE.
+//! The peers connect to a `toolwire demo --http` process of the test: over Streamable HTTP, and in 2024-11-05 over
+//! HTTP+SSE.
 
 use toolwire_interop::{Peer, Wire};
 

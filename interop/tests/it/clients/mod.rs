@@ -1,9 +1,9 @@
-//! Real clients against `toolwire demo`, one test per SDK, transport and revision; and against the example `onboarding`.
+//! Independent clients with `toolwire demo`, one test per SDK, transport and revision, and with the example
+//! `onboarding`.
 //!
-//! Every check a revision must have is named here, so a script that skips some, or does nothing, fails its test. The
-//! lists depend on the revision and the transport alone: each SDK does all of it. What an SDK cannot do is speak some
-//! revisions: TypeScript 1.x and Python always offer their newest handshake, 2025-11-25, and TypeScript 1.x has no
-//! 2026-07-28.
+//! Every check of a revision is named here, so a script that skips checks fails its test. The lists depend only on the
+//! revision and the transport: each SDK runs all checks. An SDK may not support some revisions: TypeScript 1.x and
+//! Python always offer their newest handshake, 2025-11-25, and TypeScript 1.x has no 2026-07-28.
 
 mod http;
 mod onboarding;
@@ -11,7 +11,7 @@ mod stdio;
 
 use toolwire_interop::{Peer, Subject, Wire};
 
-/// What a client of any revision can do.
+/// Checks for clients of any revision.
 const EVERYWHERE: [&str; 26] = [
     "negotiate",
     "list_tools",
@@ -41,9 +41,10 @@ const EVERYWHERE: [&str; 26] = [
     "no_transport_errors",
 ];
 
-/// Structured results and elicitation, which came with 2025-06-18.
+/// Checks of structured results and elicitation, new in 2025-06-18.
 ///
-/// `confirm` returns what it wants to know on every revision; `approve` asks while it runs where the revision can.
+/// `confirm` returns its input request in every revision. `approve` sends a request while it runs, if the revision
+/// permits it.
 const SINCE_2025_06_18: [&str; 7] = [
     "structured_result",
     "elicit_accept",
@@ -54,16 +55,16 @@ const SINCE_2025_06_18: [&str; 7] = [
     "approve_cancel",
 ];
 
-/// A server must not ask where the revision has no word for it.
+/// A server must not send an elicitation if the revision has none.
 const BEFORE_2025_06_18: [&str; 1] = ["elicit_impossible"];
 
-/// What 2026-07-28 took away.
+/// Checks of features that 2026-07-28 removed.
 const HANDSHAKE_ONLY: [&str; 1] = ["ping"];
 
-/// What has to do with the pipes of a process.
+/// Checks of the pipes of a process.
 const STDIO_ONLY: [&str; 2] = ["stray_print", "exit_on_close"];
 
-/// What has to do with connections that come and go.
+/// Checks of several connections.
 const HTTP_ONLY: [&str; 6] = [
     "progress_is_streamed",
     "parallel_sessions",
@@ -73,7 +74,7 @@ const HTTP_ONLY: [&str; 6] = [
     "exit_on_signal",
 ];
 
-/// Sessions, and streams that are resumed, which came with 2025-03-26, and which 2026-07-28 took away.
+/// Checks of sessions and resumed streams, which exist from 2025-03-26 to 2025-11-25.
 const HTTP_SESSIONS: [&str; 4] = [
     "cancelled_stream_ends",
     "resume_after_cut",
@@ -88,7 +89,7 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
         _ => expected.extend(STDIO_ONLY),
     }
     if mode >= "2025-06-18" {
-        // `auto` sorts behind the dates, and finds the newest revision.
+        // `auto` sorts after the dates, and selects the newest revision.
         expected.extend(SINCE_2025_06_18);
     } else {
         expected.extend(BEFORE_2025_06_18);
@@ -102,7 +103,7 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
     run(peer, &Subject::Demo, wire, mode, expected);
 }
 
-/// Runs the peer. All checks must hold, and be the expected ones.
+/// Runs the peer, and requires that exactly the expected checks ran and succeeded.
 fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, mut expected: Vec<&str>) {
     expected.sort_unstable();
     let checks = peer

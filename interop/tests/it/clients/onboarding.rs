@@ -1,4 +1,4 @@
-//! Real clients answer the three questions of the example `onboarding`; it takes one desk, whoever asks.
+//! Independent clients respond to the three elicitations of the example `onboarding`, which takes one desk per call.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::run;
 fn check(peer: Peer, wire: Wire, mode: &str) {
     let name = format!("desks_{peer:?}_{wire:?}_{mode}.txt");
     let desks = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&desks, "").expect("there is a directory for files of tests");
+    fs::write(&desks, "").expect("the temporary directory is writable");
     let closing: &[&str] = match wire {
         Wire::Http => &["close", "exit_on_signal"],
         _ => &["exit_on_close"],
@@ -29,8 +29,8 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
         mode,
         expected,
     );
-    // Each call asks three times, and takes its desk once.
-    let taken = fs::read_to_string(&desks).expect("the server writes text");
+    // Each call has three elicitations and takes one desk.
+    let taken = fs::read_to_string(&desks).expect("the file is text");
     assert_eq!(taken, "Ada, Platform\nGrace, Design\n");
 }
 

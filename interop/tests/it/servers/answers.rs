@@ -1,4 +1,4 @@
-//! Lists, calls, resources, prompts and completions: one question, one answer.
+//! Lists, calls, resources, prompts and completions: one request, one response.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,11 +27,11 @@ const TOOLS: [&str; 15] = [
     "grow",
 ];
 
-pub(crate) async fn introduces_itself(at: &Peered) -> Outcome {
+pub(crate) async fn returns_server_info(at: &Peered) -> Outcome {
     let server = at
         .client
         .server()
-        .ok_or_else(|| Failure::new("nothing is known of the server"))?;
+        .ok_or_else(|| Failure::new("the server is unknown"))?;
     let name = match at.setting.peer {
         ServerPeer::TypeScript2 => "interop-typescript-2",
         ServerPeer::TypeScript1 => "interop-typescript-1",
@@ -82,9 +82,9 @@ pub(crate) async fn calls_in_parallel(at: &Peered) -> Outcome {
 
 pub(crate) async fn carries_large_messages(at: &Peered) -> Outcome {
     let text = "0123456789".repeat(30_000);
-    let answer = at.call("echo", json!({"text": text})).await?;
-    ensure(answer == text, || {
-        format!("{} characters came back", answer.len())
+    let response = at.call("echo", json!({"text": text})).await?;
+    ensure(response == text, || {
+        format!("{} characters came back", response.len())
     })
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
     equal(added.sum, 3.0)
 }
 
-pub(crate) async fn a_failing_tool_is_a_result(at: &Peered) -> Outcome {
+pub(crate) async fn failing_tool_is_a_result(at: &Peered) -> Outcome {
     let result = at
         .client
         .call_tool("fail", json!({"message": "out of paper"}))
@@ -118,15 +118,15 @@ pub(crate) async fn a_failing_tool_is_a_result(at: &Peered) -> Outcome {
     equal(text_of(&result), "out of paper")
 }
 
-/// Servers disagree whether this is an error of the call or a result that failed; either way the client must say so.
-pub(crate) async fn an_unknown_tool_is_refused(at: &Peered) -> Outcome {
+/// Some servers return a protocol error, others a tool error. The client must report either one.
+pub(crate) async fn unknown_tool_is_an_error(at: &Peered) -> Outcome {
     match at.client.call_tool("no-such-tool", json!({})).await {
         Ok(result) => equal(result.is_error, Some(true)),
         Err(error) => equal(error.rpc().map(|rpc| rpc.code), Some(-32602)),
     }
 }
 
-/// In the newest revision the region travels in a header, too, and the server compares the two.
+/// In the newest revision, the region is also in a header, and the server compares the two.
 pub(crate) async fn mirrors_arguments_into_headers(at: &Peered) -> Outcome {
     for region in ["eu-west", "grüße ", ""] {
         let text = at
@@ -164,12 +164,12 @@ pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
             equal(&pixel.uri[..], "demo://pixel")?;
             equal(&pixel.blob[..], "iVBORw0KGgo=")
         }
-        other => Err(Failure::new(format!("{other:?} are no bytes"))),
+        other => Err(Failure::new(format!("{other:?} are not bytes"))),
     }
 }
 
-/// What the server lets the client keep is not asked for twice; older revisions cannot say so.
-pub(crate) async fn keeps_what_it_may(at: &Peered) -> Outcome {
+/// A cacheable result is not requested twice. Older revisions have no cache hints.
+pub(crate) async fn caches_results(at: &Peered) -> Outcome {
     let almanac = "demo://almanac";
     let first = at.read(almanac).await?;
     let second = at.read(almanac).await?;
@@ -193,12 +193,12 @@ pub(crate) async fn reads_templates(at: &Peered) -> Outcome {
     equal(at.read("demo://notes/first").await?, "a note of first")
 }
 
-pub(crate) async fn a_missing_resource_is_an_error(at: &Peered) -> Outcome {
+pub(crate) async fn missing_resource_is_an_error(at: &Peered) -> Outcome {
     let Err(error) = at.client.read_resource("demo://nowhere").await else {
-        return Err(Failure::new("it was read"));
+        return Err(Failure::new("the resource was read"));
     };
     let code = error.rpc().map(|rpc| rpc.code);
-    // SDKs were late to use the code of their revision.
+    // Some SDKs use the error code of another revision.
     ensure(matches!(code, Some(-32602 | -32002)), || format!("{error}"))
 }
 
@@ -231,8 +231,8 @@ pub(crate) async fn pings(at: &Peered) -> Outcome {
     Ok(at.client.ping().await?)
 }
 
-/// What an earlier connection found out spares a new one the questions.
-pub(crate) async fn starts_from_a_verdict(at: &Peered) -> Outcome {
+/// A new connection starts from the detected era of an earlier one, without probing.
+pub(crate) async fn starts_from_a_detected_era(at: &Peered) -> Outcome {
     let builder = at
         .setting
         .builder(&at.user)
@@ -240,12 +240,12 @@ pub(crate) async fn starts_from_a_verdict(at: &Peered) -> Outcome {
     let url = at.listening()?.borrow().url();
     let second = builder.connect(url).await?;
     equal(second.version(), at.client.version())?;
-    // A modern server is not asked at all; a legacy one has to be initialized, and introduces itself by that.
+    // A modern server gets no request at all. A legacy server is initialized, and its response has the server info.
     equal(second.server().is_none(), at.client.version().is_modern())?;
     let result = second.call_tool("echo", json!({"text": "again"})).await?;
     equal(text_of(&result), "again")?;
     second.close().await;
-    // Nobody else's connection has ended.
+    // The other connection is still open.
     equal(
         at.call("echo", json!({"text": "still here"})).await?,
         "still here",

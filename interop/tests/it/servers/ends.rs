@@ -1,4 +1,4 @@
-//! Connections that break, servers that start anew, and how it all ends.
+//! Broken connections, restarted servers, and the end of a connection.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,7 +12,7 @@ use toolwire_interop::CuttingProxy;
 
 use super::peered::{Failure, MODEL, Outcome, Peered, Setting, User, equal, text_of};
 
-/// The stream of a call breaks in the middle of a message. The call goes on where it was, and nothing comes twice.
+/// The stream of a call breaks in the middle of a message. The call is resumed, and no message arrives twice.
 pub(crate) async fn resumes_a_cut_stream(at: &Peered) -> Outcome {
     let proxy = CuttingProxy::start(address_of(at)?, "notifications/progress").await?;
     let client = at.setting.builder(&at.user).connect(url_of(&proxy)).await?;
@@ -23,20 +23,23 @@ pub(crate) async fn resumes_a_cut_stream(at: &Peered) -> Outcome {
         .on_progress(move |step| {
             heard
                 .lock()
-                .expect("nobody panics with it")
+                .expect("no thread panics with the lock")
                 .push(step.progress);
         })
         .await?;
     equal(text_of(&result), "counted to 6")?;
-    let steps = steps.lock().expect("nobody panics with it").clone();
+    let steps = steps
+        .lock()
+        .expect("no thread panics with the lock")
+        .clone();
     equal(&steps[..], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     equal(proxy.cuts(), 1)?;
     client.close().await;
     Ok(())
 }
 
-/// Without streams that can be resumed the call is lost, and the caller hears so at once.
-pub(crate) async fn a_cut_stream_is_an_error(at: &Peered) -> Outcome {
+/// If streams cannot be resumed, the call fails at once.
+pub(crate) async fn cut_stream_is_an_error(at: &Peered) -> Outcome {
     let proxy = CuttingProxy::start(address_of(at)?, "notifications/progress").await?;
     let client = at.setting.builder(&at.user).connect(url_of(&proxy)).await?;
     let call = client.call_tool("count", json!({"to": 6, "delay_ms": 100}));
@@ -45,22 +48,22 @@ pub(crate) async fn a_cut_stream_is_an_error(at: &Peered) -> Outcome {
         Err(error) if error.rpc().is_some() => return Err(error.into()),
         Err(_) => equal(proxy.cuts(), 1)?,
     }
-    // The next call has a connection of its own.
+    // The next call opens a new connection.
     let result = client.call_tool("echo", json!({"text": "again"})).await?;
     equal(text_of(&result), "again")?;
     client.close().await;
     Ok(())
 }
 
-/// The stream that tells of changes breaks while it tells. The change is not lost.
-pub(crate) async fn goes_on_listening_after_a_cut(at: &Peered) -> Outcome {
+/// The stream of change notifications breaks during a notification. The change is not lost.
+pub(crate) async fn resumes_listening_after_a_cut(at: &Peered) -> Outcome {
     let counter = "demo://counter";
     let proxy = CuttingProxy::start(address_of(at)?, "notifications/resources/updated").await?;
     let listener = at.setting.builder(&at.user).connect(url_of(&proxy)).await?;
     let filter = SubscriptionFilter::new().with_resource(counter);
     let mut changes = listener.listen(filter).await?;
     for _ in 0..2 {
-        // Somebody else changes it; the second time the connection breaks.
+        // Another client changes the resource. The second change breaks the connection.
         at.call("bump", json!({})).await?;
         let change = Change::ResourceUpdated(counter.to_owned());
         equal(changes.next().await?, Some(change))?;
@@ -71,18 +74,18 @@ pub(crate) async fn goes_on_listening_after_a_cut(at: &Peered) -> Outcome {
     Ok(())
 }
 
-/// The server is started anew: sessions are gone, connections are dead, and the next call works all the same.
+/// The server is restarted: sessions and connections are gone, but the next call succeeds.
 pub(crate) async fn survives_a_restart(at: &Peered) -> Outcome {
     at.listening()?.borrow_mut().restart()?;
     equal(at.call("echo", json!({"text": "after"})).await?, "after")?;
-    // The new session can do what the old one could: its server knows what the client answers.
+    // The new session has the same client capabilities as the old one.
     let text = at
         .call("summarise", json!({"text": "a long story"}))
         .await?;
     equal(text, format!("{MODEL}: in short: a long story"))
 }
 
-/// The last check: after it nobody can call.
+/// The last check: after it, the client is closed.
 pub(crate) async fn ends(at: &Peered) -> Outcome {
     at.client.close().await;
     if let Some(file) = at.process_id_file.as_ref().filter(|_| cfg!(unix)) {
@@ -94,16 +97,16 @@ pub(crate) async fn ends(at: &Peered) -> Outcome {
         .call_tool("echo", json!({"text": "too late"}))
         .await
     else {
-        return Err(Failure::new("a closed client calls"));
+        return Err(Failure::new("a closed client made a call"));
     };
     equal(error.is_closed(), true)?;
     equal(at.client.pending_operations(), 0)
 }
 
-/// A client that is dropped without a word does not leave its child behind either.
-pub(crate) async fn a_dropped_client_ends_its_child(at: &Peered) -> Outcome {
+/// A client that is dropped without closing ends its child process, too.
+pub(crate) async fn dropped_client_ends_its_child(at: &Peered) -> Outcome {
     let Some(file) = &at.process_id_file else {
-        return Err(Failure::new("there is no child"));
+        return Err(Failure::new("there is no child process"));
     };
     let file = file.with_extension("dropped");
     let user = Arc::new(User::default());
@@ -111,7 +114,7 @@ pub(crate) async fn a_dropped_client_ends_its_child(at: &Peered) -> Outcome {
     let process = process_id(&file)?;
     equal(is_running(&process)?, true)?;
     drop(client);
-    // It ends in its own time; the check has a timeout.
+    // The process may end later. The check has a timeout.
     while is_running(&process)? {
         tokio::task::yield_now().await;
     }
@@ -130,7 +133,7 @@ fn process_id(file: &Path) -> Result<String, Failure> {
     Ok(std::fs::read_to_string(file)?.trim().to_owned())
 }
 
-/// Whether there is such a process, be it only one that nobody has reaped.
+/// Returns `true` if the process exists, even if it was not reaped.
 fn is_running(process: &str) -> Result<bool, Failure> {
     let status = Command::new("sh")
         .args(["-c", "kill -0 \"$0\"", process])

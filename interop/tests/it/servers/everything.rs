@@ -1,4 +1,4 @@
-//! What the npm reference server offers, which it decides itself.
+//! The features of the npm reference server.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,13 +11,13 @@ use toolwire::{ContentBlock, LoggingLevel, ResourceContents};
 
 use super::peered::{Failure, MODEL, Outcome, Peered, ROOT, ensure, equal, text_of};
 
-/// A subscription is to one of these.
+/// One of the resources that support subscriptions.
 const DYNAMIC: &str = "demo://resource/dynamic/text/1";
 
 pub(crate) async fn lists(at: &Peered) -> Outcome {
     let tools = at.client.list_tools().await?;
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    // Those from the fifth on are there because of what our client can do.
+    // The server lists the tools from the fifth on because of the client's capabilities.
     for name in [
         "echo",
         "get-sum",
@@ -73,7 +73,7 @@ pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
         .await?;
     let weather = result.structured_content.as_ref();
     let weather: Value = weather
-        .ok_or_else(|| Failure::new("nothing is structured"))?
+        .ok_or_else(|| Failure::new("there is no structured content"))?
         .parse()?;
     equal(
         weather,
@@ -87,7 +87,7 @@ pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
         [ResourceContents::Text(read)] => {
             ensure(read.text.starts_with("Resource 1:"), || read.text.clone())?;
         }
-        other => return Err(Failure::new(format!("{other:?} is no text"))),
+        other => return Err(Failure::new(format!("{other:?} is not text"))),
     }
     let read = at
         .client
@@ -125,7 +125,7 @@ pub(crate) async fn gets_prompts_and_completes(at: &Peered) -> Outcome {
     equal(&values[..], ["David", "Eve", "Frank"])
 }
 
-pub(crate) async fn hears_progress(at: &Peered) -> Outcome {
+pub(crate) async fn receives_progress(at: &Peered) -> Outcome {
     let steps = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&steps);
     let call = at.client.call_tool(
@@ -135,7 +135,7 @@ pub(crate) async fn hears_progress(at: &Peered) -> Outcome {
     let call = call.on_progress(move |step| {
         heard
             .lock()
-            .expect("nobody panics with it")
+            .expect("no thread panics with the lock")
             .push(step.progress);
     });
     let text = text_of(&call.await?);
@@ -143,18 +143,21 @@ pub(crate) async fn hears_progress(at: &Peered) -> Outcome {
         text.starts_with("Long running operation completed."),
         || text.clone(),
     )?;
-    let steps = steps.lock().expect("nobody panics with it").clone();
+    let steps = steps
+        .lock()
+        .expect("no thread panics with the lock")
+        .clone();
     equal(&steps[..], [1.0, 2.0, 3.0, 4.0])
 }
 
-/// The server does not say what became of it; what it still sends for the call bothers nobody.
-pub(crate) async fn dropping_a_call_leaves_the_others_alone(at: &Peered) -> Outcome {
+/// The server does not report the cancellation. Its later messages for the call are ignored.
+pub(crate) async fn dropped_call_does_not_affect_others(at: &Peered) -> Outcome {
     let long = json!({"duration": 1, "steps": 50});
     let call = at.client.call_tool("trigger-long-running-operation", long);
     let (call, mut progress) = call.with_progress();
     let mut call = Box::pin(call.into_future());
     tokio::select! {
-        answer = &mut call => return Err(Failure::new(format!("it did not wait: {answer:?}"))),
+        response = &mut call => return Err(Failure::new(format!("the call did not wait: {response:?}"))),
         _ = progress.next() => {}
     }
     drop(call);
@@ -165,7 +168,7 @@ pub(crate) async fn dropping_a_call_leaves_the_others_alone(at: &Peered) -> Outc
     equal(at.client.pending_operations(), 0)
 }
 
-/// Every kind of field there is; all but the name have defaults or are not required.
+/// A form with every kind of field. All but the name have defaults or are optional.
 pub(crate) async fn elicits(at: &Peered) -> Outcome {
     at.user.take_asked();
     let text = at.call("trigger-elicitation-request", json!({})).await?;
@@ -192,7 +195,7 @@ pub(crate) async fn elicits(at: &Peered) -> Outcome {
     Ok(())
 }
 
-pub(crate) async fn sends_the_user_to_an_address(at: &Peered) -> Outcome {
+pub(crate) async fn elicits_a_url(at: &Peered) -> Outcome {
     at.user.take_asked();
     let url = "https://example.com/consent";
     let text = at
@@ -205,15 +208,15 @@ pub(crate) async fn sends_the_user_to_an_address(at: &Peered) -> Outcome {
     equal(&at.user.take_asked()[..], [url])
 }
 
-/// The other way to say so: an error with the addresses in it.
-pub(crate) async fn an_address_comes_as_an_error(at: &Peered) -> Outcome {
+/// The alternative form: an error that contains the URLs.
+pub(crate) async fn url_elicitation_is_an_error(at: &Peered) -> Outcome {
     let arguments = json!({"url": "https://example.com/first", "errorPath": true});
     let Err(error) = at
         .client
         .call_tool("trigger-url-elicitation", arguments)
         .await
     else {
-        return Err(Failure::new("it was no error"));
+        return Err(Failure::new("the call returned no error"));
     };
     equal(error.rpc().map(|rpc| rpc.code), Some(-32042))
 }
@@ -235,7 +238,7 @@ pub(crate) async fn lists_roots(at: &Peered) -> Outcome {
     ensure(text.contains(ROOT), || text.clone())
 }
 
-pub(crate) async fn hears_of_a_changed_resource(at: &Peered) -> Outcome {
+pub(crate) async fn receives_resource_changes(at: &Peered) -> Outcome {
     let mut changes = at
         .client
         .listen(SubscriptionFilter::new().with_resource(DYNAMIC))
@@ -249,13 +252,13 @@ pub(crate) async fn hears_of_a_changed_resource(at: &Peered) -> Outcome {
     Ok(())
 }
 
-/// The level of what it writes is random, so all of it is asked for.
-pub(crate) async fn hears_the_log(at: &Peered) -> Outcome {
+/// The level of its messages is random, so the client requests all levels.
+pub(crate) async fn receives_log_messages(at: &Peered) -> Outcome {
     at.client.set_log_level(Some(LoggingLevel::Debug)).await?;
     at.call("toggle-simulated-logging", json!({})).await?;
     loop {
         let message = at.user.logged().await;
-        // It also writes down that it was told the roots.
+        // It also logs that it received the roots.
         if message.data.get().contains("level") {
             break;
         }

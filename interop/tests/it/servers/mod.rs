@@ -1,8 +1,8 @@
-//! Our client against real servers, one test per server, transport and revision.
+//! Toolwire's client with independent servers, one test per server, transport and revision.
 //!
-//! Every check is named in a table, with the revisions and transports it needs; what a server cannot do although its
-//! revision could is named in another, with the reason. A test runs all of its checks, so a failure names each that
-//! failed, with the server, the transport and the revision.
+//! A table names every check, with the revisions and transports that it needs. Another table names the features that a
+//! server lacks, with the reason. A test runs all its checks, so a failure lists every failed check with server,
+//! transport and revision.
 
 mod answers;
 mod ends;
@@ -21,17 +21,17 @@ use toolwire_interop::ServerWire::{self, Http, Sse, Stateless, Stdio};
 
 use self::peered::{Outcome, Peered, Setting};
 
-/// Longer than a healthy check needs on a busy machine; most take milliseconds.
+/// Longer than a check needs on a busy machine. Most take milliseconds.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One fact about our client and any of the servers.
+/// A check of the client with any of the servers.
 struct Check {
     name: &'static str,
     needs: fn(ProtocolVersion, ServerWire) -> bool,
     run: for<'a> fn(&'a Peered) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>,
 }
 
-/// A table of checks: where each is possible, then its name.
+/// A table of checks: the revisions and transports, then the name.
 macro_rules! checks {
     ($($module:ident::$name:ident: $needs:expr),* $(,)?) => {
         &[$(Check {
@@ -42,78 +42,78 @@ macro_rules! checks {
     };
 }
 
-/// What the servers of the SDKs are asked, in this order.
+/// The checks for the servers of the SDKs, in this order.
 const CHECKS: &[Check] = checks! {
-    answers::introduces_itself: |_, _| true,
+    answers::returns_server_info: |_, _| true,
     answers::lists_tools: |_, _| true,
     answers::calls_a_tool: |_, _| true,
     answers::calls_in_parallel: |_, _| true,
     answers::carries_large_messages: |_, _| true,
     answers::reads_structured_results: |version, _| version.has_structured_output(),
-    answers::a_failing_tool_is_a_result: |_, _| true,
-    answers::an_unknown_tool_is_refused: |_, _| true,
+    answers::failing_tool_is_a_result: |_, _| true,
+    answers::unknown_tool_is_an_error: |_, _| true,
     answers::mirrors_arguments_into_headers: |_, _| true,
     answers::follows_pages: |_, _| true,
     answers::reads_resources: |_, _| true,
-    answers::keeps_what_it_may: |_, _| true,
+    answers::caches_results: |_, _| true,
     answers::reads_templates: |_, _| true,
-    answers::a_missing_resource_is_an_error: |_, _| true,
+    answers::missing_resource_is_an_error: |_, _| true,
     answers::gets_prompts: |_, _| true,
     answers::completes: |_, _| true,
     answers::pings: |_, _| true,
-    answers::starts_from_a_verdict: |_, wire| wire != Stdio,
-    news::hears_progress: |_, _| true,
-    news::dropping_a_call_cancels_it: |_, _| true,
-    news::hears_the_log: |_, _| true,
-    news::comes_back_when_sent_away: |version, wire| wire == Http && version.has_priming_event(),
+    answers::starts_from_a_detected_era: |_, wire| wire != Stdio,
+    news::receives_progress: |_, _| true,
+    news::dropped_call_is_cancelled: |_, _| true,
+    news::receives_log_messages: |_, _| true,
+    news::resumes_a_released_stream: |version, wire| wire == Http && version.has_priming_event(),
     questions::elicits_and_fills_in_defaults: |version, _| version.has_elicitation(),
-    questions::elicitation_is_refused: |version, _| version.has_elicitation(),
+    questions::elicitation_is_declined: |version, _| version.has_elicitation(),
     questions::elicitation_is_cancelled: |version, _| version.has_elicitation(),
-    questions::elicitation_is_not_offered: |version, _| !version.has_elicitation(),
+    questions::elicitation_is_not_declared: |version, _| !version.has_elicitation(),
     questions::asks_twice: |version, _| version.has_elicitation(),
     questions::asks_in_parallel: |version, _| version.has_elicitation(),
-    questions::a_resource_asks: |version, _| version.has_elicitation(),
-    questions::a_prompt_asks: |version, _| version.has_elicitation(),
+    questions::resource_requests_input: |version, _| version.has_elicitation(),
+    questions::prompt_requests_input: |version, _| version.has_elicitation(),
     questions::samples: |_, _| true,
     questions::lists_roots: |_, _| true,
-    news::hears_of_a_changed_resource: |_, _| true,
-    news::hears_of_a_changed_list: |_, _| true,
+    news::receives_resource_changes: |_, _| true,
+    news::receives_list_changes: |_, _| true,
     ends::resumes_a_cut_stream: |version, wire| wire == Http && version.has_resumable_streams(),
-    ends::a_cut_stream_is_an_error: |version, wire| wire == Http && !version.has_resumable_streams(),
-    ends::goes_on_listening_after_a_cut: |_, wire| wire == Http,
+    ends::cut_stream_is_an_error: |version, wire| wire == Http && !version.has_resumable_streams(),
+    ends::resumes_listening_after_a_cut: |_, wire| wire == Http,
     ends::survives_a_restart: |_, wire| wire == Http,
-    ends::a_dropped_client_ends_its_child: |_, wire| wire == Stdio && cfg!(unix),
+    ends::dropped_client_ends_its_child: |_, wire| wire == Stdio && cfg!(unix),
     ends::ends: |_, _| true,
 };
 
-/// What the reference server is asked.
+/// The checks for the reference server.
 const CHECKS_OF_EVERYTHING: &[Check] = checks! {
-    answers::introduces_itself: |_, _| true,
+    answers::returns_server_info: |_, _| true,
     everything::lists: |_, _| true,
     everything::calls_tools: |_, _| true,
     everything::reads_structured_results: |_, _| true,
     everything::reads_resources: |_, _| true,
     everything::gets_prompts_and_completes: |_, _| true,
-    everything::hears_progress: |_, _| true,
-    everything::dropping_a_call_leaves_the_others_alone: |_, _| true,
+    everything::receives_progress: |_, _| true,
+    everything::dropped_call_does_not_affect_others: |_, _| true,
     everything::elicits: |_, _| true,
-    everything::sends_the_user_to_an_address: |_, _| true,
-    everything::an_address_comes_as_an_error: |_, _| true,
+    everything::elicits_a_url: |_, _| true,
+    everything::url_elicitation_is_an_error: |_, _| true,
     everything::samples: |_, _| true,
     everything::lists_roots: |_, _| true,
-    everything::hears_of_a_changed_resource: |_, _| true,
-    everything::hears_the_log: |_, _| true,
+    everything::receives_resource_changes: |_, _| true,
+    everything::receives_log_messages: |_, _| true,
     everything::pings: |_, _| true,
     ends::ends: |_, _| true,
 };
 
-/// What a server cannot do although its revision could.
+/// A feature that a server lacks although its revision has it.
 struct Cannot {
     peer: ServerPeer,
     wire: ServerWire,
     versions: fn(ProtocolVersion) -> bool,
     checks: &'static [&'static str],
-    #[expect(dead_code, reason = "it is for whoever reads the table")]
+    #[expect(dead_code, reason = "it documents the table")]
     because: &'static str,
 }
 
@@ -124,30 +124,30 @@ const CANNOT: &[Cannot] = &[
         versions: VersionFeatures::is_legacy,
         checks: &[
             "elicits_and_fills_in_defaults",
-            "elicitation_is_refused",
+            "elicitation_is_declined",
             "elicitation_is_cancelled",
             "asks_twice",
             "asks_in_parallel",
-            "a_resource_asks",
-            "a_prompt_asks",
+            "resource_requests_input",
+            "prompt_requests_input",
             "samples",
             "lists_roots",
         ],
-        because: "each request is served on its own, so the server has forgotten what the client can do",
+        because: "each request is served separately, so the server does not know the client's capabilities",
     },
     Cannot {
         peer: TypeScript2,
         wire: Stateless,
         versions: VersionFeatures::is_legacy,
-        checks: &["dropping_a_call_cancels_it"],
-        because: "each request is served on its own, and the notification is one of them: it finds no call to cancel",
+        checks: &["dropped_call_is_cancelled"],
+        because: "each request is served separately, so the cancellation does not find its call",
     },
     Cannot {
         peer: TypeScript2,
         wire: Stateless,
         versions: VersionFeatures::is_legacy,
-        checks: &["hears_of_a_changed_resource", "hears_of_a_changed_list"],
-        because: "there is no stream for news: GET is answered with 405",
+        checks: &["receives_resource_changes", "receives_list_changes"],
+        because: "there is no server stream: GET returns 405",
     },
 ];
 
@@ -161,8 +161,8 @@ async fn check(
     let connecting = tokio::time::timeout(CHECK_TIMEOUT, Peered::connect(setting));
     let at = match connecting.await {
         Ok(Ok(at)) => at,
-        Ok(Err(failure)) => panic!("{setting}: it does not connect: {failure}"),
-        Err(_) => panic!("{setting}: it does not connect in {CHECK_TIMEOUT:?}"),
+        Ok(Err(failure)) => panic!("{setting}: cannot connect: {failure}"),
+        Err(_) => panic!("{setting}: no connection after {CHECK_TIMEOUT:?}"),
     };
     assert_eq!(at.client.version(), speaks, "{setting}");
 
@@ -172,7 +172,7 @@ async fn check(
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(failure)) => failed.push(format!("{}: {failure}", check.name)),
-            Err(_) => failed.push(format!("{}: no end after {CHECK_TIMEOUT:?}", check.name)),
+            Err(_) => failed.push(format!("{}: timeout after {CHECK_TIMEOUT:?}", check.name)),
         }
     }
     let said = at
@@ -180,7 +180,7 @@ async fn check(
         .map(|server| server.into_inner().said().join("\n"));
     assert!(
         failed.is_empty(),
-        "{setting}, speaking {}:\n{}\nthe server said:\n{}",
+        "{setting}, revision {}:\n{}\nstandard error of the server:\n{}",
         speaks.as_str(),
         failed.join("\n"),
         said.unwrap_or_default()
@@ -208,7 +208,7 @@ fn checks_for(
 }
 
 #[test]
-fn everything_that_cannot_be_checked_is_a_check() {
+fn every_missing_feature_names_a_check() {
     for cannot in CANNOT {
         for name in cannot.checks {
             let known = CHECKS
@@ -220,7 +220,7 @@ fn everything_that_cannot_be_checked_is_a_check() {
     }
 }
 
-/// One test: the server, the wire, the only revision the client speaks or `any`, and the revision that is found.
+/// One test: the server, the transport, the only revision of the client or `any`, and the negotiated revision.
 macro_rules! settings {
     ($($name:ident: $peer:ident, $wire:ident, $only:expr => $speaks:ident;)*) => {$(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

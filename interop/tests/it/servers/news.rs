@@ -1,4 +1,4 @@
-//! What the server tells without being asked again: progress, log messages, changes; and that a call is taken back.
+//! Notifications of the server: progress, log messages and changes. Also cancellation of a call.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,37 +11,40 @@ use super::peered::{Failure, Outcome, Peered, equal, text_of};
 
 const COUNTER: &str = "demo://counter";
 
-pub(crate) async fn hears_progress(at: &Peered) -> Outcome {
+pub(crate) async fn receives_progress(at: &Peered) -> Outcome {
     let steps = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&steps);
     let result = at
         .client
         .call_tool("count", json!({"to": 4, "delay_ms": 5}))
         .on_progress(move |step| {
-            let mut heard = heard.lock().expect("nobody panics with it");
+            let mut heard = heard.lock().expect("no thread panics with the lock");
             heard.push((step.progress, step.total));
         })
         .await?;
     equal(text_of(&result), "counted to 4")?;
-    // All of it came before the answer.
-    let steps = steps.lock().expect("nobody panics with it").clone();
+    // All progress arrives before the response.
+    let steps = steps
+        .lock()
+        .expect("no thread panics with the lock")
+        .clone();
     equal(
         &steps[..],
         [1.0, 2.0, 3.0, 4.0].map(|step| (step, Some(4.0))),
     )
 }
 
-/// Dropping the future is enough: the handler of the server ends.
-pub(crate) async fn dropping_a_call_cancels_it(at: &Peered) -> Outcome {
+/// Dropping the future cancels the handler of the server.
+pub(crate) async fn dropped_call_is_cancelled(at: &Peered) -> Outcome {
     let before: u32 = at.call("cancelled", json!({})).await?.parse()?;
     let (call, mut progress) = at.client.call_tool("wait", json!({})).with_progress();
     let mut call = Box::pin(call.into_future());
     tokio::select! {
-        answer = &mut call => return Err(Failure::new(format!("it did not wait: {answer:?}"))),
+        response = &mut call => return Err(Failure::new(format!("the call did not wait: {response:?}"))),
         _ = progress.next() => {}
     }
     drop(call);
-    // The server hears of it in its own time; the check has a timeout.
+    // The server may process the cancellation later. The check has a timeout.
     while at.call("cancelled", json!({})).await?.parse::<u32>()? == before {}
     equal(
         at.call("cancelled", json!({})).await?.parse::<u32>()?,
@@ -49,12 +52,12 @@ pub(crate) async fn dropping_a_call_cancels_it(at: &Peered) -> Outcome {
     )
 }
 
-/// The server ends the stream of the call and keeps the answer for the client to come back for.
-pub(crate) async fn comes_back_when_sent_away(at: &Peered) -> Outcome {
+/// The server closes the stream of the call and stores the response until the client resumes.
+pub(crate) async fn resumes_a_released_stream(at: &Peered) -> Outcome {
     equal(at.call("send_away", json!({})).await?, "sent you away")
 }
 
-pub(crate) async fn hears_the_log(at: &Peered) -> Outcome {
+pub(crate) async fn receives_log_messages(at: &Peered) -> Outcome {
     at.client.set_log_level(Some(LoggingLevel::Info)).await?;
     equal(
         at.call("log", json!({"text": "low on paper"})).await?,
@@ -66,7 +69,7 @@ pub(crate) async fn hears_the_log(at: &Peered) -> Outcome {
     equal(message.data.get(), "\"low on paper\"")
 }
 
-pub(crate) async fn hears_of_a_changed_resource(at: &Peered) -> Outcome {
+pub(crate) async fn receives_resource_changes(at: &Peered) -> Outcome {
     let filter = SubscriptionFilter::new().with_resource(COUNTER);
     let mut changes = at.client.listen(filter).await?;
     for _ in 0..2 {
@@ -75,13 +78,13 @@ pub(crate) async fn hears_of_a_changed_resource(at: &Peered) -> Outcome {
             changes.next().await?,
             Some(Change::ResourceUpdated(COUNTER.to_owned())),
         )?;
-        // Whatever was kept of it is out of date.
+        // The cached value is invalid.
         equal(at.read(COUNTER).await?, value)?;
     }
     Ok(())
 }
 
-pub(crate) async fn hears_of_a_changed_list(at: &Peered) -> Outcome {
+pub(crate) async fn receives_list_changes(at: &Peered) -> Outcome {
     let filter = SubscriptionFilter::new().with_tools_list_changed();
     let mut changes = at.client.listen(filter).await?;
     let grown = at.call("grow", json!({})).await?;

@@ -1,4 +1,4 @@
-//! Our client and a server that is not ours, connected; and what the server has asked and told the client so far.
+//! Toolwire's client connected to an independent server, with the server's requests and notifications so far.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,18 +19,18 @@ use toolwire::{
 };
 use toolwire_interop::{RunningServer, ServerPeer, ServerWire};
 
-/// What the client says its user works in.
+/// The root that the client declares.
 pub(crate) const ROOT: &str = "file:///home/ada/engine";
 
-/// The name of the model behind the client.
+/// The name of the client's model.
 pub(crate) const MODEL: &str = "interop-model";
 
-/// Which server, how it is reached, and in which revision.
+/// The server, the transport and the revision of a test.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
     pub(crate) peer: ServerPeer,
     pub(crate) wire: ServerWire,
-    /// The only revision the client speaks; all of them when it is to find out by itself.
+    /// The only revision of the client, or `None` for all revisions.
     pub(crate) only: Option<ProtocolVersion>,
 }
 
@@ -46,15 +46,15 @@ impl fmt::Display for Setting {
 pub(crate) struct Peered {
     pub(crate) setting: Setting,
     pub(crate) client: Client,
-    /// The server, when the client did not start it itself; one check starts it anew.
+    /// The server, if the client did not start it. One check restarts it.
     pub(crate) server: Option<RefCell<RunningServer>>,
-    /// Where the child process, when there is one, has written its id.
+    /// The file with the id of the child process, if there is one.
     pub(crate) process_id_file: Option<PathBuf>,
     pub(crate) user: Arc<User>,
 }
 
 impl Peered {
-    /// Starts the server where the wire needs it, and connects.
+    /// Starts the server if the transport needs it, and connects.
     pub(crate) async fn connect(setting: Setting) -> Result<Self, Failure> {
         let user = Arc::new(User::default());
         let builder = setting.builder(&user);
@@ -79,18 +79,18 @@ impl Peered {
         })
     }
 
-    /// The server, on wires where it listens.
+    /// Returns the server, if it listens.
     pub(crate) fn listening(&self) -> Result<&RefCell<RunningServer>, Failure> {
         let server = self.server.as_ref();
         server.ok_or_else(|| Failure::new("the server is a child of the client"))
     }
 
-    /// The text of a resource.
+    /// Returns the text of a resource.
     pub(crate) async fn read(&self, uri: &str) -> Result<String, Failure> {
         text_at(&self.client.read_resource(uri).await?)
     }
 
-    /// The text a tool answers with; its failure is one of the check.
+    /// Calls a tool and returns its text. Returns an error if the tool reports one.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -104,16 +104,16 @@ impl Peered {
     }
 }
 
-/// The text of a resource that is one text.
+/// Returns the text of a resource with one text.
 pub(crate) fn text_at(read: &ReadResourceResult) -> Result<String, Failure> {
     match &read.contents[..] {
         [ResourceContents::Text(contents)] => Ok(contents.text.clone()),
-        other => Err(Failure::new(format!("{other:?} is no text"))),
+        other => Err(Failure::new(format!("{other:?} is not text"))),
     }
 }
 
 impl Setting {
-    /// A client with a user behind it who answers everything.
+    /// Returns a client whose user responds to everything.
     pub(crate) fn builder(self, user: &Arc<User>) -> ClientBuilder {
         let (forms, addresses, samples, logs) = (
             Arc::clone(user),
@@ -124,16 +124,16 @@ impl Setting {
         let builder = Client::builder("toolwire-interop", "1.0.0")
             .with_roots([Root::new(ROOT)])
             .on_elicitation(move |form| {
-                let answer = forms.fill_in(&form);
-                async move { Ok(answer) }
+                let result = forms.fill_in(&form);
+                async move { Ok(result) }
             })
             .on_url_elicitation(move |request| {
-                let answer = addresses.visit(&request);
-                async move { Ok(answer) }
+                let result = addresses.visit(&request);
+                async move { Ok(result) }
             })
             .on_sampling(move |request| {
-                let answer = samples.sample(&request);
-                async move { answer }
+                let result = samples.sample(&request);
+                async move { result }
             })
             .on_log(move |message| logs.hear(message));
         match self.only {
@@ -142,7 +142,7 @@ impl Setting {
         }
     }
 
-    /// The command that serves over stdio, behind a shell that writes the id of the process into the file.
+    /// Returns the command for stdio, in a shell that writes the process id to the file.
     pub(crate) fn child(self, process_id_file: &Path) -> Result<ServerCommand, Failure> {
         let (program, arguments) = self.peer.command(self.wire, 0)?;
         let command = if cfg!(unix) {
@@ -157,13 +157,13 @@ impl Setting {
     }
 }
 
-/// A name nobody else uses: the tests of one process have different settings.
+/// Returns a unique file name: the tests of one process have different settings.
 fn fresh_file(setting: Setting) -> PathBuf {
     let name = format!("{setting}").replace(' ', "-");
     std::env::temp_dir().join(format!("toolwire-{}-{name}.pid", std::process::id()))
 }
 
-/// Who is asked: decides by the question alone, and remembers it.
+/// A user who decides by the message alone, and records it.
 #[derive(Debug, Default)]
 pub(crate) struct User {
     asked: Mutex<Vec<String>>,
@@ -187,26 +187,26 @@ impl Default for Log {
 }
 
 impl User {
-    /// Everything the user was asked since this was called last.
+    /// Returns the messages since the last call.
     pub(crate) fn take_asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The next log message.
+    /// Returns the next log message.
     pub(crate) async fn logged(&self) -> LoggingMessageNotificationParams {
         let message = self.log.unread.lock().await.recv().await;
-        message.expect("the sender lives as long as the receiver")
+        message.expect("the sender is not dropped before the receiver")
     }
 
-    fn remember(&self, question: &str) {
+    fn record(&self, message: &str) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.push(question.to_owned());
+        asked.push(message.to_owned());
     }
 
     fn fill_in(&self, form: &ElicitRequestFormParams) -> ElicitResult {
-        self.remember(&form.message);
+        self.record(&form.message);
         let filled_in = match form.message.as_str() {
-            // What has a default is left to the client.
+            // The client fills in fields with a default.
             "Launch?" => json!({"confirmed": true}),
             "Your name?" => json!({"value": "Ada"}),
             "Your colour?" => json!({"value": "green"}),
@@ -217,13 +217,13 @@ impl User {
             _ => return ElicitResult::decline(),
         };
         let Value::Object(filled_in) = filled_in else {
-            unreachable!("all of them are objects");
+            unreachable!("every content is an object");
         };
         ElicitResult::accept().with_content(filled_in)
     }
 
     fn visit(&self, request: &ElicitRequestURLParams) -> ElicitResult {
-        self.remember(&request.url);
+        self.record(&request.url);
         ElicitResult::accept()
     }
 
@@ -239,22 +239,22 @@ impl User {
             .filter_map(SamplingMessageContentBlock::as_text)
             .collect();
         let words = words.join(" ");
-        self.remember(&words);
-        let answer = SamplingMessageContentBlock::text(format!("in short: {words}"));
-        Ok(CreateMessageResult::new(MODEL, answer))
+        self.record(&words);
+        let content = SamplingMessageContentBlock::text(format!("in short: {words}"));
+        Ok(CreateMessageResult::new(MODEL, content))
     }
 
     fn hear(&self, message: LoggingMessageNotificationParams) {
-        // Nobody reads any more when the check is over.
+        // After the check, no task reads the log.
         let _ = self.log.heard.send(message);
     }
 }
 
-/// What was wrong, with everything behind it.
+/// An error with its causes.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
-/// How a check ends.
+/// The outcome of a check.
 pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
@@ -282,7 +282,7 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Compares, and says both when they differ.
+/// Returns an error with both values if they differ.
 pub(crate) fn equal<A: fmt::Debug + PartialEq<B>, B: fmt::Debug>(
     actual: A,
     expected: B,
@@ -294,7 +294,7 @@ pub(crate) fn equal<A: fmt::Debug + PartialEq<B>, B: fmt::Debug>(
     }
 }
 
-/// Says what should have been.
+/// Returns an error if the condition is false.
 pub(crate) fn ensure(condition: bool, otherwise: impl FnOnce() -> String) -> Outcome {
     if condition {
         Ok(())
@@ -303,7 +303,7 @@ pub(crate) fn ensure(condition: bool, otherwise: impl FnOnce() -> String) -> Out
     }
 }
 
-/// All text of a result.
+/// Returns all text of a result.
 pub(crate) fn text_of(result: &CallToolResult) -> String {
     result
         .content

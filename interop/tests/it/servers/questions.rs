@@ -1,10 +1,10 @@
-//! Questions of the server: to the user, to the model, for the roots. The same handlers answer in both eras.
+//! Input requests of the server: to the user, to the model, and for the roots. The same handlers respond in both eras.
 
 use serde_json::json;
 
 use super::peered::{MODEL, Outcome, Peered, ROOT, equal};
 
-/// The note is left out by the user and has a default.
+/// The user leaves out the note, which has a default.
 pub(crate) async fn elicits_and_fills_in_defaults(at: &Peered) -> Outcome {
     at.user.take_asked();
     let text = at.call("confirm", json!({"question": "Launch?"})).await?;
@@ -12,7 +12,7 @@ pub(crate) async fn elicits_and_fills_in_defaults(at: &Peered) -> Outcome {
     equal(&at.user.take_asked()[..], ["Launch?"])
 }
 
-pub(crate) async fn elicitation_is_refused(at: &Peered) -> Outcome {
+pub(crate) async fn elicitation_is_declined(at: &Peered) -> Outcome {
     let text = at
         .call("confirm", json!({"question": "Rather not?"}))
         .await?;
@@ -26,8 +26,8 @@ pub(crate) async fn elicitation_is_cancelled(at: &Peered) -> Outcome {
     equal(text, "cancel")
 }
 
-/// A revision without elicitation: the client has not offered it, and the user is not bothered.
-pub(crate) async fn elicitation_is_not_offered(at: &Peered) -> Outcome {
+/// In a revision without elicitation, the client does not declare it, and the user is not asked.
+pub(crate) async fn elicitation_is_not_declared(at: &Peered) -> Outcome {
     at.user.take_asked();
     match at
         .client
@@ -46,7 +46,7 @@ pub(crate) async fn asks_twice(at: &Peered) -> Outcome {
     equal(&at.user.take_asked()[..], ["Your name?", "Your colour?"])
 }
 
-/// Several calls with questions at once, and others between them: nobody gets another's answer.
+/// Concurrent calls with elicitations and other calls: every call gets its own response.
 pub(crate) async fn asks_in_parallel(at: &Peered) -> Outcome {
     let (launch, refuse, interview, echo) = tokio::join!(
         at.call("confirm", json!({"question": "Launch?"})),
@@ -60,8 +60,8 @@ pub(crate) async fn asks_in_parallel(at: &Peered) -> Outcome {
     equal(echo?, "meanwhile")
 }
 
-/// What came about by an answer is not kept: the user is asked again.
-pub(crate) async fn a_resource_asks(at: &Peered) -> Outcome {
+/// A result that depends on a response is not cached: the user is asked again.
+pub(crate) async fn resource_requests_input(at: &Peered) -> Outcome {
     at.user.take_asked();
     for _ in 0..2 {
         equal(at.read("demo://secrets/plan").await?, "opened with xyzzy")?;
@@ -70,7 +70,7 @@ pub(crate) async fn a_resource_asks(at: &Peered) -> Outcome {
     Ok(())
 }
 
-pub(crate) async fn a_prompt_asks(at: &Peered) -> Outcome {
+pub(crate) async fn prompt_requests_input(at: &Peered) -> Outcome {
     let signed = at.client.get_prompt("signed", [("", ""); 0]).await?;
     let text = signed
         .messages
