@@ -1,4 +1,4 @@
-//! Benchmarks, built as they are released and run one at a time.
+//! Builds benchmarks in release mode and runs them one at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use crate::steps::{Outcome, cargo, note, run};
 
 const PACKAGE: [&str; 3] = ["--release", "--package", "toolwire-bench"];
 
-/// The contestants of the comparison that are not ours, as the benchmark calls them.
+/// The names of the other contestants in the benchmark.
 const RMCP: &str = "rmcp";
 const TYPESCRIPT: &str = "typescript";
 const PYTHON: &str = "python";
 
-/// Builds what the benchmark needs and runs it. Without a name it is the comparison with the peers.
+/// Builds what the benchmark needs and runs it. Without a name, it runs the comparison with the peers.
 pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
     match arguments {
         ["hello", rest @ ..] => hello::measure(root, rest),
@@ -28,7 +28,7 @@ pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
 }
 
 fn build(root: &Path) -> Outcome {
-    // All its programs: the load starts a server that lies beside it.
+    // All programs of the package, because the load generator starts a server beside it.
     run(cargo(root, &["build"]).args(PACKAGE))
 }
 
@@ -40,7 +40,7 @@ fn run_built(root: &Path, arguments: &[&str], peers: &[String]) -> Outcome {
         .args(peers))
 }
 
-/// Builds or installs every peer that is asked for; one that cannot be had is named with the reason.
+/// Builds or installs every selected peer. A peer that cannot be used is listed with the reason.
 fn compare(root: &Path, arguments: &[&str]) -> Outcome {
     let mut run_arguments = vec!["peers"];
     run_arguments.extend(arguments);
@@ -73,7 +73,7 @@ fn compare(root: &Path, arguments: &[&str]) -> Outcome {
     run_built(root, &run_arguments, &peers)
 }
 
-/// Everybody is, unless others are named: `--contestant toolwire`.
+/// Returns `true` if a contestant is selected: all are, unless some are named with `--contestant toolwire`.
 fn is_wanted(arguments: &[&str], name: &str) -> bool {
     let named = arguments.iter().enumerate().filter_map(|(at, argument)| {
         match argument.strip_prefix("--contestant") {
@@ -119,12 +119,12 @@ fn python(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String>> {
 }
 
 fn absent(name: &str, problem: &str) -> Vec<String> {
-    note(&format!("{name} cannot take part: {problem}"));
+    note(&format!("{name} is left out: {problem}"));
     let reason = problem.lines().next().unwrap_or_default();
     vec!["--absent".to_owned(), format!("{name}={reason}")]
 }
 
-/// Where cargo puts what it builds for this workspace.
+/// Returns the target directory of this workspace.
 pub(crate) fn target_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_an_absence_is_one_line() {
+    fn absence_reason_is_one_line() {
         assert_eq!(
             absent(RMCP, "failed: cargo build\nsee above"),
             ["--absent", "rmcp=failed: cargo build"]

@@ -1,4 +1,4 @@
-//! The official conformance suite: installed below the target directory, run by `toolwire-conformance`.
+//! Installs the official conformance suite below the target directory and runs it with `toolwire-conformance`.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use crate::peers::{self, Toolchain};
 use crate::steps::{Outcome, cargo, run};
 use crate::suite::target_directory;
 
-/// The suite needs a newer node than the peers do; on Linux an optional npm package brings one.
+/// The suite needs a newer Node.js than the peers. On Linux, an optional npm package contains one.
 const OLDEST_NODE: (u32, u32) = (22, 0);
 
-/// What says which packages in which versions; copied to where they are installed.
+/// The files that pin the packages. They are copied to the installation directory.
 const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs the suite and runs its scenarios against the `server`, the `client` or the `authorization` server of
+/// Installs the suite and runs its scenarios with the `server`, the `client` or the `authorization` server of
 /// `toolwire-conformance`.
 pub(crate) fn check(root: &Path, subject: &str) -> Outcome {
     install(root, &Toolchain::find()?)?;
@@ -35,7 +35,7 @@ pub(crate) fn check(root: &Path, subject: &str) -> Outcome {
         .arg(program(&format!("conformance-{subject}"))))
 }
 
-/// Installs the suite where needed. The tests of `toolwire-conformance` look for it there.
+/// Installs the suite if needed. The tests of `toolwire-conformance` look for it there.
 pub(crate) fn install(root: &Path, toolchain: &Toolchain) -> Outcome {
     let directory = target_directory()?.join("conformance");
     fs::create_dir_all(&directory)
@@ -50,7 +50,7 @@ pub(crate) fn install(root: &Path, toolchain: &Toolchain) -> Outcome {
     } else if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         &[]
     } else {
-        return Err("the conformance suite needs node 22 or newer: please install it".to_owned());
+        return Err("the conformance suite needs Node.js 22 or newer; install it".to_owned());
     };
     peers::install_node_packages(&directory, toolchain, "the conformance suite", flags)
 }

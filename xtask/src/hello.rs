@@ -1,5 +1,5 @@
-//! The smallest servers of toolwire and rmcp: how many crates they need, how long they build from nothing, how big they are,
-//! and how soon those on stdio give their first answer.
+//! Measures the smallest servers of toolwire and rmcp: the number of crates, the time of a cold build, the size, and
+//! the time to the first response over stdio.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,47 +11,48 @@ use std::time::{Duration, Instant};
 use crate::bench::target_directory;
 use crate::steps::{Outcome, cargo, note, run};
 
-/// The packages of `bench/hello`, in pairs of ours and theirs.
+/// The packages of `bench/hello`, in pairs of toolwire and rmcp.
 const SERVERS: [&str; 4] = ["toolwire-stdio", "rmcp-stdio", "toolwire-http", "rmcp-http"];
 
-/// What is known of one server.
+/// The figures of one server.
 struct Figures {
     name: &'static str,
     crates: usize,
     build_seconds: f64,
-    /// What the build cost, whoever else used the machine; only known on Linux.
+    /// The CPU time of the build, independent of other load. Only known on Linux.
     processor_seconds: Option<f64>,
     stripped_bytes: u64,
-    /// From the start of the process; the median of several. Only of servers on stdio.
-    first_answer: Option<Duration>,
+    /// The median time from the start of the process to the first response. Only for servers on stdio.
+    first_response: Option<Duration>,
 }
 
-/// How often a server is started to see how soon it answers.
+/// The number of starts for the median.
 const STARTS: usize = 51;
 
-/// What a client says first.
+/// The first message of a client.
 const INITIALIZE: &[u8] = include_bytes!("../../bench/hello/initialize.json");
 
-/// Builds each server from nothing, one after the other, and prints a table. Names after `hello` narrow it.
+/// Builds each server from nothing, one after the other, and prints a table. Names after `hello` select servers.
 pub(crate) fn measure(root: &Path, names: &[&str]) -> Outcome {
     let workspace = root.join("bench").join("hello");
     let wanted = SERVERS
         .into_iter()
         .filter(|server| names.is_empty() || names.contains(server));
     let mut lines = vec![
-        "| server | crates | cold build s | its CPU s | stripped MB | first answer ms |".to_owned(),
+        "| server | crates | cold build s | its CPU s | stripped MB | first response ms |"
+            .to_owned(),
     ];
     lines.push("|---|---:|---:|---:|---:|---:|".to_owned());
     for server in wanted {
         let figures = build_from_nothing(root, &workspace, server)?;
-        let first_answer = figures.first_answer.map_or("-".to_owned(), |took| {
+        let first_response = figures.first_response.map_or("-".to_owned(), |took| {
             format!("{:.1}", took.as_secs_f64() * 1e3)
         });
         let processor = figures
             .processor_seconds
             .map_or("-".to_owned(), |seconds| format!("{seconds:.1}"));
         lines.push(format!(
-            "| {} | {} | {:.1} | {processor} | {:.2} | {first_answer} |",
+            "| {} | {} | {:.1} | {processor} | {:.2} | {first_response} |",
             figures.name,
             figures.crates,
             figures.build_seconds,
@@ -59,7 +60,7 @@ pub(crate) fn measure(root: &Path, names: &[&str]) -> Outcome {
         ));
     }
     if lines.len() == 2 {
-        return Err(format!("the servers are {}", SERVERS.join(", ")));
+        return Err(format!("unknown server; use one of {}", SERVERS.join(", ")));
     }
     note(&format!("hello world\n\n{}", lines.join("\n")));
     Ok(())
@@ -71,7 +72,7 @@ fn build_from_nothing(root: &Path, workspace: &Path, server: &'static str) -> Ou
         fs::remove_dir_all(&target)
             .map_err(|error| format!("cannot remove {}: {error}", target.display()))?;
     }
-    // So that downloads are not measured.
+    // Downloads first, so that they are not measured.
     run(&mut cargo(workspace, &["fetch", "--quiet"]))?;
     let crates = count_crates(workspace, server)?;
     let (began, processor_before) = (Instant::now(), processor_time_of_children());
@@ -89,8 +90,8 @@ fn build_from_nothing(root: &Path, workspace: &Path, server: &'static str) -> Ou
     let program = target.join("release").join(file);
     let size = fs::metadata(&program)
         .map_err(|error| format!("cannot read {}: {error}", program.display()))?;
-    let first_answer = if server.ends_with("stdio") {
-        Some(first_answer(&program)?)
+    let first_response = if server.ends_with("stdio") {
+        Some(first_response(&program)?)
     } else {
         None
     };
@@ -102,18 +103,18 @@ fn build_from_nothing(root: &Path, workspace: &Path, server: &'static str) -> Ou
         build_seconds,
         processor_seconds,
         stripped_bytes: size.len(),
-        first_answer,
+        first_response,
     })
 }
 
-/// Seconds that all processes took which were started from here and have ended.
+/// Returns the CPU seconds of all child processes that have ended.
 fn processor_time_of_children() -> Option<f64> {
     children_time(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
-/// `cutime` and `cstime` of proc_pid_stat(5), which are told in hundredths of a second.
+/// Parses `cutime` and `cstime` of proc_pid_stat(5), which are in hundredths of a second.
 fn children_time(stat: &str) -> Option<f64> {
-    // The name of the program, in parentheses, may have spaces.
+    // The program name in parentheses may contain spaces.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(13);
     let user: u32 = fields.next()?.parse().ok()?;
@@ -121,17 +122,17 @@ fn children_time(stat: &str) -> Option<f64> {
     Some(f64::from(user + system) / 100.0)
 }
 
-/// Starts the server again and again; the median of the times until it has answered.
-fn first_answer(program: &Path) -> Outcome<Duration> {
+/// Starts the server several times and returns the median time to the first response.
+fn first_response(program: &Path) -> Outcome<Duration> {
     let mut times = (0..STARTS)
-        .map(|_| answer_once(program))
+        .map(|_| response_once(program))
         .collect::<std::io::Result<Vec<_>>>()
-        .map_err(|error| format!("{} gives no answer: {error}", program.display()))?;
+        .map_err(|error| format!("{} does not respond: {error}", program.display()))?;
     times.sort_unstable();
     Ok(times[STARTS / 2])
 }
 
-fn answer_once(program: &Path) -> std::io::Result<Duration> {
+fn response_once(program: &Path) -> std::io::Result<Duration> {
     let began = Instant::now();
     let mut server = Command::new(program)
         .stdin(Stdio::piped())
@@ -139,7 +140,7 @@ fn answer_once(program: &Path) -> std::io::Result<Duration> {
         .stderr(Stdio::null())
         .spawn()?;
     let (Some(mut input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
-        return Err(std::io::Error::other("it has no pipes"));
+        return Err(std::io::Error::other("the process has no pipes"));
     };
     input.write_all(INITIALIZE)?;
     let mut line = String::new();
@@ -150,11 +151,13 @@ fn answer_once(program: &Path) -> std::io::Result<Duration> {
     if line.contains("serverInfo") {
         Ok(took)
     } else {
-        Err(std::io::Error::other(format!("it says {line:?}")))
+        Err(std::io::Error::other(format!(
+            "unexpected response {line:?}"
+        )))
     }
 }
 
-/// Everything that is compiled for the program on this machine, the program itself included; build scripts are not.
+/// Counts the crates that are compiled for the program on this machine, including the program, without build scripts.
 fn count_crates(workspace: &Path, server: &str) -> Outcome<usize> {
     let arguments = [
         "tree",
@@ -175,7 +178,7 @@ fn count_crates(workspace: &Path, server: &str) -> Outcome<usize> {
     Ok(distinct_crates(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Lines of `cargo tree` without a prefix; a crate that was listed before ends in `(*)`.
+/// Counts the lines of `cargo tree` without a prefix. A repeated crate ends in `(*)`.
 fn distinct_crates(tree: &str) -> usize {
     let lines = tree
         .lines()
@@ -189,14 +192,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_children_is_found_behind_the_name() {
+    fn children_time_is_parsed_after_the_name() {
         let stat = "7 (a (b) c) S 1 7 7 0 -1 4194560 1 2 3 4 11 12 1300 214 20 0 1 0 5 6 7";
         assert_eq!(children_time(stat), Some(15.14));
         assert_eq!(children_time("7 (a) S 1"), None);
     }
 
     #[test]
-    fn a_crate_counts_once() {
+    fn repeated_crate_counts_once() {
         let tree = "hello v0.0.0 (/a)\ntokio v1.0.0\nbytes v1.0.0\ntokio v1.0.0 (*)\nsyn v2.0.0 (proc-macro)\n\n";
         assert_eq!(distinct_crates(tree), 4);
     }

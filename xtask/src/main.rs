@@ -1,6 +1,6 @@
 //! Development tasks: `cargo xtask <task>`.
 //!
-//! Standard library only, so that it builds in a second and needs nothing that the project does not.
+//! Uses only the standard library, so that it builds in a second and adds no dependency.
 
 mod bench;
 mod conformance;
@@ -16,14 +16,14 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask <task>
 
   test    build the command, install the peers and the suite, run every test
-  peers   install the real clients and servers that the interop tests run
+  peers   install the independent clients and servers for the interop tests
   conformance server|client|authorization
-          install the official suite, run it against toolwire's server or client
-  bench   measure toolwire beside its peers; `bench hello`, `bench streams` and `bench http-clients` are others,
-          `bench peers --help` says more
-  tidy    check the rules of the house that the compiler does not know
+          install the official suite and run it with toolwire's server or client
+  bench   compare toolwire with its peers; other benchmarks are `bench hello`, `bench streams` and `bench http-clients`,
+          `bench peers --help` lists the options
+  tidy    check the project rules that the compiler does not check
   style [CHECK]
-          count what is still outside the glossary and the layout we move to, or list it
+          count violations of the glossary and the layout, or list those of one check
   ci      formatting, lints and documentation, then all of `test`";
 
 fn main() -> ExitCode {
@@ -53,10 +53,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// The directory of the workspace, known since this file was compiled in it.
+/// Returns the workspace directory, known at compile time.
 fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("xtask lies in the workspace")
+        .expect("xtask is in the workspace")
         .to_owned()
 }

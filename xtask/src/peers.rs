@@ -1,7 +1,7 @@
-//! Installs what `interop/peers` needs, the SDKs, the reference server and an authorization server: npm packages into
+//! Installs what `interop/peers` needs (the SDKs, the reference server and an authorization server): npm packages into
 //! `node_modules`, Python packages into `.venv`.
 //!
-//! Each directory keeps a copy of what it was installed from, and is made anew only when that changed.
+//! Each directory has a copy of its source manifest, and is installed again only if the manifest changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use std::process::Command;
 
 use crate::steps::{Outcome, ask, note, run};
 
-/// The authorization server is written for node 22, and runs with the last releases before it.
+/// The authorization server is written for Node.js 22, and runs with the last releases before it.
 const OLDEST_NODE: (u32, u32) = (20, 20);
 const OLDEST_PYTHON: (u32, u32) = (3, 10);
 
-/// Written last, so that its presence says the installation is whole; the interop tests look for it.
+/// Written last, so that its presence means a complete installation. The interop tests look for it.
 const INSTALLED_MARK: &str = ".installed-from";
 
-/// The programs the peers need, present in a version that will do.
+/// The programs that the peers need, in a supported version.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     node_version: String,
@@ -26,7 +26,7 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Looks for node, npm and Python; the error names all that are missing, in one line.
+    /// Finds node, npm and Python. The error names all missing programs in one line.
     pub(crate) fn find() -> Outcome<Self> {
         let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
         let node = ask("node", &["--version"]).filter(|text| at_least(text, OLDEST_NODE));
@@ -52,26 +52,26 @@ impl Toolchain {
                 .filter_map(|(absent, name)| absent.then_some(name))
                 .collect();
                 Err(format!(
-                    "the interop tests need {}: please install it",
+                    "the interop tests need {}: install it",
                     missing.join(" and ")
                 ))
             }
         }
     }
 
-    /// Whether the machine's own node is at least this new.
+    /// Returns `true` if the machine's Node.js is at least this version.
     pub(crate) fn has_node(&self, oldest: (u32, u32)) -> bool {
         at_least(&self.node_version, oldest)
     }
 }
 
-/// Finds the toolchain and installs both kinds of peers where needed.
+/// Finds the toolchain and installs both kinds of peers if needed.
 pub(crate) fn install(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     install_with(root, &toolchain)
 }
 
-/// Installs both kinds of peers where needed.
+/// Installs both kinds of peers if needed.
 pub(crate) fn install_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     let peers = directory(root);
     install_node_packages(&peers, toolchain, "the peers", &[])?;
@@ -79,12 +79,12 @@ pub(crate) fn install_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     Ok(())
 }
 
-/// Where the peers and their packages are.
+/// Returns the directory of the peers and their packages.
 pub(crate) fn directory(root: &Path) -> PathBuf {
     root.join("interop").join("peers")
 }
 
-/// Installs what the lock file in `directory` names, where needed; `whose` packages they are is for the reader.
+/// Installs the packages of the lock file in `directory` if needed. `whose` is the owner in messages.
 pub(crate) fn install_node_packages(
     directory: &Path,
     toolchain: &Toolchain,
@@ -109,7 +109,7 @@ pub(crate) fn install_node_packages(
     remember(&modules, &source)
 }
 
-/// Installs what `requirements.txt` names, where needed, and says which Python has it.
+/// Installs the packages of `requirements.txt` if needed, and returns the Python of their environment.
 pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Outcome<PathBuf> {
     let requirements = peers.join("requirements.txt");
     let source = format!("{}\n{}", toolchain.python_version, read(&requirements)?);
@@ -123,7 +123,7 @@ pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Ou
         .args(["-m", "venv", "--clear"])
         .arg(&environment))
     .map_err(|problem| {
-        format!("{problem}\nPython's venv module is needed (on Debian: python3-venv)")
+        format!("{problem}\ninstall Python's venv module (on Debian: python3-venv)")
     })?;
     run(Command::new(environment_python(&environment))
         .args([
@@ -169,7 +169,7 @@ fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Whether `v20.20.2` or `Python 3.11.7` is new enough; unreadable is not.
+/// Returns `true` if `v20.20.2` or `Python 3.11.7` is new enough, and `false` if the text is not a version.
 fn at_least(text: &str, oldest: (u32, u32)) -> bool {
     let digits = text.trim_start_matches(|character: char| !character.is_ascii_digit());
     let mut numbers = digits.split('.').map(str::parse::<u32>);

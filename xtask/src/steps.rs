@@ -1,19 +1,20 @@
-//! Running other programs, with one line that says what is run and one that says how long it took or what went wrong.
+//! Runs other programs, and prints the command, the duration and the error, if any.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-/// How an outcome travels up: the problem is one line for a person.
+/// The outcome of a step. The error is one line for a person.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// A cargo of the toolchain that runs this task.
+/// Returns the cargo command of the toolchain that runs this task.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(root).args(arguments);
-    // What cargo told this task about its package must not reach another cargo: build scripts that look at it would run anew.
+    // Cargo's variables about this package must not reach another cargo, because build scripts that read them would run
+    // again.
     for (name, _) in std::env::vars_os() {
         let told = name.to_string_lossy();
         if told.starts_with("CARGO_PKG_") || told.starts_with("CARGO_MANIFEST_") {
@@ -23,7 +24,7 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end with this terminal.
+/// Runs a command to the end with this terminal.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let start = announce(command);
     let status = command
@@ -32,7 +33,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     finish(command, status, start)
 }
 
-/// Runs to the end, shows what is printed, and gives it back whether the program succeeded or not.
+/// Runs a command to the end, prints its output, and returns the output and the outcome.
 pub(crate) fn run_and_keep(command: &mut Command) -> Outcome<(Vec<String>, Outcome)> {
     let start = announce(command);
     let mut child = command
@@ -44,7 +45,7 @@ pub(crate) fn run_and_keep(command: &mut Command) -> Outcome<(Vec<String>, Outco
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.map_err(|error| format!("cannot read from {}: {error}", shown(command)))?;
         let line = String::from_utf8_lossy(&line).into_owned();
-        // A closed terminal is no reason to stop the tests.
+        // A closed terminal must not stop the tests.
         let _ = writeln!(std::io::stdout(), "{line}");
         lines.push(line);
     }
@@ -54,7 +55,7 @@ pub(crate) fn run_and_keep(command: &mut Command) -> Outcome<(Vec<String>, Outco
     Ok((lines, finish(command, status, start)))
 }
 
-/// What the program prints, or nothing when it is not there or fails.
+/// Returns the output of a program, or `None` if it is missing or fails.
 pub(crate) fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(arguments)
@@ -65,7 +66,7 @@ pub(crate) fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// Says what a person may want to know about a step that runs nothing.
+/// Prints a message about a step without a command.
 pub(crate) fn note(text: &str) {
     eprintln!("\n==> {text}");
 }
@@ -88,7 +89,7 @@ fn cannot_start(command: &Command, error: &std::io::Error) -> String {
     format!("cannot start {}: {error}", shown(command))
 }
 
-/// The command as a person would type it.
+/// Returns the command as a person would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(command.get_program());

@@ -1,4 +1,4 @@
-//! The two big tasks: every test, and everything the continuous integration asks for.
+//! The two largest tasks: all tests, and all steps of continuous integration.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::conformance;
 use crate::peers::{self, Toolchain};
 use crate::steps::{Outcome, ask, cargo, note, run, run_and_keep};
 
-/// What is built besides everything: nothing, the smallest servers, and features that bring others along.
+/// The feature sets to build besides all features: none, the smallest servers, and features that enable others.
 const FEATURE_SETS: [&str; 6] = [
     "",
     "macros",
@@ -16,10 +16,10 @@ const FEATURE_SETS: [&str; 6] = [
     "client",
 ];
 
-/// Whether the test in `bench/instructions` runs here.
+/// `true` if the test in `bench/instructions` runs on this platform.
 const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
-/// Formatting, lints and documentation, then every test.
+/// Runs formatting, lints and documentation, then all tests.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
@@ -51,7 +51,7 @@ pub(crate) fn ci(root: &Path) -> Outcome {
             ],
         ))?;
     }
-    // What is there instead of what is missing. hyper has HTTP/2 here, because tests want it, but our feature is off.
+    // Tests without some features. hyper has HTTP/2 here, because tests need it, but the feature of toolwire is off.
     run(&mut cargo(
         root,
         &[
@@ -71,7 +71,7 @@ pub(crate) fn ci(root: &Path) -> Outcome {
     test_with(root, &toolchain)
 }
 
-/// Every test: those of the crates, their documentation, the conformance suite, and the real peers against the built
+/// Runs all tests: those of the crates, their documentation, the conformance suite, and the peers with the built
 /// command.
 pub(crate) fn test(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
@@ -80,7 +80,7 @@ pub(crate) fn test(root: &Path) -> Outcome {
 
 fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     if COUNTS_INSTRUCTIONS && ask("valgrind", &["--version"]).is_none() {
-        return Err("the test of instructions needs valgrind: please install it".to_owned());
+        return Err("the instructions test needs valgrind; install it".to_owned());
     }
     peers::install_with(root, toolchain)?;
     conformance::install(root, toolchain)?;
@@ -88,7 +88,7 @@ fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
         root,
         &["test", "--workspace", "--all-features", "--no-fail-fast"],
     );
-    // Built with the tests of its own crate, and all that is built is built before any test runs.
+    // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
     let (lines, outcome) = run_and_keep(&mut tests)?;
     let tally = Tally::of(&lines);
@@ -99,22 +99,23 @@ fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     outcome
 }
 
-/// `target/debug/toolwire`.
+/// Returns `target/debug/toolwire`.
 fn built_command() -> Outcome<PathBuf> {
     let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
     Ok(target_directory()?.join("debug").join(name))
 }
 
-/// `target`, found from where this program itself was built.
+/// Returns the target directory, found from the path of this program.
 pub(crate) fn target_directory() -> Outcome<PathBuf> {
-    let here = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
+    let here = std::env::current_exe()
+        .map_err(|error| format!("cannot find the path of this program: {error}"))?;
     here.parent()
         .and_then(Path::parent)
         .map(Path::to_owned)
         .ok_or_else(|| format!("{} is not in a target directory", here.display()))
 }
 
-/// The numbers of all `test result:` lines together.
+/// The sums of all `test result:` lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     passed: u32,
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn result_lines_are_added_up() {
+    fn result_lines_are_summed() {
         let lines = [
             "running 2 tests",
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",

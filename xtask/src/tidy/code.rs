@@ -1,14 +1,14 @@
-//! Rules for Rust files: no unfinished code, no endless file.
+//! Rules for Rust files: no unfinished code and no long files.
 
 use super::source::{Source, numbered};
 use super::{File, Finding};
 
 const LONGEST_FILE: usize = 800;
 
-/// What stands in code that is not finished.
+/// Marks of unfinished code.
 const UNFINISHED: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
 
-/// Directories and files that are tests as a whole.
+/// Directories that contain only tests.
 const TEST_DIRECTORIES: [&str; 3] = ["tests", "benches", "fuzz"];
 
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
@@ -24,7 +24,7 @@ pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
         for unfinished in UNFINISHED.into_iter().filter(|word| has_word(code, word)) {
             findings.push(file.finding(
                 line,
-                format!("`{unfinished}` does not stay in the repository"),
+                format!("`{unfinished}` is not permitted in the repository"),
             ));
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.split('/').any(|part| TEST_DIRECTORIES.contains(&part))
 }
 
-/// Whether `word` occurs and is not the end of a longer name, as in `my_todo!`.
+/// Returns `true` if `word` occurs and is not the end of a longer name, such as `my_todo!`.
 fn has_word(code: &str, word: &str) -> bool {
     code.match_indices(word).any(|(at, _)| {
         !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')

@@ -1,13 +1,13 @@
-//! The floors of the `toolwire` crate: a module names only modules of its own floor or of those below.
+//! The layers of the `toolwire` crate: a module uses only modules of its own layer or of those below.
 //!
-//! Read from `crate::` paths in code that ships; `super::` stays within a module in our style.
+//! The rule reads `crate::` paths in shipped code. `super::` stays within a module in this project.
 
 use super::source::{Source, line_at};
 use super::{File, Finding, code};
 
 const CRATE: &str = "crates/toolwire/src/";
 
-/// Every module below `lib.rs` and the floor it stands on.
+/// Every module below `lib.rs` and its layer.
 const FLOORS: [(&str, u8); 9] = [
     ("error", 1),
     ("client", 2),
@@ -20,7 +20,7 @@ const FLOORS: [(&str, u8); 9] = [
     ("guide", FRONT_DOOR),
 ];
 
-/// `lib.rs`, what it re-exports and what it explains: the front door, above everything.
+/// `lib.rs`, its re-exports and its guides: the top layer.
 const FRONT_DOOR: u8 = 5;
 
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
@@ -32,15 +32,14 @@ pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     }
     let module = path.split(['/', '.']).next().unwrap_or(path);
     let Some(floor) = floor_of(module) else {
-        let rule =
-            format!("module `{module}` has no floor yet: give it one in xtask/src/tidy/floors.rs");
+        let rule = format!("module `{module}` has no layer: add it in xtask/src/tidy/floors.rs");
         return vec![file.finding(1, rule)];
     };
     names_after_crate(&source.shipped_code)
         .filter_map(|(line, name)| {
             let other = floor_of(name).unwrap_or(FRONT_DOOR);
             (other > floor).then(|| {
-                let rule = format!("`{module}` (floor {floor}) names `crate::{name}` (floor {other}), which is above it");
+                let rule = format!("`{module}` (layer {floor}) uses `crate::{name}` (layer {other}), which is above it");
                 file.finding(line, rule)
             })
         })
@@ -52,12 +51,12 @@ fn floor_of(module: &str) -> Option<u8> {
     known.map(|(_, floor)| *floor)
 }
 
-/// The first name of every path that begins with `crate::`, also of each path in `crate::{…}`.
+/// Returns the first name of every path that starts with `crate::`, including each path in `crate::{…}`.
 fn names_after_crate(code: &str) -> impl Iterator<Item = (usize, &str)> {
     const ROOT: &str = "crate::";
     let starts = code.match_indices(ROOT).filter(|(at, _)| {
         let before = code[..*at].chars().next_back();
-        // `$crate` in a macro is written for the caller.
+        // `$crate` in a macro belongs to the caller.
         !before
             .is_some_and(|character| character.is_alphanumeric() || matches!(character, '_' | '$'))
     });
@@ -79,7 +78,7 @@ fn first_name(path: &str) -> &str {
     &path[..end]
 }
 
-/// `a::{b, c}, d` up to the closing brace names `a` and `d`.
+/// Returns the first names of a group: `a::{b, c}, d` up to the closing brace gives `a` and `d`.
 fn group_names(group: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut depth = 0_usize;
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn floors_are_one_way() {
+    fn module_may_use_lower_layers_only() {
         check("engine/mod.rs", "use crate::transport::stdio;", &[1]);
         check(
             "engine/mod.rs",
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_read_by_their_first_names() {
+    fn groups_give_their_first_names() {
         check(
             "engine/scope.rs",
             "use crate::{\n    engine::{self, transport},\n    server,\n};",
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_front_door_are_above() {
+    fn names_of_the_crate_root_are_above() {
         check("server/mod.rs", "use crate::Server;", &[1]);
         check(
             "server/mod.rs",
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_and_comments_may_name_anything() {
+    fn tests_and_comments_may_use_any_layer() {
         check("engine/tests.rs", "use crate::transport::memory;", &[]);
         check("engine/mod.rs", "//! See [`crate::transport`].", &[]);
         check(
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn module_without_a_floor_is_found() {
+    fn module_without_a_layer_is_found() {
         check("balcony.rs", "", &[1]);
     }
 }

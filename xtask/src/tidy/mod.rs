@@ -1,4 +1,4 @@
-//! Rules of the house that neither the compiler nor clippy knows, checked by reading the files.
+//! Project rules that neither the compiler nor clippy checks, checked on the text of the files.
 //!
 //! Each rule is a function from a file to findings. The rules run as a test of this crate and as `cargo xtask tidy`.
 
@@ -16,10 +16,10 @@ use std::path::Path;
 use self::source::Source;
 use crate::steps::Outcome;
 
-/// Directories that hold what is built or installed, not what is written.
+/// Directories of built or installed files, which are not checked.
 const NOT_OURS: [&str; 4] = [".git", "target", "node_modules", ".venv"];
 
-/// A place that breaks a rule.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Finding {
     path: String,
@@ -33,7 +33,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A file of the repository; its path is relative and written with `/`.
+/// A file of the repository. Its path is relative and uses `/`.
 #[derive(Debug)]
 struct File {
     path: String,
@@ -50,7 +50,7 @@ impl File {
     }
 }
 
-/// Checks every file below `root`; the error lists each finding on a line.
+/// Checks every file below `root`. The error lists one finding per line.
 pub(crate) fn report(root: &Path) -> Outcome {
     let findings = check_all(&read_files(root)?);
     if findings.is_empty() {
@@ -79,7 +79,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Every text file, in the order of the paths; what is not UTF-8 has no rules.
+/// Reads every text file, ordered by path. Files that are not UTF-8 are skipped.
 fn read_files(root: &Path) -> Outcome<Vec<File>> {
     let cannot =
         |path: &Path, error: &std::io::Error| format!("cannot read {}: {error}", path.display());

@@ -1,20 +1,20 @@
-//! Rust source with the parts blanked out that a rule must not read: comments, string contents, test modules.
+//! Rust source in which parts are blanked that a rule must not read: comments, string contents, test modules.
 //!
-//! Blanking keeps every line where it was. This is not a parser: it knows comments, literals and braces, which is
-//! what the rules need.
+//! Blanking does not move lines. This is not a parser: it finds comments, literals and braces, which is enough for the
+//! rules.
 
 use std::ops::Range;
 
-/// A source file in the ways the rules look at it.
+/// A source file in the variants that the rules need.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// Without comments and without what is inside string literals.
+    /// Without comments and contents of string literals.
     pub(super) code: String,
-    /// As `code`, also without `#[cfg(test)]` modules.
+    /// As `code`, and without `#[cfg(test)]` modules.
     pub(super) shipped_code: String,
     /// As `shipped_code`, but with string literals.
     pub(super) shipped_code_and_strings: String,
-    /// Only comments and what is inside string literals, without `#[cfg(test)]` modules.
+    /// Only comments and contents of string literals, without `#[cfg(test)]` modules.
     pub(super) shipped_prose: String,
 }
 
@@ -43,14 +43,14 @@ impl Source {
     }
 }
 
-/// The lines of `text` with their numbers from 1.
+/// Returns the lines of `text` with their numbers from 1.
 pub(super) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(index, line)| (index + 1, line))
 }
 
-/// The number of the line that holds the byte at `at`.
+/// Returns the line number of the byte at `at`.
 pub(super) fn line_at(text: &str, at: usize) -> usize {
     1 + text[..at].matches('\n').count()
 }
@@ -58,11 +58,11 @@ pub(super) fn line_at(text: &str, at: usize) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Comment,
-    /// The inside of a literal, without its quotes.
+    /// The contents of a literal, without its quotes.
     Literal,
 }
 
-/// Where comments and literals are, in order.
+/// Returns the ranges of comments and literals, in order.
 fn mark(text: &str) -> Vec<(Kind, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut marked = Vec::new();
@@ -81,7 +81,7 @@ fn mark(text: &str) -> Vec<(Kind, Range<usize>)> {
         } else if let Some((open, close)) = raw_string(rest).filter(|_| !word_before) {
             marked.push((Kind::Literal, at + open..at + close));
             at += close;
-            // The closing quote; its hashes are skipped as ordinary characters.
+            // Skips the closing quote. Its hashes are skipped as ordinary characters.
             at += 1;
         } else if rest[0] == b'"' {
             let end = at + 1 + quoted(&rest[1..], b'"');
@@ -109,7 +109,7 @@ fn position(bytes: &[u8], found: impl Fn(u8) -> bool) -> usize {
         .unwrap_or(bytes.len())
 }
 
-/// The length of a block comment, which may hold others.
+/// Returns the length of a block comment, which may contain others.
 fn block_comment(bytes: &[u8]) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -130,7 +130,7 @@ fn block_comment(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Where the inside of `r"…"`, `r#"…"#`, `br"…"` or `cr"…"` begins and ends, when `bytes` starts with one.
+/// Returns the start and end of the contents of `r"…"`, `r#"…"#`, `br"…"` or `cr"…"`, if `bytes` starts with one.
 fn raw_string(bytes: &[u8]) -> Option<(usize, usize)> {
     let letters = match bytes {
         [b'r', ..] => 1,
@@ -156,7 +156,7 @@ fn raw_string(bytes: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// The length of what stands before the closing quote.
+/// Returns the length of the text before the closing quote.
 fn quoted(bytes: &[u8], quote: u8) -> usize {
     let mut at = 0;
     while at < bytes.len() {
@@ -169,11 +169,11 @@ fn quoted(bytes: &[u8], quote: u8) -> usize {
     bytes.len()
 }
 
-/// Whether a `'` begins a character and not a lifetime: an escape, or one character and another quote.
+/// Returns `true` if a `'` starts a character and not a lifetime: an escape, or one character and another quote.
 fn is_character(bytes: &[u8]) -> bool {
     match std::str::from_utf8(&bytes[1..bytes.len().min(8)]) {
         Ok(text) => first_is_character(text),
-        // Cut within a later character.
+        // The slice ends within a later character.
         Err(error) => {
             std::str::from_utf8(&bytes[1..1 + error.valid_up_to()]).is_ok_and(first_is_character)
         }
@@ -189,7 +189,7 @@ fn first_is_character(text: &str) -> bool {
     }
 }
 
-/// Where `#[cfg(test)] mod name { … }` stands in code without comments and literals.
+/// Returns the ranges of `#[cfg(test)] mod name { … }` in code without comments and literals.
 fn test_modules(code: &str) -> Vec<Range<usize>> {
     const ATTRIBUTE: &str = "#[cfg(test)]";
     let mut modules = Vec::new();
@@ -211,7 +211,7 @@ fn test_modules(code: &str) -> Vec<Range<usize>> {
     modules
 }
 
-/// The length of a block in braces.
+/// Returns the length of a block in braces.
 fn block(code: &[u8]) -> usize {
     let mut depth = 0_usize;
     for (at, byte) in code.iter().enumerate() {
@@ -227,7 +227,7 @@ fn block(code: &[u8]) -> usize {
     code.len()
 }
 
-/// The text with spaces in place of the ranges; lines stay where they are.
+/// Replaces the ranges with spaces. Lines do not move.
 fn blank(text: &str, ranges: impl Iterator<Item = Range<usize>>) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let end = bytes.len();
@@ -238,7 +238,7 @@ fn blank(text: &str, ranges: impl Iterator<Item = Range<usize>>) -> String {
             }
         }
     }
-    String::from_utf8(bytes).expect("ranges begin and end between characters")
+    String::from_utf8(bytes).expect("ranges start and end at character boundaries")
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Rules for every file: nothing that only works on one machine or behind one registry, and lints in each crate.
+//! Rules for every file: no machine paths, no registry names, and workspace lints in each crate.
 
 use super::source::numbered;
 use super::{File, Finding};
 
-/// This file names what it looks for.
+/// This file contains the texts that it looks for.
 const THIS_FILE: &str = "xtask/src/tidy/text.rs";
 
-/// Where packages are downloaded from; a lock file that names one works with that one only.
+/// Package registries. A lock file that names one works with that one only.
 const REGISTRIES: [&str; 6] = [
     "registry.npmjs.org",
     "registry.yarnpkg.com",
@@ -16,10 +16,10 @@ const REGISTRIES: [&str; 6] = [
     "static.crates.io",
 ];
 
-/// The one source that every cargo knows how to replace.
+/// The source that every cargo can replace.
 const CARGO_SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Where paths of somebody's machine begin. `/home/user` is what the specification uses in its examples.
+/// Prefixes of paths on one machine. `/home/user` is in examples of the specification.
 const MACHINE_ROOTS: [&str; 3] = ["/root/", "/home/", "/Users/"];
 const EXAMPLE_HOME: &str = "/home/user";
 
@@ -47,7 +47,7 @@ pub(super) fn check(file: &File) -> Vec<Finding> {
         }
     }
     if file.path.ends_with("Cargo.toml") && is_member(&file.text) && !inherits_lints(&file.text) {
-        findings.push(file.finding(1, "does not say `[lints] workspace = true`"));
+        findings.push(file.finding(1, "does not contain `[lints] workspace = true`"));
     }
     findings
 }
@@ -63,7 +63,7 @@ fn has_machine_path(line: &str) -> bool {
     })
 }
 
-/// A package that belongs to this workspace, not to one of its own.
+/// Returns `true` if a package belongs to this workspace.
 fn is_member(manifest: &str) -> bool {
     let has = |section: &str| manifest.lines().any(|line| line.trim() == section);
     has("[package]") && !has("[workspace]")

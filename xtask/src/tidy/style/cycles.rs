@@ -1,11 +1,11 @@
-//! Files of one folder that import each other in a circle: none can be understood without all the others.
+//! Finds files of one folder that import each other in a cycle: none can be understood without the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::source::Source;
 use super::super::{File, Finding};
 
-/// The folders whose files are compared, below `crates/`.
+/// The folders that are checked, below `crates/`.
 const FOLDERS: [&str; 6] = [
     "toolwire/src/transport/http/",
     "toolwire/src/transport/duplex",
@@ -15,7 +15,7 @@ const FOLDERS: [&str; 6] = [
     "toolwire/src/auth/",
 ];
 
-/// Finds the files that are in a circle with others of their folder.
+/// Finds the files that form a cycle with others of their folder.
 pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for folder in FOLDERS {
@@ -38,8 +38,8 @@ pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
                 imported.filter(|other| *other != own).collect()
             })
             .collect();
-        for circle in circles(&edges) {
-            let names: Vec<&str> = circle
+        for cycle in cycles(&edges) {
+            let names: Vec<&str> = cycle
                 .iter()
                 .map(|index| {
                     of_folder[*index]
@@ -50,8 +50,8 @@ pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
                         .unwrap_or_default()
                 })
                 .collect();
-            for index in &circle {
-                let rule = format!("in a circle of {} files: {}", names.len(), names.join(", "));
+            for index in &cycle {
+                let rule = format!("in a cycle of {} files: {}", names.len(), names.join(", "));
                 findings.push(of_folder[*index].0.finding(1, rule));
             }
         }
@@ -59,7 +59,7 @@ pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
     findings
 }
 
-/// `crates/toolwire/src/a/mod.rs` and `…/a.rs` are the module `a`.
+/// Returns the module of a file: `crates/toolwire/src/a/mod.rs` and `…/a.rs` are the module `a`.
 fn module_of(path: &str) -> Option<Vec<String>> {
     let (_, below) = path.split_once("/src/")?;
     let below = below.strip_suffix(".rs")?;
@@ -67,14 +67,14 @@ fn module_of(path: &str) -> Option<Vec<String>> {
     Some(below.split('/').map(str::to_owned).collect())
 }
 
-/// The file that a path leads into: the longest beginning that is a module.
+/// Returns the file that a path refers to: the longest prefix that is a module.
 fn resolve(modules: &BTreeMap<Vec<String>, usize>, path: &[String]) -> Option<usize> {
     (1..=path.len())
         .rev()
         .find_map(|length| modules.get(&path[..length]).copied())
 }
 
-/// Every path after `crate::`, with groups written out.
+/// Returns every path after `crate::`, with groups expanded.
 fn paths(code: &str) -> Vec<Vec<String>> {
     const ROOT: &str = "crate::";
     let mut paths = Vec::new();
@@ -89,7 +89,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// Reads `a::b`, `a::{b, c::d}` or `a::*`, and adds each path.
+/// Parses `a::b`, `a::{b, c::d}` or `a::*`, and adds each path.
 fn read_path(rest: &mut &str, prefix: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
     let depth = prefix.len();
     loop {
@@ -120,7 +120,7 @@ fn read_path(rest: &mut &str, prefix: &mut Vec<String>, paths: &mut Vec<Vec<Stri
             Some(after) => *rest = after,
             None => {
                 paths.push(prefix.clone());
-                // `a as b` in a group.
+                // Skips `a as b` in a group.
                 let skipped = rest.find([',', '}', ';']).unwrap_or(rest.len());
                 if rest[..skipped].trim_start().starts_with("as ") {
                     *rest = &rest[skipped..];
@@ -132,21 +132,21 @@ fn read_path(rest: &mut &str, prefix: &mut Vec<String>, paths: &mut Vec<Vec<Stri
     prefix.truncate(depth);
 }
 
-/// The groups of nodes that reach each other.
-fn circles(edges: &[BTreeSet<usize>]) -> Vec<Vec<usize>> {
+/// Returns the groups of nodes that reach each other.
+fn cycles(edges: &[BTreeSet<usize>]) -> Vec<Vec<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..edges.len()).map(|start| reach(edges, start)).collect();
-    let mut circles: Vec<Vec<usize>> = Vec::new();
+    let mut cycles: Vec<Vec<usize>> = Vec::new();
     for (node, own) in reached.iter().enumerate() {
-        let in_one = circles.iter().any(|circle| circle.contains(&node));
+        let in_one = cycles.iter().any(|cycle| cycle.contains(&node));
         if own.contains(&node) && !in_one {
-            let circle = own
+            let cycle = own
                 .iter()
                 .copied()
                 .filter(|other| reached[*other].contains(&node));
-            circles.push(circle.collect());
+            cycles.push(cycle.collect());
         }
     }
-    circles
+    cycles
 }
 
 fn reach(edges: &[BTreeSet<usize>], start: usize) -> BTreeSet<usize> {
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_written_out() {
+    fn paths_are_expanded() {
         let check = |code: &str, expected: &[&str]| {
             let found: Vec<String> = paths(code).iter().map(|path| path.join("::")).collect();
             assert_eq!(found, expected, "{code}");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn files_in_a_circle_are_found() {
+    fn files_in_a_cycle_are_found() {
         let file = |name: &str, text: &str| File {
             path: format!("crates/toolwire/src/server/{name}"),
             text: text.to_owned(),

@@ -1,9 +1,9 @@
-//! Imports are written from the root of the crate, so that they read the same in every file.
+//! Requires imports from the crate root, so that they are the same in every file.
 
 use super::super::source::{Source, numbered};
 use super::super::{File, Finding};
 
-/// Finds `super::` in code that ships.
+/// Finds `super::` in shipped code.
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     numbered(&source.shipped_code)
         .filter(|(_, code)| code.contains("super::"))

@@ -1,8 +1,7 @@
-//! The vocabulary and the structure we are moving to, counted.
+//! Counts violations of the vocabulary and the structure.
 //!
-//! The code uses words and shapes that newcomers have to learn. These checks count them, and [`MAXIMA`] says how many there
-//! may be: the numbers only go down, and at zero a check is an ordinary rule. `cargo xtask style` shows the counts and
-//! `cargo xtask style CHECK` the places.
+//! [`MAXIMA`] limits the number of findings per check. The limits only decrease, and a check with limit zero is an
+//! ordinary rule. `cargo xtask style` prints the counts, and `cargo xtask style CHECK` the findings.
 
 mod cycles;
 mod imports;
@@ -16,7 +15,7 @@ use super::source::Source;
 use super::{File, Finding, code, read_files};
 use crate::steps::Outcome;
 
-/// A check and how many findings it may have.
+/// A check and its maximum number of findings.
 struct Maximum {
     check: &'static str,
     what: &'static str,
@@ -41,17 +40,17 @@ const MAXIMA: [Maximum; 5] = [
     },
     Maximum {
         check: "imports",
-        what: "`super::` in code that ships",
+        what: "`super::` in shipped code",
         at_most: 386,
     },
     Maximum {
         check: "cycles",
-        what: "files that import each other in a circle",
+        what: "files that import each other in a cycle",
         at_most: 42,
     },
 ];
 
-/// Prints how many findings each check has, or the findings of one.
+/// Prints the number of findings per check, or the findings of one check.
 pub(crate) fn report(root: &Path, check: Option<&str>) -> Outcome {
     let findings = findings(&read_files(root)?);
     let mut text = String::new();
@@ -80,7 +79,7 @@ pub(crate) fn report(root: &Path, check: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// The findings of all checks, in the order of [`MAXIMA`].
+/// Returns the findings of all checks, in the order of [`MAXIMA`].
 fn findings(files: &[File]) -> [Vec<Finding>; 5] {
     let shipped: Vec<(&File, Source)> = files
         .iter()
@@ -102,7 +101,7 @@ fn findings(files: &[File]) -> [Vec<Finding>; 5] {
     ]
 }
 
-/// Whether a file is Rust source that users get.
+/// Returns `true` if a file is Rust source of a published crate.
 fn is_shipped(path: &str) -> bool {
     let in_crate = path.starts_with("crates/") && path.contains("/src/");
     in_crate && path.ends_with(".rs") && !code::is_test(path)
@@ -113,13 +112,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_grows() {
+    fn findings_do_not_exceed_the_maxima() {
         let files = read_files(&crate::workspace_root()).unwrap();
         for (maximum, findings) in MAXIMA.iter().zip(findings(&files)) {
             let (check, count) = (maximum.check, findings.len());
             assert!(
                 count <= maximum.at_most,
-                "{check}: {count} findings, of which {} may be there; `cargo xtask style {check}` lists them",
+                "{check}: {count} findings, at most {} are permitted; `cargo xtask style {check}` lists them",
                 maximum.at_most
             );
         }

@@ -1,18 +1,18 @@
-//! Types that share their name with another type of the same crate.
+//! Finds types that share their name with another type of the same crate.
 
 use std::collections::BTreeMap;
 
 use super::super::source::{Source, numbered};
 use super::super::{File, Finding};
 
-/// Finds module-level types whose name another one of the crate has. Alternatives for one feature count as one.
+/// Finds module-level types with the name of another one of the crate. Alternatives for one feature count as one.
 pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
     let mut by_name: BTreeMap<(&str, &str), Vec<(&File, usize)>> = BTreeMap::new();
     for (file, source) in files {
         let Some(name) = crate_name(&file.path) else {
             continue;
         };
-        // A file that stands in for another where a feature is off defines the same types.
+        // A file that replaces another if a feature is off defines the same types.
         let stem = file.path.rsplit('/').next().unwrap_or_default();
         if stem.starts_with("no_") {
             continue;
@@ -41,7 +41,7 @@ fn crate_name(path: &str) -> Option<&str> {
     path.strip_prefix("crates/")?.split('/').next()
 }
 
-/// The type that a line at the outer level of a module defines.
+/// Returns the type that a line at the top level of a module defines.
 fn defined_type(line: &str) -> Option<&str> {
     let mut words = line
         .split(|character: char| !character.is_alphanumeric() && character != '_')

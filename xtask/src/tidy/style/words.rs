@@ -1,11 +1,11 @@
-//! Words that have a plainer one in the glossary.
+//! Finds words that the glossary replaces.
 //!
-//! A line may say `tidy: allow(word)` with a reason.
+//! A line may contain `tidy: allow(word)` with a reason.
 
 use super::super::source::{Source, numbered};
 use super::super::{File, Finding};
 
-/// Whole words, or two of them, that comments and texts do without.
+/// Words, or pairs of words, that are not permitted in comments and texts.
 const PROSE: [&str; 31] = [
     "nobody",
     "somebody",
@@ -40,13 +40,13 @@ const PROSE: [&str; 31] = [
     "questions",
 ];
 
-/// Words that names do without, besides those of prose.
+/// Words that are not permitted in names, in addition to those of prose.
 const NAMES: [&str; 15] = [
     "place", "places", "slot", "slots", "turn", "held", "lead", "dial", "link", "pipe", "inbox",
     "leg", "standing", "found", "better",
 ];
 
-/// Counts words in comments and string literals.
+/// Finds words in comments and string literals.
 pub(super) fn check_prose(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, prose) in numbered(&source.shipped_prose) {
@@ -62,7 +62,7 @@ pub(super) fn check_prose(file: &File, source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Counts words in the names of types, functions, constants and of the file.
+/// Finds words in the names of types, functions, constants and files.
 pub(super) fn check_identifiers(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     let stem = file.path.rsplit('/').next().unwrap_or(&file.path);
@@ -79,14 +79,14 @@ pub(super) fn check_identifiers(file: &File, source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// The words of a text, in lower case.
+/// Returns the words of a text, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|character: char| !character.is_alphanumeric() && !"'_".contains(character))
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
 }
 
-/// The names that items have where they are defined.
+/// Returns the names in item definitions.
 fn names(code: &str) -> impl Iterator<Item = (usize, &str)> {
     const KEYWORDS: [&str; 8] = [
         "struct", "enum", "trait", "type", "fn", "const", "static", "mod",
@@ -109,7 +109,7 @@ fn names(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The words that a name is made of: `SlotTable` and `slot_table` of `slot` and `table`.
+/// Returns the words of a name: `SlotTable` and `slot_table` consist of `slot` and `table`.
 fn parts(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();

@@ -1,13 +1,14 @@
-//! One revision is told from another in `toolwire-proto` only; everybody else asks it a question about the version.
+//! Permits comparisons of protocol versions in `toolwire-proto` only. Other crates use the methods of
+//! `VersionFeatures`.
 //!
-//! Three things are found in code that ships: a revision by name, its date in a string, and a version as one side of a
-//! comparison. A side is a version when its last name is `version`, ends in `_version`, belongs to `ProtocolVersion`,
-//! or was declared with that type in the same file. Operators are found by the spaces that rustfmt puts around them.
+//! Three things are found in shipped code: a revision by name, its date in a string, and a version as one side of a
+//! comparison. A side is a version if its last name is `version`, ends in `_version`, belongs to `ProtocolVersion`, or
+//! was declared with that type in the same file. Operators are found by the spaces that rustfmt puts around them.
 
 use super::source::{Source, line_at, numbered};
 use super::{File, Finding, code};
 
-/// Where the rules are, and where the names and their order are defined.
+/// The files with the rules, and with the names and their order.
 const HOMES: [&str; 2] = [
     "crates/toolwire-proto/",
     "crates/toolwire-types/src/version.rs",
@@ -31,8 +32,8 @@ const COMPARING_METHODS: [&str; 10] = [
     "min",
 ];
 
-/// Methods whose result is the same version in another dress.
-const DRESSES: [&str; 9] = [
+/// Methods that return the same version in another type.
+const CONVERSIONS: [&str; 9] = [
     "as_ref",
     "as_str",
     "clone",
@@ -70,12 +71,12 @@ pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// `ProtocolVersion::V2025_11_25` and the like, however imported.
+/// Returns `true` if code contains `ProtocolVersion::V2025_11_25` or similar, however imported.
 fn names_revision(code: &str) -> bool {
     words(code).any(|(_, word)| is_date(word.strip_prefix('V').unwrap_or_default(), b'_'))
 }
 
-/// A date, which can only stand in a string once comments are gone.
+/// Returns `true` if code contains a date. Without comments, it can only be in a string.
 fn writes_date(code: &str) -> bool {
     let length = "yyyy-mm-dd".len();
     (0..code.len()).any(|at| {
@@ -84,7 +85,7 @@ fn writes_date(code: &str) -> bool {
     })
 }
 
-/// Whether the text is a day of this century with `separator` between its parts.
+/// Returns `true` if the text is a date of this century with `separator` between its parts.
 fn is_date(text: &str, separator: u8) -> bool {
     text.len() == "yyyy-mm-dd".len()
         && text.starts_with("20")
@@ -94,7 +95,7 @@ fn is_date(text: &str, separator: u8) -> bool {
         })
 }
 
-/// Where a version is compared.
+/// Returns the positions where a version is compared.
 fn comparisons(code: &str) -> Vec<usize> {
     let declared = declared_versions(code);
     let is_version = |operand: &str| is_version(operand, &declared);
@@ -128,7 +129,7 @@ fn comparisons(code: &str) -> Vec<usize> {
     found
 }
 
-/// `::LATEST =>` or `::LATEST |`, after the name of the type.
+/// Returns `true` for `::LATEST =>` or `::LATEST |`, after the name of the type.
 fn is_pattern(after_type: &str) -> bool {
     let Some(constant) = after_type.strip_prefix("::") else {
         return false;
@@ -139,8 +140,8 @@ fn is_pattern(after_type: &str) -> bool {
     rest.starts_with("=>") || rest.starts_with("| ")
 }
 
-/// The names with a type that holds a version: `requested: &ProtocolVersion`, `agreed: Option<ProtocolVersion>`; and
-/// those bound to one: `let revision = context.version();`.
+/// Returns the names with a type that contains a version, such as `requested: &ProtocolVersion` or `agreed:
+/// Option<ProtocolVersion>`, and those bound to one: `let revision = context.version();`.
 fn declared_versions(code: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (at, word) in words(code) {
@@ -164,7 +165,7 @@ fn declared_versions(code: &str) -> Vec<&str> {
     names
 }
 
-/// Comparison operators with a space, or the end of a line, on both sides.
+/// Returns comparison operators with a space, or the end of a line, on both sides.
 fn operators(code: &str) -> impl Iterator<Item = (usize, &'static str)> {
     let alone = |at: usize, operator: &str| {
         code[..at].ends_with([' ', '\n']) && code[at + operator.len()..].starts_with([' ', '\n'])
@@ -176,11 +177,11 @@ fn operators(code: &str) -> impl Iterator<Item = (usize, &'static str)> {
     })
 }
 
-/// Whether a path or chain of calls ends in something that is called a version.
+/// Returns `true` if a path or chain of calls ends in a name of a version.
 fn is_version(operand: &str, declared: &[&str]) -> bool {
     let outside = without_groups(operand);
     let mut names: Vec<&str> = words(&outside).map(|(_, word)| word).collect();
-    while names.last().is_some_and(|name| DRESSES.contains(name)) {
+    while names.last().is_some_and(|name| CONVERSIONS.contains(name)) {
         names.pop();
     }
     if matches!(names.last(), None | Some(&"Some")) {
@@ -194,7 +195,7 @@ fn is_version(operand: &str, declared: &[&str]) -> bool {
         })
 }
 
-/// The operand that ends where an operator begins.
+/// Returns the operand that ends where an operator starts.
 fn operand_before(code: &str, end: usize) -> &str {
     let text = code[..end].trim_end();
     let mut depth = 0_usize;
@@ -205,7 +206,7 @@ fn operand_before(code: &str, end: usize) -> &str {
             '(' | '[' if depth == 0 => break,
             '(' | '[' => depth -= 1,
             _ if depth > 0 || continues_operand(character) => {}
-            // A chain of calls goes on above a line that begins with a dot.
+            // A chain of calls continues above a line that starts with a dot.
             _ if character.is_whitespace() && text[at..].trim_start().starts_with('.') => {}
             _ => break,
         }
@@ -214,7 +215,7 @@ fn operand_before(code: &str, end: usize) -> &str {
     &text[start..]
 }
 
-/// The operand at the beginning of the text.
+/// Returns the operand at the start of the text.
 fn operand_after(code: &str) -> &str {
     let text = code.trim_start().trim_start_matches(['&', '*', '(']);
     let mut depth = 0_usize;
@@ -235,7 +236,7 @@ fn continues_operand(character: char) -> bool {
     is_name(character) || matches!(character, '.' | ':' | '?')
 }
 
-/// The text without what stands in parentheses and brackets.
+/// Returns the text without the contents of parentheses and brackets.
 fn without_groups(text: &str) -> String {
     let mut depth = 0_usize;
     let mut outside = String::new();
@@ -259,7 +260,7 @@ fn is_name(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Every name, number and keyword, and where it begins.
+/// Returns every name, number and keyword with its position.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut end = 0;
     std::iter::from_fn(move || {

@@ -13,7 +13,7 @@ fn check(path: &str, text: &str, expected: &[usize]) {
 }
 
 #[test]
-fn revisions_are_named_at_home_only() {
+fn revisions_are_named_in_proto_only() {
     let named = "/// `2025-11-25`\nif a >= ProtocolVersion::V2025_11_25 {}";
     check(SHIPPED, named, &[2]);
     check("crates/toolwire-cli/src/tour.rs", named, &[2]);
@@ -27,7 +27,7 @@ fn revisions_are_named_at_home_only() {
 }
 
 #[test]
-fn dates_are_written_at_home_only() {
+fn dates_are_written_in_proto_only() {
     check(SHIPPED, "f(\"2025-11-25\")", &[1]);
     check(SHIPPED, "f(\"ü since 2025-11-25, or so\")", &[1]);
     check(SHIPPED, "// since \"2025-11-25\"\nf(\"2025-11\")", &[]);
@@ -39,7 +39,7 @@ fn dates_are_written_at_home_only() {
 }
 
 #[test]
-fn versions_are_compared_at_home_only() {
+fn versions_are_compared_in_proto_only() {
     fn bad(code: &str) {
         check(SHIPPED, code, &[1]);
         check("crates/toolwire-proto/src/a.rs", code, &[]);
@@ -70,7 +70,7 @@ fn versions_are_compared_at_home_only() {
 }
 
 #[test]
-fn asking_about_a_version_is_no_comparison() {
+fn version_feature_is_not_a_comparison() {
     fn good(code: &str) {
         check(SHIPPED, code, &[]);
     }
