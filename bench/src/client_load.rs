@@ -1,8 +1,8 @@
-//! What the two clients that are measured from outside have in common: their arguments, their runtime, and the line they
-//! end with. `CLIENT URL CONCURRENCY SECONDS [current|multi]`.
+//! The common part of the two clients that are measured from outside: arguments, runtime and the last line. `CLIENT URL
+//! CONCURRENCY SECONDS [current|multi]`.
 //!
-//! The runtime is a single thread unless the last word asks for another: what a client costs should not hang on how
-//! often the threads of a small machine wake each other, and both clients run on the same one.
+//! The runtime has a single thread by default: the cost of a client should not depend on how often threads of a small
+//! machine wake each other. Both clients use the same runtime.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -15,14 +15,14 @@ use tokio::task::JoinSet;
 /// The text that every call sends to `echo`, 100 bytes long.
 pub const TEXT: &str = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
 
-/// What a call or a connection can fail with.
+/// The error of a call or a connection.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What is to be done, out of the arguments.
+/// The parsed arguments.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClientLoad {
-    /// Where the server is.
+    /// The URL of the server.
     pub url: String,
     at_once: usize,
     time: Duration,
@@ -36,7 +36,7 @@ enum Threads {
 }
 
 impl ClientLoad {
-    /// Reads the arguments; `None` when they are wrong.
+    /// Parses the arguments. Returns `None` if they are invalid.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Option<Self> {
         let arguments: Vec<String> = arguments.into_iter().collect();
         let (url, at_once, seconds, threads) = match arguments.as_slice() {
@@ -56,7 +56,7 @@ impl ClientLoad {
         })
     }
 
-    /// The whole program: reads the arguments, runs, and says on standard error what went wrong.
+    /// Runs the program: parses the arguments, runs, and prints errors to standard error.
     pub fn main(name: &str, run: impl AsyncFnOnce(&Self) -> Result<(), Failure>) -> ExitCode {
         let Some(load) = Self::parse(std::env::args().skip(1)) else {
             eprintln!("usage: {name} URL CONCURRENCY SECONDS [current|multi]");
@@ -75,10 +75,10 @@ impl ClientLoad {
         }
     }
 
-    /// Lets so many callers call until the time is over, and prints what came of it.
+    /// Runs this many callers until the time is over, and prints the result.
     ///
     /// # Errors
-    /// When a call fails: nothing that fails is worth measuring.
+    /// Returns an error if a call fails, because a failing run is not worth measuring.
     pub async fn run<C: Caller>(
         &self,
         mut caller: impl AsyncFnMut() -> Result<C, Failure>,
@@ -86,7 +86,7 @@ impl ClientLoad {
         let mut callers = Vec::new();
         for _ in 0..self.at_once {
             let mut caller = caller().await?;
-            // What happens only once is not part of a call.
+            // One-time work is not part of a call.
             caller.call().await?;
             callers.push(caller);
         }
@@ -123,14 +123,14 @@ impl ClientLoad {
     }
 }
 
-/// Whoever makes one call after the other.
+/// A caller that makes one call after the other.
 pub trait Caller: Send + 'static {
-    /// Makes one call of `echo` with [`TEXT`], and makes sure of the answer.
+    /// Calls `echo` once with [`TEXT`], and checks the result.
     fn call(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// The processor time of all threads of this process so far, their own and what the system took for them. Nothing where
-/// the system does not say.
+/// Returns the CPU time of all threads of this process so far, user and system time. Returns `None` if the system does
+/// not report it.
 fn processor_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
     threads

@@ -1,6 +1,6 @@
-//! Which processor core a process runs on: server and load must not take each other's time.
+//! Assigns processor cores: server and load must not compete for CPU time.
 
-/// The cores of server and load, if this system can tell threads where to run and there are two.
+/// The cores of server and load, if the system supports thread affinity and has two cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cores {
     #[cfg(target_os = "linux")]
@@ -9,7 +9,7 @@ pub(crate) struct Cores {
     load: usize,
 }
 
-/// Programs take over where the thread that starts them may run.
+/// Programs inherit the affinity of the thread that starts them.
 #[cfg(target_os = "linux")]
 impl Cores {
     pub(crate) fn two() -> Option<Self> {
@@ -23,12 +23,12 @@ impl Cores {
         })
     }
 
-    /// From now on this thread, and what it starts, runs where servers do.
+    /// Runs this thread, and programs that it starts, on the server core.
     pub(crate) fn stay_with_the_server(self) {
         stay_on(self.server);
     }
 
-    /// From now on this thread, and what it starts, runs where the load does.
+    /// Runs this thread, and programs that it starts, on the load core.
     pub(crate) fn stay_with_the_load(self) {
         stay_on(self.load);
     }
@@ -38,7 +38,7 @@ impl Cores {
 fn stay_on(core: usize) {
     let mut set = rustix::thread::CpuSet::new();
     set.set(core);
-    // It was allowed a moment ago; if it no longer is, the figures are only noisier.
+    // It was permitted before. If it is not any more, the figures are only noisier.
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 

@@ -1,9 +1,9 @@
-//! What a process costs the machine: memory and processor time, read from `/proc`, so on Linux only.
+//! Measures the memory and CPU time of a process with `/proc`, so on Linux only.
 
 use std::fs;
 use std::time::Duration;
 
-/// Looks at a process from outside.
+/// Measures a process from outside.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessCost {
     id: u32,
@@ -14,29 +14,29 @@ impl ProcessCost {
         Self { id }
     }
 
-    /// What it takes now; nothing where the system does not say.
+    /// Returns the current memory, or `None` if the system does not report it.
     pub(crate) fn memory(self) -> Option<Memory> {
         Memory::parse(&self.read("status")?)
     }
 
-    /// Makes the peak what is taken now.
+    /// Resets the peak to the current memory.
     pub(crate) fn forget_peak(self) {
-        // Where it cannot be forgotten, the peak is that of the whole life, which is no less honest.
+        // If it cannot be reset, the peak is that of the whole lifetime, which is valid, too.
         let _ = fs::write(format!("/proc/{}/clear_refs", self.id), "5");
     }
 
-    /// The processor time it has taken so far; nothing where the system does not say.
+    /// Returns the CPU time so far, or `None` if the system does not report it.
     pub(crate) fn processor_time(self) -> Option<Duration> {
         self.scheduled_time()
             .or_else(|| processor_ticks(&self.read("stat")?).and_then(ticks_to_time))
     }
 
-    /// How often it had to be given a page of memory so far; nothing where the system does not say.
+    /// Returns the number of page faults so far, or `None` if the system does not report it.
     pub(crate) fn page_faults(self) -> Option<u64> {
         stat_field(&self.read("stat")?, 10)
     }
 
-    /// In nanoseconds, where the kernel counts them for each thread. Ticks are hundredths of a second, too coarse for a
+    /// Returns nanoseconds, if the kernel counts them per thread. Ticks are hundredths of a second, too coarse for a
     /// short measurement.
     fn scheduled_time(self) -> Option<Duration> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.id)).ok()?;
@@ -55,21 +55,21 @@ impl ProcessCost {
     }
 }
 
-/// The first field of `schedstat`: nanoseconds on a processor.
+/// Parses the first field of `schedstat`: nanoseconds on a processor.
 fn on_processor(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Memory that is backed by the machine's, in bytes.
+/// The resident memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) resident: u64,
-    /// The most there ever was.
+    /// The peak of the resident memory.
     pub(crate) peak: u64,
 }
 
 impl Memory {
-    /// Reads `/proc/<pid>/status`.
+    /// Parses `/proc/<pid>/status`.
     fn parse(status: &str) -> Option<Self> {
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -83,16 +83,16 @@ impl Memory {
     }
 }
 
-/// User and system time together, out of `/proc/<pid>/stat`.
+/// Returns user and system time together, from `/proc/<pid>/stat`.
 fn processor_ticks(stat: &str) -> Option<u64> {
     Some(stat_field(stat, 14)? + stat_field(stat, 15)?)
 }
 
-/// A field of `/proc/<pid>/stat`, with the number it has in proc(5).
+/// Returns a field of `/proc/<pid>/stat`, with its number in proc(5).
 fn stat_field(stat: &str, number: usize) -> Option<u64> {
-    // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+    // The second field is the program name in parentheses, which may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
-    // Fields are counted from 1; the first one here is the third.
+    // Fields are counted from 1. The first one here is the third.
     let mut fields = fields.split_ascii_whitespace().skip(number - 3);
     fields.next()?.parse().ok()
 }

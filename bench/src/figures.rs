@@ -1,23 +1,23 @@
-//! Figures for people: percentiles, and a table with two columns.
+//! Formats figures for people: percentiles, and a table with two columns.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// How long something took, over many times.
+/// The distribution of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Latency {
-    /// Half of them were not slower, in milliseconds.
+    /// The median, in milliseconds.
     pub p50_ms: f64,
-    /// 99 of 100 were not slower, in milliseconds.
+    /// The 99th percentile, in milliseconds.
     pub p99_ms: f64,
-    /// The slowest, in milliseconds.
+    /// The maximum, in milliseconds.
     pub max_ms: f64,
 }
 
 impl Latency {
-    /// Nothing when there are no samples.
+    /// Returns `None` if there are no samples.
     pub(crate) fn of(mut samples: Vec<Duration>) -> Option<Self> {
         samples.sort_unstable();
         let max = *samples.last()?;
@@ -29,7 +29,7 @@ impl Latency {
     }
 }
 
-/// The smallest sample that so many of 100 do not exceed.
+/// Returns the smallest sample that this percentage of samples does not exceed.
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).copied()
@@ -39,12 +39,12 @@ fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// `12.3 MiB`.
+/// Formats bytes, such as `12.3 MiB`.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0))
 }
 
-/// Names to the left, values in a column.
+/// Formats names on the left and values in a column.
 pub(crate) fn table(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     rows.iter()

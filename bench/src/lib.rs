@@ -1,8 +1,8 @@
-//! Benchmarks of toolwire, each of which loads a server in a process of its own.
+//! Benchmarks of toolwire, each of which loads a server in a separate process.
 //!
-//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`]) with options, a run and a report; what they
-//! share lies beside them: HTTP/1.1 at the level of bytes, the load, the server's process and what it costs, and figures
-//! for people. Where a server is measured, the load is made with bare sockets, so that it is not a client of ours.
+//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`]) with options, a run and a report. They share
+//! HTTP/1.1 at the level of bytes, the load, the server's process and its cost, and figures for people. If a server is
+//! measured, the load uses bare sockets and not a toolwire client.
 
 pub mod client_load;
 pub mod comparison;

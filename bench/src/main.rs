@@ -1,4 +1,4 @@
-//! The benchmarks as a command; `cargo xtask bench` builds and runs it.
+//! The benchmarks as a command. `cargo xtask bench` builds and runs it.
 
 use std::error::Error;
 use std::io::Write;
@@ -21,47 +21,47 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// Toolwire beside its peers and beside what is possible
+    /// Compare toolwire with its peers and with the limit
     Peers(PeersArguments),
-    /// Many idle `subscriptions/listen` streams, and one change delivered to all of them
+    /// Open many idle `subscriptions/listen` streams and deliver one change to all of them
     Streams(StreamsArguments),
-    /// Small calls over the HTTP that comes with the client, and over reqwest
+    /// Make small calls with toolwire's HTTP client and with reqwest
     HttpClients(HttpClientsArguments),
 }
 
 #[derive(Debug, Args)]
 struct PeersArguments {
-    /// Only cases whose name contains this; may be given several times
+    /// Run only cases whose name contains this; may be repeated
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
-    /// Only these contestants; may be given several times
+    /// Run only these contestants; may be repeated
     #[arg(long, value_enum, value_name = "NAME")]
     contestant: Vec<Contestant>,
-    /// How often everybody has a turn
+    /// The number of rounds
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// A fifth of the work and 3 rounds at most: for a first look
+    /// Do a fifth of the work in at most 3 rounds, for a first impression
     #[arg(long)]
     quick: bool,
-    /// Write the figures to this file as well
+    /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the programs of this package are as they were before a change; they take part as `before`
+    /// The directory of this package's programs before a change; they take part as `before`
     #[arg(long, value_name = "DIRECTORY")]
     before: Option<PathBuf>,
-    /// Where `rmcp-server` and `rmcp-client` are
+    /// The directory of `rmcp-server` and `rmcp-client`
     #[arg(long, value_name = "DIRECTORY")]
     rmcp: Option<PathBuf>,
-    /// The server on the TypeScript SDK, which node runs
+    /// The server on the TypeScript SDK, for Node.js
     #[arg(long, value_name = "SCRIPT")]
     typescript: Option<PathBuf>,
     /// The server on the Python SDK
     #[arg(long, value_name = "SCRIPT", requires = "python_program")]
     python: Option<PathBuf>,
-    /// The Python that has the SDK
+    /// The Python with the SDK
     #[arg(long, value_name = "PROGRAM")]
     python_program: Option<PathBuf>,
-    /// Why a contestant is missing, as `rmcp=cannot be built`; may be given several times
+    /// The reason why a contestant is missing, such as `rmcp=cannot be built`; may be repeated
     #[arg(long, value_name = "NAME=REASON", value_parser = absence)]
     absent: Vec<(Contestant, String)>,
 }
@@ -103,38 +103,38 @@ impl PeersArguments {
 
 #[derive(Debug, Args)]
 struct StreamsArguments {
-    /// How many streams to open
+    /// The number of streams
     #[arg(long, default_value_t = 10_000)]
     streams: usize,
-    /// How many seconds nothing happens on them
+    /// The number of seconds that the streams are idle
     #[arg(long, default_value_t = 5)]
     idle: u64,
-    /// How many seconds opening them may take, and again the delivery
+    /// The number of seconds that opening the streams may take, and also the delivery
     #[arg(long, default_value_t = 60)]
     deadline: u64,
-    /// How much memory the server may take at most
+    /// The maximum memory of the server
     #[arg(long, default_value_t = 400)]
     limit_mib: u64,
-    /// Write the figures to this file as well
+    /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct HttpClientsArguments {
-    /// How many calls a round makes
+    /// The number of calls per round
     #[arg(long, default_value_t = 20_000)]
     calls: usize,
-    /// How many of them are under way at once, where many are
+    /// The number of concurrent calls in the concurrent rounds
     #[arg(long, default_value_t = 64)]
     at_once: usize,
-    /// How many rounds each client has, of which the best counts
+    /// The number of rounds per client; the best one is used
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// How fast our client must be at least, as a multiple of reqwest
+    /// The minimum speed of toolwire's client, as a multiple of reqwest
     #[arg(long, default_value_t = 0.8)]
     least_ratio: f64,
-    /// Write the figures to this file as well
+    /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -189,7 +189,7 @@ fn run_streams(arguments: &StreamsArguments) -> Result<Vec<String>, Box<dyn Erro
     options.streams = arguments.streams;
     options.idle = Duration::from_secs(arguments.idle);
     options.deadline = Duration::from_secs(arguments.deadline);
-    // The server inherits it.
+    // The server inherits the limit of open files.
     allow_open_files(options.open_files())?;
 
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,11 +1,11 @@
-//! How many files this process, and those it starts from then on, may have open.
+//! Sets how many files this process, and its later child processes, may open.
 
 use std::io;
 
-/// Makes sure that so many files may be open at once. Where there is no such limit, nothing has to be done.
+/// Ensures that this many files may be open at once. Without such a limit, it does nothing.
 ///
 /// # Errors
-/// When the machine allows fewer.
+/// Returns an error if the machine permits fewer.
 #[cfg(unix)]
 pub fn allow_open_files(wanted: u64) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,10 +26,10 @@ pub fn allow_open_files(wanted: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
-/// Makes sure that so many files may be open at once. Where there is no such limit, nothing has to be done.
+/// Ensures that this many files may be open at once. Without such a limit, it does nothing.
 ///
 /// # Errors
-/// Never on this system.
+/// Never returns an error on this system.
 #[cfg(not(unix))]
 pub fn allow_open_files(_: u64) -> io::Result<()> {
     Ok(())

@@ -1,4 +1,4 @@
-//! The server under test: a process of its own, which says where it listens.
+//! The server under test: a separate process that prints its address.
 
 use std::io;
 use std::path::Path;
@@ -23,7 +23,7 @@ impl ServerProcess {
     /// Starts the program and waits until it has printed its URL.
     ///
     /// # Errors
-    /// When it does not start, or ends before it has said where it is.
+    /// Returns an error if the program does not start, or exits before it has printed its URL.
     pub async fn start(program: &Path) -> io::Result<Self> {
         Self::start_command(std::process::Command::new(program)).await
     }
@@ -31,7 +31,7 @@ impl ServerProcess {
     /// Starts the command and waits until it has printed its URL.
     ///
     /// # Errors
-    /// As for [`Self::start`].
+    /// Returns the same errors as [`Self::start`].
     pub async fn start_command(command: std::process::Command) -> io::Result<Self> {
         let program = command.get_program().to_owned();
         let mut child = Command::from(command)
@@ -59,7 +59,7 @@ impl ServerProcess {
         })
     }
 
-    /// The same on the core of servers; afterwards this thread is on that of the load.
+    /// Starts the command on the server core. Afterwards this thread is on the load core.
     pub(crate) async fn start_on(
         command: std::process::Command,
         cores: Option<Cores>,
@@ -74,7 +74,7 @@ impl ServerProcess {
         started
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks the process to exit, and waits until it has.
     #[cfg(unix)]
     pub(crate) async fn terminate(mut self) -> io::Result<()> {
         let id = self.child.id().and_then(|id| i32::try_from(id).ok());
@@ -84,35 +84,35 @@ impl ServerProcess {
         self.child.wait().await.map(drop)
     }
 
-    /// Ends it: nothing else is known here that every program understands.
+    /// Kills the process, because there is no other request that every program supports.
     #[cfg(not(unix))]
     pub(crate) async fn terminate(mut self) -> io::Result<()> {
         self.child.kill().await
     }
 
-    /// What it has printed.
+    /// Returns the URL that the process printed.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it costs the machine.
+    /// Returns the cost of the process.
     pub(crate) fn cost(&self) -> ProcessCost {
         self.cost
     }
 
-    /// What it takes now; nothing where the system does not say.
+    /// Returns the current memory, or `None` if the system does not report it.
     pub(crate) fn memory(&self) -> Option<Memory> {
         self.cost.memory()
     }
 
-    /// How often it had to be given a page of memory so far; nothing where the system does not say.
+    /// Returns the number of page faults so far, or `None` if the system does not report it.
     #[must_use]
     pub fn page_faults(&self) -> Option<u64> {
         self.cost.page_faults()
     }
 
-    /// The processor time it has taken so far; nothing where the system does not say.
+    /// Returns the CPU time so far, or `None` if the system does not report it.
     pub(crate) fn processor_time(&self) -> Option<Duration> {
         self.cost.processor_time()
     }

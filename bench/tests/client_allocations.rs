@@ -1,7 +1,7 @@
-//! How often one call of the client allocates: a binary of its own, because it counts everything.
+//! Counts the allocations of one client call, in its own binary, because it counts all allocations of the process.
 //!
-//! The figure is that of the day it was written down, and a twentieth more is let pass. Whoever brings it down writes
-//! down the new one. The server is a thread that allocates nothing.
+//! The figure is that of the last measured version, and 5 % more are accepted. A change that lowers it updates the
+//! figure. The server is a thread without allocations.
 
 #![expect(
     clippy::unwrap_used,
@@ -75,7 +75,7 @@ fn start_server() -> String {
     url
 }
 
-/// Answers every request with [`TEXT`], under the id it came with.
+/// Responds to every request with [`TEXT`] and the id of the request.
 fn serve(mut stream: TcpStream) {
     let mut request = [0; 4096];
     let mut answer = [0; 1024];
@@ -86,7 +86,7 @@ fn serve(mut stream: TcpStream) {
             return;
         }
         filled += read;
-        // The parameters are an object, and so is the message around them.
+        // The parameters are an object within the message.
         if !request[..filled].ends_with(b"}}}") {
             continue;
         }
@@ -107,7 +107,7 @@ fn serve(mut stream: TcpStream) {
     }
 }
 
-/// How long the body of an answer is without its id and its text.
+/// The length of a response body without its id and its text.
 const ANSWER_BYTES: usize =
     r#"{"jsonrpc":"2.0","id":,"result":{"content":[{"type":"text","text":""}],"resultType":"complete"}}"#
         .len();

@@ -1,5 +1,5 @@
-//! Fills every limit of an HTTP server at once, and compares what is allocated with the documented sum: a binary of its
-//! own, because it counts everything.
+//! Fills every limit of an HTTP server at once, and compares the allocated memory with the documented sum. It is its
+//! own binary, because it counts all allocations of the process.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,10 +22,10 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const KIB: usize = 1024;
 
-/// The bytes of the session store.
+/// The size of the session store in bytes.
 const SESSION_BYTES: usize = 1024 * KIB;
 
-/// Waits for ever.
+/// Never returns.
 #[tool]
 async fn wait() -> String {
     std::future::pending().await
@@ -51,7 +51,7 @@ fn full_server_stays_below_the_documented_sum() {
     let region = Region::new(ALLOCATOR);
     let mut connections = Vec::new();
 
-    // Streams: large filters until they are rejected, then small ones until there are too many.
+    // Streams: large filters until they are rejected, then small ones until the limit.
     for bytes in [3000, 10] {
         fill(address, &mut connections, &listen(bytes), "acknowledged");
     }
@@ -76,7 +76,7 @@ fn full_server_stays_below_the_documented_sum() {
             connections.push(connection);
         }
     }
-    // Connections with as many header bytes as they may have, or with bytes sent ahead.
+    // Connections with the maximum of header bytes, or with bytes sent ahead.
     while connections.len() + 1 < limits.connections {
         let mut connection = TcpStream::connect(address).unwrap();
         connection
@@ -85,7 +85,7 @@ fn full_server_stays_below_the_documented_sum() {
         connection.write_all(&vec![b'x'; 15 * KIB]).unwrap();
         connections.push(connection);
     }
-    // The server has read all of it when nothing changes any more.
+    // The server has read everything when the memory does not change any more.
     let mut before = usize::MAX;
     let held = loop {
         std::thread::sleep(Duration::from_millis(300));
@@ -119,7 +119,7 @@ fn fill(address: SocketAddr, streams: &mut Vec<TcpStream>, request: &[u8], accep
     }
 }
 
-/// Sends a request, and reads until a text comes.
+/// Sends a request, and reads until a text arrives.
 fn exchange(connection: &mut TcpStream, request: &[u8], until: &str) -> String {
     connection.write_all(request).unwrap();
     let mut response = String::new();
@@ -176,7 +176,7 @@ fn post(fields: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Serves on a thread of its own, until the process ends.
+/// Serves on a separate thread until the process ends.
 fn start_server() -> (SocketAddr, HttpService) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,7 +1,7 @@
-//! How often the server allocates for one request: a binary of its own, because it counts everything.
+//! Counts the server's allocations per request, in its own binary, because it counts all allocations of the process.
 //!
-//! The figures are those of the day they were written down, and a twentieth more is let pass. Whoever brings one down
-//! writes down the new one.
+//! The figures are those of the last measured version, and 5 % more are accepted. A change that lowers a figure updates
+//! it.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,14 +29,14 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// One `tools/call` of the newest revision with a small text, from bytes to bytes in process.
 const CALL: usize = 7;
 
-/// The same over a connection, many at once: no task, queue or flag for each of them. The answer that is handed over one by
-/// one is in it.
+/// The same over a connection, many at once: no task, queue or flag per call. The count includes the response of each
+/// call.
 const CALL_IN_BURST: usize = 7;
 
-/// The same over HTTP without the connection: what hyper allocates is not in it, what makes up the request is.
+/// The same over HTTP without the connection: the count excludes hyper's allocations, and includes the request.
 const HTTP_CALL: usize = 22;
 
-/// A list of tools, whatever their number.
+/// A list of tools, independent of their number.
 const LIST: usize = 12;
 
 const BURST: usize = 50;
@@ -44,7 +44,7 @@ const BURST: usize = 50;
 const BEFORE: usize = 10;
 const MEASURED: usize = 100;
 
-/// Says what it is told.
+/// Returns its argument.
 #[tool]
 fn echo(text: String) -> String {
     text
@@ -82,7 +82,7 @@ fn call() -> Vec<u8> {
     )
 }
 
-/// Everything is measured in one test: what runs beside it would be counted, too.
+/// All figures are measured in one test, because concurrent tests would be counted, too.
 #[test]
 fn requests_allocate_as_often_as_written_down() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -127,7 +127,7 @@ async fn check(what: &str, written_down: usize, work: impl AsyncFnMut()) {
     check_each(what, written_down, 1, work).await;
 }
 
-/// The same for work that does it so many times at once.
+/// The same for work that does this many calls at once.
 async fn check_each(what: &str, written_down: usize, times: usize, mut work: impl AsyncFnMut()) {
     for _ in 0..BEFORE {
         work().await;
@@ -137,7 +137,7 @@ async fn check_each(what: &str, written_down: usize, times: usize, mut work: imp
         work().await;
     }
     let change = region.change();
-    // What happens once, as when the runtime starts something, is no part of every request.
+    // One-time work, such as the start of the runtime, is not part of every request.
     let each = (change.allocations + change.reallocations) / (MEASURED * times);
     assert!(
         each * 20 <= written_down * 21,
@@ -164,7 +164,7 @@ async fn read(answer: Response<ServerBody>) {
     assert!(frame.unwrap().unwrap().is_data());
 }
 
-/// A body that is there at once.
+/// A body that is complete at once.
 struct Whole(Option<Bytes>);
 
 impl Body for Whole {

@@ -1,7 +1,7 @@
 //! A small server whose instructions are counted by the test of this package.
 //!
-//! `counted http` and `counted stdio` serve; `counted handle N` answers the message of its standard input N times in process;
-//! `counted reference N` reads and writes it N times with serde_json.
+//! `counted http` and `counted stdio` serve. `counted handle N` processes the message of its standard input N times in
+//! process. `counted reference N` reads and writes it N times with serde_json.
 
 use std::error::Error;
 use std::io::Write as _;

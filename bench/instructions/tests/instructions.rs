@@ -1,8 +1,8 @@
-//! How many instructions a call takes, counted by valgrind: the clock and whoever else uses the machine do not matter.
+//! Counts the instructions of a call with valgrind, independent of the clock and of other load on the machine.
 //!
-//! The figures are those of the day they were written down, and a twentieth more is let pass. Other compilers and processors
-//! count differently, so every figure is scaled by that of reading and writing the same message with serde_json. Whoever
-//! brings one down writes down the new one.
+//! The figures are those of the last measured version, and 5 % more are accepted. Other compilers and processors count
+//! differently, so every figure is scaled by that of reading and writing the same message with serde_json. A change
+//! that lowers a figure updates it.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![expect(
@@ -22,11 +22,11 @@ const REFERENCE: f64 = 30_347.0;
 /// One `tools/call` with a small text, from bytes to bytes in process.
 const IN_PROCESS: f64 = 10_905.0;
 
-/// The same over HTTP, with everything around it: 2026-07-28, and in a session of 2025-11-25.
+/// The same over HTTP, with the whole transport: 2026-07-28, and in a session of 2025-11-25.
 const HTTP: f64 = 20_325.0;
 const HTTP_IN_SESSION: f64 = 18_542.0;
 
-/// The same over stdio, all at once.
+/// The same over stdio, with all calls at once.
 const STDIO: f64 = 8_642.0;
 
 const COUNTING: Counting = Counting::new(100, 600);
@@ -84,7 +84,7 @@ async fn calls_take_as_many_instructions_as_written_down() {
     assert!(exceeded.is_empty(), "{exceeded}");
 }
 
-/// Builds the program as a release, with no more features than it needs.
+/// Builds the program in release mode, with only the features that it needs.
 fn built() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -100,7 +100,7 @@ fn built() -> PathBuf {
         .status()
         .unwrap();
     assert!(status.success(), "the program to be counted does not build");
-    // Beside this test: target/debug/deps.
+    // The directory of this test: target/debug/deps.
     let here = std::env::current_exe().unwrap();
     let target = here.ancestors().nth(3).unwrap();
     target.join("release").join("counted")

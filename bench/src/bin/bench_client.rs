@@ -1,7 +1,7 @@
-//! A toolwire client to be measured from outside: `bench-client URL CONCURRENCY SECONDS [current|multi]`.
+//! A toolwire client that is measured from outside: `bench-client URL CONCURRENCY SECONDS [current|multi]`.
 //!
-//! It calls `echo` in the newest revision, over and over, and prints how often and with how much processor time. What
-//! the server speaks is given and not asked for: the limits it is held against answer calls and nothing else.
+//! It calls `echo` repeatedly in the newest revision, and prints the number of calls and the CPU time. The era of the
+//! server is given and not detected, because the limit server responds to calls only.
 
 use std::process::ExitCode;
 

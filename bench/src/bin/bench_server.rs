@@ -1,7 +1,8 @@
-//! A toolwire server to be measured from outside: `bench-server http PORT N` or `bench-server stdio 0 N`.
-//! `bench-server in-process CALLS N` answers the message of its standard input so many times.
+//! A toolwire server that is measured from outside: `bench-server http PORT N` or `bench-server stdio 0 N`.
+//! `bench-server in-process CALLS N` processes the message of its standard input this many times.
 //!
-//! Of its N tools the first is `echo`; from three on there are `big` and `progress`; the rest are there to be many.
+//! The first of its N tools is `echo`. With three or more there are `big` and `progress`. The others only add to the
+//! number.
 
 use std::error::Error;
 use std::hint::black_box;

@@ -1,8 +1,8 @@
-//! What a client can do that does nothing but call: `limit-client URL CONCURRENCY SECONDS [current|multi]`.
+//! A client that only calls, as the upper limit of speed: `limit-client URL CONCURRENCY SECONDS [current|multi]`.
 //!
-//! Each caller has a socket of its own and a request that was written once. It sends the same bytes again and again,
-//! reads a head and as many bytes as the head says, and parses the answer into a borrowed struct. There are no deadlines,
-//! no pool, no redirects, no TLS, no event streams, and no checks but that the text came back.
+//! Each caller has its own socket and a prepared request. It sends the same bytes repeatedly, reads the headers and as
+//! many bytes as they state, and parses the response into a borrowed struct. There are no deadlines, no pool, no
+//! redirects, no TLS, no event streams, and no checks except of the returned text.
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ impl RawCaller {
         })
     }
 
-    /// Reads until the answer is complete; says where its body begins.
+    /// Reads until the response is complete, and returns the start of its body.
     async fn receive(&mut self) -> Result<usize, Failure> {
         self.answer.clear();
         let mut expected = None;
@@ -87,7 +87,7 @@ impl Caller for RawCaller {
     }
 }
 
-/// Where the body begins and how long it is, once the head is complete.
+/// Returns the start and the length of the body, if the headers are complete.
 fn head(bytes: &[u8]) -> Result<Option<(usize, usize)>, Failure> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);

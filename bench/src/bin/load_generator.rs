@@ -1,7 +1,7 @@
-//! Loads a server over HTTP from a process of its own and prints what it measured as JSON.
+//! Loads a server over HTTP from a separate process and prints the measurements as JSON.
 //!
-//! With `--wait` it prints `ready` after its warm-up and begins when a line comes in, so that whoever started it can look at
-//! the server right before and right after.
+//! With `--wait` it prints `ready` after its warm-up and waits for a line, so that its parent process can measure the
+//! server right before and right after.
 
 use std::error::Error;
 use std::io::Write;
@@ -10,27 +10,27 @@ use std::process::ExitCode;
 use clap::Parser;
 use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
 
-/// Loads a server over HTTP with one request again and again.
+/// Loads a server over HTTP with one repeated request.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Where the server is, such as `http://127.0.0.1:3000/mcp`
+    /// The URL of the server, such as `http://127.0.0.1:3000/mcp`
     url: String,
-    /// With sessions or without
+    /// The era: with or without sessions
     #[arg(long, value_enum, default_value_t = Era::Modern)]
     era: Era,
-    /// What is asked for
+    /// The kind of request
     #[arg(long, value_enum, default_value_t = Kind::Echo)]
     kind: Kind,
-    /// How much of it: bytes, tools, or notices
+    /// The amount: bytes, tools or notifications
     #[arg(long, default_value_t = 100)]
     amount: usize,
-    /// How many connections have a request under way
+    /// The number of connections, each with one request in flight
     #[arg(long, default_value_t = 32)]
     connections: usize,
-    /// How many requests are measured
+    /// The number of measured requests
     #[arg(long, default_value_t = 50_000)]
     requests: usize,
-    /// How many requests are made before
+    /// The number of requests before the measurement
     #[arg(long, default_value_t = 1_000)]
     warm_up: usize,
     /// Wait for a line before the measured part

@@ -1,6 +1,6 @@
-//! The server that holds the streams: a few tools, one of which changes the list of tools.
+//! The server of the streams: a few tools, one of which changes the list of tools.
 //!
-//! It listens on a port of its own choice, prints its URL, and serves until it is killed. All settings are the defaults.
+//! It listens on a free port, prints its URL, and serves until it is killed. All settings are the defaults.
 
 use std::io::Write;
 

@@ -1,21 +1,21 @@
-//! What is measured: one row for each case.
+//! The cases of the comparison: one row for each.
 
 use super::contestant::Contestant;
 use super::counted;
 use crate::load::{Era, Kind, Workload};
 
-/// One thing that is measured.
+/// A case of the comparison.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
-    /// What it is called on the command line and in JSON.
+    /// The name on the command line and in JSON.
     pub(crate) name: &'static str,
-    /// What is done, for people.
+    /// The description for people.
     pub(crate) about: &'static str,
     pub(crate) work: Work,
 }
 
 impl Case {
-    /// Why it cannot be run here, if so.
+    /// Returns the reason why the case cannot run here, if any.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         match self.work {
             Work::Counted(..) => counted::obstacle(),
@@ -29,28 +29,28 @@ pub(crate) enum Work {
     Http(HttpWork),
     /// Calls of `echo` over stdio, one after the other.
     StdioSequential(Amounts),
-    /// The same, all at once.
+    /// Calls of `echo` over stdio, all at once.
     StdioPipelined(Amounts),
-    /// From the start of the process to its first answer.
+    /// The time from the start of the process to its first response.
     StdioFirstAnswer,
-    /// Sessions of the handshake era that do nothing.
+    /// Idle legacy sessions.
     Sessions(Amounts),
-    /// Streams that wait, and one change for all of them.
+    /// Idle streams, and one change for all of them.
     Streams(Amounts),
-    /// Calls of `echo` whose instructions and allocations are counted instead of their time.
+    /// Calls of `echo` whose instructions and allocations are counted.
     Counted(CountedPath, Amounts),
-    /// Clients against the same server, with so many calls at once.
+    /// Clients with the same server and this many concurrent calls.
     Client {
         at_once: usize,
     },
 }
 
-/// How counted calls reach the server.
+/// The path of counted calls to the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CountedPath {
     Http(Workload),
     Stdio,
-    /// From bytes to bytes, with so many tools; each number is a row of its own.
+    /// From bytes to bytes, with these numbers of tools. Each number is its own row.
     InProcess(&'static [usize]),
 }
 
@@ -58,15 +58,15 @@ pub(crate) enum CountedPath {
 pub(crate) struct HttpWork {
     pub(crate) workload: Workload,
     pub(crate) connections: usize,
-    /// How many tools the server has; each number is a row of its own.
+    /// The number of tools of the server. Each number is its own row.
     pub(crate) tools: &'static [usize],
     pub(crate) requests: Amounts,
 }
 
-/// How much each contestant has to do in a round: about the same time for all of them.
+/// The work of each contestant in a round, about the same time for all of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Amounts {
-    /// Toolwire and the limits.
+    /// The work of toolwire and the limits.
     fast: usize,
     rmcp: usize,
     slow: usize,
@@ -77,7 +77,7 @@ impl Amounts {
         Self { fast, rmcp, slow }
     }
 
-    /// One `share`th of it, but something.
+    /// Returns one `share`th of the work, at least one.
     pub(crate) fn of(self, contestant: Contestant, share: usize) -> usize {
         let amount = match contestant {
             Contestant::Toolwire | Contestant::Before | Contestant::Limit => self.fast,
@@ -120,7 +120,7 @@ const fn modern(kind: Kind, amount: usize) -> Workload {
     Workload::new(Era::Modern, kind, amount)
 }
 
-/// All cases, in the order in which they run.
+/// Returns all cases, in the order in which they run.
 pub(crate) const CASES: [Case; 24] = [
     http(
         "modern-c1",

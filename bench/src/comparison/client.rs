@@ -1,4 +1,4 @@
-//! A turn of a client: a process that calls `echo` for a second and says what that cost it.
+//! A round of a client: a process that calls `echo` for a second and reports its cost.
 
 use std::io;
 use std::process::Command;

@@ -1,7 +1,7 @@
-//! Who takes part, and how each is started.
+//! The contestants, and how each one is started.
 //!
-//! Every server understands `http PORT N` and `stdio 0 N`, prints its URL as its first line when it serves HTTP, and offers
-//! the same N tools; every client understands `URL CONCURRENCY SECONDS`.
+//! Every server accepts `http PORT N` and `stdio 0 N`, prints its URL as its first line if it serves HTTP, and has the
+//! same N tools. Every client accepts `URL CONCURRENCY SECONDS`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,18 +9,18 @@ use std::process::Command;
 
 use serde::Serialize;
 
-/// Who is measured.
+/// A contestant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Contestant {
-    /// This project.
+    /// Toolwire.
     Toolwire,
-    /// This project as it was before a change.
+    /// Toolwire before a change.
     Before,
-    /// What is possible: hyper or tokio and serde_json, and nothing else.
+    /// The limit: only hyper or tokio, and serde_json.
     Limit,
-    /// The official Rust SDK, set up as well as it can be.
+    /// The official Rust SDK, in its fastest configuration.
     Rmcp,
     /// The official TypeScript SDK.
     Typescript,
@@ -29,7 +29,7 @@ pub enum Contestant {
 }
 
 impl Contestant {
-    /// In the order of the tables.
+    /// All contestants, in the order of the tables.
     pub const ALL: [Self; 6] = [
         Self::Toolwire,
         Self::Before,
@@ -39,7 +39,7 @@ impl Contestant {
         Self::Python,
     ];
 
-    /// As it stands in the tables.
+    /// Returns the name in the tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,12 +52,12 @@ impl Contestant {
         }
     }
 
-    /// Whether a mistake of it is a mistake of ours.
+    /// Returns `true` if an error of this contestant is an error of toolwire.
     pub(crate) fn is_ours(self) -> bool {
         matches!(self, Self::Toolwire | Self::Limit)
     }
 
-    /// Whether it is so slow that it gets less to do.
+    /// Returns `true` if this contestant is so slow that it gets less work.
     pub(crate) fn is_slow(self) -> bool {
         matches!(self, Self::Typescript | Self::Python)
     }
@@ -68,7 +68,7 @@ impl Contestant {
 struct Programs {
     contestant: Contestant,
     server: Vec<OsString>,
-    /// A server whose tool `change` changes the list of tools; only some have it.
+    /// A server whose tool `change` changes the list of tools. Only some contestants have one.
     streams: Option<Vec<OsString>>,
     client: Option<Vec<OsString>>,
 }
@@ -85,7 +85,7 @@ impl Programs {
     }
 }
 
-/// Everybody who takes part, and why others do not.
+/// The contestants, and the reasons why others are missing.
 #[derive(Debug, Clone, Default)]
 pub struct Lineup {
     present: Vec<Programs>,
@@ -93,7 +93,7 @@ pub struct Lineup {
 }
 
 impl Lineup {
-    /// Toolwire and the limits, whose programs lie in one directory.
+    /// Creates a list with toolwire and the limits, whose programs are in one directory.
     #[must_use]
     pub fn ours(directory: &Path) -> Self {
         let mut lineup = Self::default();
@@ -111,7 +111,7 @@ impl Lineup {
         lineup
     }
 
-    /// With toolwire as it was before a change, whose programs lie in this directory.
+    /// Adds toolwire before a change, whose programs are in this directory.
     #[must_use]
     pub fn with_before(mut self, directory: &Path) -> Self {
         self.present
@@ -119,7 +119,7 @@ impl Lineup {
         self
     }
 
-    /// With rmcp, whose programs lie in this directory.
+    /// Adds rmcp, whose programs are in this directory.
     #[must_use]
     pub fn with_rmcp(mut self, directory: &Path) -> Self {
         let server = in_directory(directory, "rmcp-server");
@@ -133,7 +133,7 @@ impl Lineup {
         self
     }
 
-    /// With a server that is a script.
+    /// Adds a server that is a script.
     #[must_use]
     pub fn with_script(mut self, contestant: Contestant, program: &Path, script: &Path) -> Self {
         self.present.push(Programs {
@@ -145,7 +145,7 @@ impl Lineup {
         self
     }
 
-    /// Without this one, for this reason.
+    /// Marks a contestant as missing, for this reason.
     #[must_use]
     pub fn without(mut self, contestant: Contestant, reason: impl Into<String>) -> Self {
         self.present.retain(|of| of.contestant != contestant);
@@ -153,7 +153,7 @@ impl Lineup {
         self
     }
 
-    /// With only these.
+    /// Selects only these contestants.
     #[must_use]
     pub fn only(mut self, contestants: &[Contestant]) -> Self {
         self.present
@@ -182,7 +182,8 @@ impl Lineup {
         command(&words)
     }
 
-    /// A program that answers the message of its standard input so many times; only ours can.
+    /// Returns a program that processes the message of its standard input this many times. Only toolwire and the limit
+    /// have one.
     pub(crate) fn in_process(
         &self,
         contestant: Contestant,
@@ -221,7 +222,7 @@ impl Lineup {
     }
 }
 
-/// On a port of the server's own choice.
+/// Returns the arguments for a free port.
 fn server_arguments(transport: &str, tools: usize) -> Vec<OsString> {
     vec![transport.into(), "0".into(), tools.to_string().into()]
 }

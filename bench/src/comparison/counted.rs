@@ -1,4 +1,4 @@
-//! A turn that is counted: instructions and allocations of a call, which do not depend on who else uses the machine.
+//! A counted round: instructions and allocations of a call, which do not depend on other load on the machine.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use super::report::NOT_TAKING_PART;
 use super::sample::Sample;
 use crate::counting::{Count, Counting};
 
-/// Calls of the shorter run are one in so many of the longer one.
+/// The longer run has this many times the calls of the shorter one.
 const FEW_SHARE: usize = 5;
 
-/// A tool more or less makes no difference to a path that is not about their number.
+/// A path that does not depend on the number of tools is counted with this number.
 const TOOLS: usize = 3;
 
-/// Why no case of this kind can be run here, if so.
+/// Returns the reason why no counted case can run here, if any.
 pub(crate) fn obstacle() -> Option<&'static str> {
     (!crate::counting::is_available()).then_some("valgrind, which counts, is not installed")
 }
 
-/// How often memory is asked for and how many instructions are run, in calls of this number.
+/// Counts the allocations and instructions of this number of calls.
 pub(crate) async fn turn(
     lineup: &Lineup,
     contestant: Contestant,
@@ -29,7 +29,7 @@ pub(crate) async fn turn(
 ) -> io::Result<Sample> {
     let does_not_take_part = || io::Error::other(NOT_TAKING_PART);
     let server = |transport| {
-        // What an interpreter runs is not its script.
+        // An interpreter's instructions are not those of its script.
         (!contestant.is_slow())
             .then(|| lineup.server(contestant, transport, TOOLS))
             .flatten()
@@ -56,7 +56,7 @@ pub(crate) async fn turn(
     })
 }
 
-/// So many calls in the longer run.
+/// Returns the parameters for this many calls in the longer run.
 pub(crate) fn counting(calls: usize) -> Counting {
     Counting::new(calls / FEW_SHARE, calls)
 }

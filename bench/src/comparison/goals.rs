@@ -1,18 +1,18 @@
-//! What toolwire is meant to reach, as ratios, and whether this run has shown it.
+//! The goals of toolwire as ratios, and whether this run reaches them.
 
 use super::contestant::Contestant::{Limit, Rmcp, Toolwire};
 use super::report::{CaseReport, Report, Row};
 use super::sample::Sample;
 use super::table::markdown;
 
-/// What a goal asks of a figure.
+/// The condition of a goal.
 #[derive(Debug, Clone, Copy)]
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// A goal: the case it is about, what is measured there, and what it should be.
+/// A goal: the case, the figure and the condition.
 struct Goal {
     case: &'static str,
     what: &'static str,
@@ -41,7 +41,7 @@ const PEAK: &str = "peak memory above the start ÷ payload under way";
 const INSTRUCTIONS: &str = "instructions ÷ limit's";
 const ALLOCATIONS: &str = "allocations";
 
-/// Bytes under way at once in the two cases with big payloads.
+/// The bytes in flight in the two cases with large payloads.
 const ARGUMENTS_UNDER_WAY: f64 = 32.0 * 100_000.0;
 const RESULTS_UNDER_WAY: f64 = 8.0 * 1_000_000.0;
 
@@ -161,7 +161,7 @@ fn goals() -> impl Iterator<Item = Goal> {
         .chain(counted.into_iter().flat_map(counted_call))
 }
 
-/// One line for each goal about a case that was run.
+/// Returns one line for each goal whose case was run.
 pub(crate) fn table(report: &Report) -> String {
     let head = ["case", "what", "goal", "measured", "met"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];

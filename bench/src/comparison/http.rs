@@ -1,4 +1,4 @@
-//! A turn over HTTP: the load comes from `load-generator`, a process of its own.
+//! A round over HTTP: the load comes from `load-generator`, a separate process.
 
 use std::io;
 use std::path::Path;
@@ -14,10 +14,10 @@ use super::sample::Sample;
 use crate::load::{Outcome, Plan};
 use crate::process::ServerProcess;
 
-/// How long a warm-up or a turn may take. A contestant that is slower has got too much to do, or hangs.
+/// The timeout of a warm-up or a round. A slower contestant has too much work, or hangs.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Loads the server and looks at what that costs it. `resident_before` is what it took when it had just started.
+/// Loads the server and measures its cost. `resident_before` is its memory right after the start.
 pub(crate) async fn turn(
     generator: &Path,
     server: &ServerProcess,

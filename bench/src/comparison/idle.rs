@@ -1,4 +1,4 @@
-//! What waits and costs memory: sessions, and streams with their connections.
+//! The memory of idle sessions, and of idle streams with their connections.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use crate::load::begin_sessions;
 use crate::process::ServerProcess;
 use crate::streams;
 
-/// One in so many sessions is begun before memory is looked at, so that what the server sets up once does not count.
+/// One in this many sessions is opened before memory is measured, so that one-time costs are not included.
 const WARM_UP_SHARE: usize = 100;
 
-/// Connections on which sessions are begun; none is needed by a session that does nothing.
+/// The connections on which sessions are opened. An idle session needs none.
 const CONNECTIONS: usize = 16;
 
-/// Begins sessions that then do nothing: so many in all, since a server may allow no more.
+/// Opens idle sessions: this many in total, because a server may permit no more.
 pub(crate) async fn sessions(server: &ServerProcess, all: usize) -> io::Result<Sample> {
     let warm_up = all / WARM_UP_SHARE;
     let count = all - warm_up;
@@ -42,7 +42,7 @@ pub(crate) async fn sessions(server: &ServerProcess, all: usize) -> io::Result<S
     })
 }
 
-/// Opens streams, lets them wait, and tells all of them of one change. Times are those of the delivery.
+/// Opens streams, leaves them idle, and delivers one change to all of them. Times are those of the delivery.
 pub(crate) async fn streams(server: &ServerProcess, count: usize) -> io::Result<Sample> {
     let options = streams::Options {
         streams: count,

@@ -1,8 +1,9 @@
-//! Toolwire beside its peers and beside what is possible.
+//! Compares toolwire with its peers and with the limit.
 //!
-//! All contestants of a case are started, and take turns for several rounds, each in a process of its own on a core of its
-//! own; the load runs on another. A ratio is formed inside a round, so that a busy machine treats both sides alike, and the
-//! median of the rounds counts. Times are reported and compared with the goals, but only wrong answers are failures.
+//! All contestants of a case are started and run in alternate rounds, each in its own process on its own core. The load
+//! runs on another core. A ratio is computed within a round, so that other load on the machine affects both sides, and
+//! the median of the rounds is used. Times are reported and compared with the goals, but only wrong responses are
+//! failures.
 
 mod case;
 mod client;
@@ -27,38 +28,37 @@ use crate::cores::Cores;
 use crate::load::Plan;
 use crate::process::ServerProcess;
 
-/// Rounds of contestants that are slow; their figures are far from all others.
+/// The number of rounds of slow contestants, whose figures differ much from all others.
 const SLOW_ROUNDS: usize = 2;
 
-/// Rounds of what is told by memory or counted, which varies little.
+/// The number of rounds of memory and counted cases, which vary little.
 const STEADY_ROUNDS: usize = 1;
 
-/// A start takes little time, and differs more from the next than a thousand calls do from the next thousand: so many times
-/// the rounds of others.
+/// A start is short, and varies more than a thousand calls. It has this many times the rounds of other cases.
 const FIRST_ANSWER_ROUNDS: usize = 10;
 
-/// For how many seconds a client calls in a turn.
+/// The number of seconds that a client calls in a round.
 const CLIENT_SECONDS: u32 = 1;
 
-/// Calls before those that are measured are one in so many.
+/// One in this many calls is made before the measurement.
 const WARM_UP_SHARE: usize = 10;
 
-/// What is run.
+/// The options of the run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// How often everybody has a turn. 5.
+    /// The number of rounds. Default: 5.
     pub rounds: usize,
-    /// Only cases whose name contains one of these; all when there are none.
+    /// Only cases whose name contains one of these texts. All cases if it is empty.
     pub cases: Vec<String>,
-    /// By what the work of a turn is divided. 1.
+    /// The divisor of the work per round. Default: 1.
     pub share: usize,
-    /// Where `load-generator` is.
+    /// The path of `load-generator`.
     pub generator: PathBuf,
 }
 
 impl Options {
-    /// Everything, with the generator that lies here.
+    /// Creates options for all cases, with this load generator.
     #[must_use]
     pub fn new(generator: PathBuf) -> Self {
         Self {
@@ -74,15 +74,15 @@ impl Options {
     }
 }
 
-/// The names of all cases.
+/// Returns the names of all cases.
 pub fn case_names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// Runs everything; `tell` hears which case comes next.
+/// Runs all cases. `tell` is called with the name of each case.
 ///
 /// # Errors
-/// When nothing can be measured at all. What goes wrong with single contestants is in the report.
+/// Returns an error if nothing can be measured. Errors of single contestants are in the report.
 pub async fn run(lineup: &Lineup, options: &Options, tell: impl Fn(&str)) -> io::Result<Report> {
     let cores = Cores::two();
     let mut cases = Vec::new();
@@ -112,7 +112,7 @@ pub async fn run(lineup: &Lineup, options: &Options, tell: impl Fn(&str)) -> io:
     Ok(Report::new(options.rounds, lineup.absent(), not_run, cases))
 }
 
-/// One case and everybody in it.
+/// One case and its contestants.
 struct Contest<'a> {
     lineup: &'a Lineup,
     options: &'a Options,
@@ -120,10 +120,10 @@ struct Contest<'a> {
     case: &'a Case,
 }
 
-/// Somebody who is ready for the next turn.
+/// A contestant that is ready for the next round.
 struct Entrant {
     contestant: Contestant,
-    /// A server that runs through all rounds, where there is one.
+    /// A server that runs through all rounds, if there is one.
     server: Option<ServerProcess>,
     resident_at_start: Option<u64>,
     row: Row,
@@ -182,7 +182,7 @@ impl Contest<'_> {
             .collect()
     }
 
-    /// Starts what runs through all rounds. Whoever cannot start is in the report with the reason.
+    /// Starts the servers that run through all rounds. A contestant that cannot start is in the report with the reason.
     async fn enter(&self, contestant: Contestant, tools: Option<usize>) -> Entrant {
         let command = match &self.case.work {
             Work::Http(work) => {
@@ -191,7 +191,7 @@ impl Contest<'_> {
             }
             Work::Sessions(_) => self.lineup.server(contestant, "http", 3),
             Work::Streams(_) => self.lineup.streams_server(contestant),
-            // A process of its own for each turn.
+            // Each round has its own process.
             _ => None,
         };
         let mut entrant = Entrant {
@@ -252,7 +252,7 @@ impl Contest<'_> {
 
     async fn start(&self, command: std::process::Command) -> io::Result<ServerProcess> {
         if let Work::Streams(streams) = self.case.work {
-            // The server inherits it.
+            // The server inherits the limit of open files.
             let most = streams.of(Contestant::Limit, self.options.share);
             crate::allow_open_files(most as u64 + 100)?;
         }

@@ -1,4 +1,4 @@
-//! What a run has found.
+//! The results of a run.
 
 use serde::Serialize;
 
@@ -6,52 +6,52 @@ use super::contestant::Contestant;
 use super::sample::{Figure, Sample, median};
 use super::{goals, table};
 
-/// In the place of figures when a contestant has no program for a case.
+/// The text for a contestant without a program for a case.
 pub(crate) const NOT_TAKING_PART: &str = "does not take part";
 
-/// What a run has found.
+/// The results of a run.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// How often everybody had a turn.
+    /// The number of rounds.
     pub rounds: usize,
-    /// Who is missing altogether.
+    /// The missing contestants.
     pub absent: Vec<Absence>,
-    /// Cases that were asked for and could not be run, and why.
+    /// The selected cases that could not run, with the reason.
     pub not_run: Vec<NotRun>,
-    /// One for each case that was run.
+    /// The cases that were run.
     pub cases: Vec<CaseReport>,
 }
 
-/// A contestant that could not be built or started, and why.
+/// A contestant that could not be built or started.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Absence {
-    /// Who.
+    /// The contestant.
     pub contestant: Contestant,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// A case that could not be run, and why.
+/// A case that could not run.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct NotRun {
-    /// What it is called.
+    /// The name of the case.
     pub case: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// One case.
+/// The results of one case.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct CaseReport {
-    /// What it is called.
+    /// The name of the case.
     pub name: &'static str,
-    /// What is done.
+    /// The description of the case.
     pub about: &'static str,
-    /// One for each contestant, or several where it was set up in several ways.
+    /// One row for each contestant, or several for several configurations.
     pub rows: Vec<Row>,
 }
 
@@ -59,21 +59,21 @@ pub struct CaseReport {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Row {
-    /// Who.
+    /// The contestant.
     pub contestant: Contestant,
-    /// How many tools the server had, where that is what differs.
+    /// The number of tools of the server, if it varies in this case.
     pub tools: Option<usize>,
-    /// What went wrong.
+    /// The error, if any.
     pub trouble: Option<String>,
-    /// One for each round.
+    /// The samples, one for each round.
     pub samples: Vec<Sample>,
     /// The median of the rounds.
     pub median: Sample,
-    /// Requests in a second, as a multiple of those of the limit.
+    /// Requests per second, as a multiple of the limit.
     pub speed_of_limit: Option<f64>,
-    /// Processor time of the limit, as a multiple of the own: 1 is as cheap as the limit.
+    /// CPU time of the limit, as a multiple of this contestant's: 1 is the cost of the limit.
     pub cpu_of_limit: Option<f64>,
-    /// Processor time of rmcp, as a multiple of the own.
+    /// CPU time of rmcp, as a multiple of this contestant's.
     pub cpu_of_rmcp: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ impl CaseReport {
         case
     }
 
-    /// The median over the rounds of one's figure, divided by that of another in the same round.
+    /// Returns the median over the rounds of one figure divided by another of the same round.
     pub(crate) fn ratio(
         &self,
         one: (Contestant, Option<usize>),
@@ -179,7 +179,8 @@ impl Report {
         self.cases.iter().find(|case| case.name == name)
     }
 
-    /// What must not be: wrong answers and errors of toolwire or of the limits. A missed goal is none of these.
+    /// Returns the violations: wrong responses and errors of toolwire or of the limits. A missed goal is not a
+    /// violation.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let rows = self
@@ -194,7 +195,7 @@ impl Report {
             .collect()
     }
 
-    /// The figures for people, in Markdown, with the goals at the end.
+    /// Formats the figures for people in Markdown, with the goals at the end.
     #[must_use]
     pub fn to_table(&self) -> String {
         table::of_report(self) + &goals::table(self)

@@ -1,37 +1,37 @@
-//! What one contestant did in one round, and what is made of several rounds.
+//! The figures of one contestant in one round, and the median of several rounds.
 
 use serde::Serialize;
 
-/// What one turn has measured; what a case does not measure is absent.
+/// The figures of one round. Figures that a case does not measure are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Sample {
-    /// Requests answered in a second.
+    /// Requests completed per second.
     pub per_second: Option<f64>,
-    /// Half of the answers did not take longer, in microseconds.
+    /// The median response time, in microseconds.
     pub p50_us: Option<f64>,
-    /// 99 of 100 answers did not take longer, in microseconds.
+    /// The 99th percentile of response times, in microseconds.
     pub p99_us: Option<f64>,
-    /// Processor time of the process under test for each request, in microseconds; for 1,000 requests, in milliseconds.
+    /// CPU time of the process under test per request in microseconds, which is also milliseconds per 1,000 requests.
     pub cpu_us: Option<f64>,
-    /// The most memory it took, in bytes.
+    /// The peak memory, in bytes.
     pub peak_bytes: Option<f64>,
-    /// By how much that is above what it took when it had just started, in bytes.
+    /// The increase of the peak above the memory right after the start, in bytes.
     pub growth_bytes: Option<f64>,
-    /// Memory for each session or stream, in bytes.
+    /// Memory per session or stream, in bytes.
     pub bytes_each: Option<f64>,
-    /// From the start of the process to its first answer, in milliseconds.
+    /// The time from the start of the process to its first response, in milliseconds.
     pub first_answer_ms: Option<f64>,
-    /// Instructions in user space for each request.
+    /// Instructions in user space per request.
     pub instructions: Option<f64>,
-    /// Allocations for each request.
+    /// Allocations per request.
     pub allocations: Option<f64>,
 }
 
-/// One of the figures of a sample.
+/// A function that returns one figure of a sample.
 pub(crate) type Figure = fn(&Sample) -> Option<f64>;
 
-/// The middle one, or the mean of the two in the middle.
+/// Returns the median.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;

@@ -1,4 +1,4 @@
-//! A turn over stdio: the load goes through the pipes of a process that was started for it.
+//! A round over stdio: the load uses the pipes of a process that was started for it.
 
 use std::io;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::cores::Cores;
 use crate::figures::percentile;
 use crate::load::stdio::StdioServer;
 
-/// One call after the other.
+/// Makes one call after the other.
 pub(crate) fn sequential(
     command: Command,
     cores: Option<Cores>,
@@ -21,7 +21,7 @@ pub(crate) fn sequential(
     measure(server, calls, StdioServer::call_one_by_one)
 }
 
-/// All calls at once, while the answers are read.
+/// Makes all calls at once, while the responses are read.
 pub(crate) fn pipelined(
     command: Command,
     cores: Option<Cores>,
@@ -34,7 +34,7 @@ pub(crate) fn pipelined(
     })
 }
 
-/// How long the first answer takes.
+/// Measures the time to the first response.
 pub(crate) fn first_answer(command: Command, cores: Option<Cores>) -> io::Result<Sample> {
     let began = Instant::now();
     let server = StdioServer::start(command, cores)?;

@@ -1,11 +1,11 @@
-//! A report as Markdown that also reads well as it is.
+//! Formats a report as Markdown that is also readable as text.
 
 use super::report::{CaseReport, NotRun, Report, Row};
 
-/// A column: its title, and what stands in it.
+/// A column: its title and its cell.
 type Column = (&'static str, fn(&Row) -> Option<String>);
 
-/// Columns in which a case has no figure are left out.
+/// Columns without a figure in a case are left out.
 const COLUMNS: [Column; 12] = [
     ("calls/s", |row| {
         row.median.per_second.map(|value| thousands(value, 0))
@@ -92,7 +92,7 @@ fn who(row: &Row) -> String {
     }
 }
 
-/// The first line is the head; after the first columns, which hold words, numbers stand to the right.
+/// Formats rows. The first row has the titles. The first columns are text, and numbers are right-aligned.
 pub(crate) fn markdown(lines: &[Vec<String>], words: usize) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -127,7 +127,7 @@ fn ratio(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// `12,345.6`.
+/// Formats a number, such as `12,345.6`.
 pub(crate) fn thousands(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let whole = text.find('.').unwrap_or(text.len());

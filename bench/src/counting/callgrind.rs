@@ -1,4 +1,4 @@
-//! A program under valgrind, and what valgrind has written about it.
+//! Runs a program under valgrind and reads valgrind's record.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The functions of the C library that give memory.
+/// The allocation functions of the C library.
 const ALLOCATING: [&str; 6] = [
     "malloc",
     "calloc",
@@ -16,7 +16,7 @@ const ALLOCATING: [&str; 6] = [
     "posix_memalign",
 ];
 
-/// Whether valgrind is there.
+/// Returns `true` if valgrind is installed.
 #[must_use]
 pub fn is_available() -> bool {
     let version = Command::new("valgrind")
@@ -28,7 +28,7 @@ pub fn is_available() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// What a whole run took.
+/// The counts of a whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Total {
     pub(super) instructions: u64,
@@ -50,7 +50,7 @@ impl Callgrind {
         }
     }
 
-    /// The same command, counted.
+    /// Returns the same command under valgrind.
     pub(super) fn command(&self, command: &Command) -> Command {
         let mut counted = Command::new("valgrind");
         let mut file = std::ffi::OsString::from("--callgrind-out-file=");
@@ -63,7 +63,7 @@ impl Callgrind {
         counted
     }
 
-    /// What the run took, when the program has ended.
+    /// Returns the counts, after the program has ended.
     pub(super) fn total(&self) -> io::Result<Total> {
         let record = std::fs::File::open(&self.record).map_err(|error| {
             io::Error::new(
@@ -77,12 +77,12 @@ impl Callgrind {
 
 impl Drop for Callgrind {
     fn drop(&mut self) {
-        // When the program did not even start, there is none.
+        // If the program did not start, there is no record.
         let _ = std::fs::remove_file(&self.record);
     }
 }
 
-/// Reads a record. A function has its name only where it is mentioned first: `cfn=(12) malloc`, later `cfn=(12)`.
+/// Parses a record. A function has its name only in the first reference: `cfn=(12) malloc`, later `cfn=(12)`.
 fn read(record: impl BufRead) -> io::Result<Total> {
     let mut allocating: HashMap<String, bool> = HashMap::new();
     let mut calls_allocating = false;

@@ -1,7 +1,7 @@
-//! What a call costs a program, counted instead of timed: instructions in user space and allocations.
+//! Counts the cost of a call: instructions in user space and allocations.
 //!
-//! The program runs twice under valgrind, with few calls and with many; what the second run takes more is what the calls
-//! took. The clock and whoever else uses the machine do not matter.
+//! The program runs twice under valgrind, with few calls and with many. The difference is the cost of the additional
+//! calls. It does not depend on the clock or on other load on the machine.
 
 mod callgrind;
 
@@ -15,17 +15,17 @@ use crate::load::stdio::StdioServer;
 use crate::load::{self, Plan, Workload};
 use crate::process::ServerProcess;
 
-/// What one call takes.
+/// The cost of one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Count {
     /// Instructions in user space.
     pub instructions: f64,
-    /// How often memory was allocated, or allocated anew.
+    /// Allocations and reallocations.
     pub allocations: f64,
 }
 
-/// How it is counted.
+/// The parameters of the count.
 #[derive(Debug, Clone, Copy)]
 pub struct Counting {
     few: usize,
@@ -34,7 +34,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Calls in the shorter and in the longer run.
+    /// The number of calls in the shorter and in the longer run.
     #[must_use]
     pub const fn new(few: usize, many: usize) -> Self {
         Self {
@@ -44,16 +44,16 @@ impl Counting {
         }
     }
 
-    /// With the program on the core of servers.
+    /// Runs the program on the server core.
     pub(crate) fn on(mut self, cores: Option<Cores>) -> Self {
         self.cores = cores;
         self
     }
 
-    /// Calls over HTTP on one connection. The server prints its URL as its first line.
+    /// Counts calls over HTTP on one connection. The server prints its URL as its first line.
     ///
     /// # Errors
-    /// When it does not start, or does not answer as it must.
+    /// Returns an error if the server does not start or responds incorrectly.
     pub async fn over_http(&self, server: &Command, workload: Workload) -> io::Result<Count> {
         let few = self.http_run(server, workload, self.few).await?;
         let many = self.http_run(server, workload, self.many).await?;
@@ -78,10 +78,10 @@ impl Counting {
         callgrind.total()
     }
 
-    /// Calls over stdio, all at once.
+    /// Counts calls over stdio, all at once.
     ///
     /// # Errors
-    /// When the server does not start, or does not answer as it must.
+    /// Returns an error if the server does not start or responds incorrectly.
     pub fn over_stdio(&self, server: &Command) -> io::Result<Count> {
         let run = |calls| {
             let callgrind = Callgrind::new();
@@ -93,10 +93,10 @@ impl Counting {
         Ok(self.difference(run(self.few)?, run(self.many)?))
     }
 
-    /// What a program does again and again with the message of its standard input, as often as it is told.
+    /// Counts a program that processes the message of its standard input repeatedly.
     ///
     /// # Errors
-    /// When it does not start, or fails.
+    /// Returns an error if the program does not start or fails.
     pub fn repeated(&self, program: impl Fn(usize) -> Command, message: &str) -> io::Result<Count> {
         let run = |times| {
             let callgrind = Callgrind::new();
@@ -110,7 +110,7 @@ impl Counting {
             }
             let mut child = child?;
             let stdin = child.stdin.take().expect("stdin is piped");
-            // Dropped at the end of the statement, so that the program sees the end of the message.
+            // Dropped at the end of the statement, so that the program reads the end of input.
             { stdin }.write_all(message.as_bytes())?;
             let status = child.wait()?;
             if !status.success() {

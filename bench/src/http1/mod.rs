@@ -1,6 +1,6 @@
-//! HTTP/1.1 as bytes: a request to write, and a decoder for what comes back in whatever pieces it arrives.
+//! HTTP/1.1 as bytes: a request to write, and a decoder for responses that arrive in pieces.
 //!
-//! Only what the servers under test send is understood; anything else is an error, not a guess.
+//! It supports only what the servers under test send. Everything else is an error.
 
 #[cfg(test)]
 mod tests;
@@ -10,13 +10,13 @@ use std::net::SocketAddr;
 
 use toolwire_types::ProtocolVersion;
 
-/// The longest line of a head or of chunked framing.
+/// The longest line of headers or of chunked framing.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// The field with the id of a session, in the era that has them.
+/// The header with the session id, in the legacy era.
 const SESSION: &str = "Mcp-Session-Id";
 
-/// Where the server is.
+/// The address of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
@@ -24,7 +24,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads `http://127.0.0.1:3000/mcp`; names are not resolved.
+    /// Parses `http://127.0.0.1:3000/mcp`. Names are not resolved.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         let (authority, path) = url.strip_prefix("http://")?.split_once('/')?;
         Some(Self {
@@ -33,7 +33,7 @@ impl Target {
         })
     }
 
-    /// The whole `POST` of one MCP request.
+    /// Returns the complete `POST` of one MCP request.
     pub(crate) fn post(&self, method: &str, name: Option<&str>, body: &str) -> Vec<u8> {
         let name = name.map_or_else(String::new, |name| format!("Mcp-Name: {name}\r\n"));
         format!(
@@ -57,7 +57,7 @@ impl Target {
 }
 
 impl Target {
-    /// The whole `POST` of one message in the era of sessions.
+    /// Returns the complete `POST` of one legacy message.
     pub(crate) fn post_in_session(
         &self,
         version: &str,
@@ -87,7 +87,7 @@ fn session_field(session: Option<&str>) -> String {
     session.map_or_else(String::new, |id| format!("{SESSION}: {id}\r\n"))
 }
 
-/// What came back is not HTTP/1.1 as it is known here.
+/// An error for a response that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(&'static str);
 
@@ -99,7 +99,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Takes one response apart.
+/// A decoder for one response.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseDecoder {
     state: State,
@@ -108,7 +108,7 @@ pub(crate) struct ResponseDecoder {
     session: Option<String>,
     chunked: bool,
     length: u64,
-    /// The line so far, without its end.
+    /// The current line, without its end.
     line: Vec<u8>,
 }
 
@@ -117,10 +117,10 @@ enum State {
     #[default]
     StatusLine,
     Fields,
-    /// So many bytes of a body whose length the head named.
+    /// The remaining bytes of a body with a content length.
     Sized(u64),
     ChunkSize,
-    /// So many bytes of the current chunk.
+    /// The remaining bytes of the current chunk.
     Chunk(u64),
     ChunkEnd,
     Trailers,
@@ -128,7 +128,7 @@ enum State {
 }
 
 impl ResponseDecoder {
-    /// Appends what the bytes hold of the body to `body`. Bytes after the response are an error: nothing was asked for.
+    /// Appends the decoded bytes to `body`. Bytes after the response are an error, because there was no other request.
     pub(crate) fn decode(&mut self, mut bytes: &[u8], body: &mut Vec<u8>) -> Result<(), Malformed> {
         while !bytes.is_empty() {
             match self.state {
@@ -159,19 +159,19 @@ impl ResponseDecoder {
         Ok(())
     }
 
-    /// The status, once the head is complete.
+    /// Returns the status, if the headers are complete.
     pub(crate) fn status(&self) -> Option<u16> {
         let in_head = matches!(self.state, State::StatusLine | State::Fields);
         (!in_head).then_some(self.status)
     }
 
-    /// Whether the body is an event stream, as far as the head has come.
+    /// Returns `true` if the headers so far announce an event stream.
     pub(crate) fn is_event_stream(&self) -> bool {
         let media_type = self.content_type.split(';').next().unwrap_or_default();
         media_type.trim().eq_ignore_ascii_case("text/event-stream")
     }
 
-    /// The id of the session that the head names, as far as it has come.
+    /// Returns the session id in the headers so far.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
@@ -180,7 +180,7 @@ impl ResponseDecoder {
         self.state == State::Finished
     }
 
-    /// The next line when it is complete.
+    /// Returns the next line, if it is complete.
     fn take_line(&mut self, bytes: &mut &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
         let end = memchr::memchr(b'\n', bytes);
         let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
@@ -252,7 +252,7 @@ impl ResponseDecoder {
     }
 }
 
-/// Moves at most `left` bytes into the body and says how many are still to come.
+/// Moves at most `left` bytes into the body and returns the remaining number.
 fn take(bytes: &mut &[u8], left: u64, body: &mut Vec<u8>) -> u64 {
     let length = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     let (taken, rest) = bytes.split_at(length);

@@ -1,7 +1,7 @@
-//! What the client's HTTP costs: the one that comes with toolwire beside reqwest, over the same seam.
+//! Measures the cost of the client's HTTP: toolwire's own and reqwest, behind the same trait.
 //!
-//! Both carry the same small `tools/call` to the same server, one at a time and many at once, in turns, so that whatever
-//! else the machine does strikes both. The best round of each counts.
+//! Both send the same small `tools/call` to the same server, sequentially and concurrently, in alternate rounds, so
+//! that other load on the machine affects both. The best round of each is used.
 
 mod report;
 mod reqwest_http;
@@ -20,18 +20,18 @@ use toolwire_types::{ProtocolVersion, meta_key};
 pub use self::report::{Contest, Report};
 use self::reqwest_http::ReqwestHttp;
 
-/// Longer than any answer that is waited for.
+/// Longer than any expected response takes.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
-/// What is done.
+/// The options of the run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many calls a round makes. 20,000.
+    /// The number of calls per round. Default: 20,000.
     pub calls: usize,
-    /// How many of them are under way at once, where many are. 64.
+    /// The number of concurrent calls in the concurrent rounds. Default: 64.
     pub at_once: usize,
-    /// How many rounds each client has. 5.
+    /// The number of rounds per client. Default: 5.
     pub rounds: usize,
 }
 
@@ -48,7 +48,7 @@ impl Default for Options {
 /// Makes the calls with both clients.
 ///
 /// # Errors
-/// When a call fails; nothing that fails is worth measuring.
+/// Returns an error if a call fails, because a failing run is not worth measuring.
 pub async fn run(url: &str, options: &Options) -> io::Result<Report> {
     let own: Arc<dyn HttpClient> = Arc::new(HyperHttp::new().without_proxy());
     let reqwest: Arc<dyn HttpClient> = Arc::new(ReqwestHttp::new().map_err(io::Error::other)?);
@@ -71,7 +71,7 @@ pub async fn run(url: &str, options: &Options) -> io::Result<Report> {
     })
 }
 
-/// So many calls, shared by so many tasks.
+/// Makes this many calls, shared by this many tasks.
 async fn round(
     client: &Arc<dyn HttpClient>,
     call: &Call,
@@ -96,7 +96,7 @@ async fn round(
     Ok(begun.elapsed())
 }
 
-/// The request that is made again and again.
+/// Returns the repeated request.
 #[derive(Clone)]
 struct Call(Request<Bytes>);
 

@@ -1,4 +1,4 @@
-//! What a run has found.
+//! The results of a run.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::figures::table;
 
-/// What a run has found.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// How many calls were under way at once, where many were.
+    /// The number of concurrent calls in the concurrent rounds.
     pub at_once: usize,
-    /// One call after another.
+    /// The sequential calls.
     pub one_at_a_time: Contest,
-    /// Many calls at once.
+    /// The concurrent calls.
     pub many_at_once: Contest,
 }
 
@@ -22,11 +22,11 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Contest {
-    /// Calls of a round.
+    /// The number of calls per round.
     pub calls: usize,
-    /// How long the best round of the client of toolwire took.
+    /// The duration of the best round of toolwire's client.
     pub own_seconds: f64,
-    /// How long the best round of reqwest took.
+    /// The duration of the best round of reqwest.
     pub reqwest_seconds: f64,
 }
 
@@ -47,7 +47,7 @@ impl Contest {
         self.reqwest_seconds = self.reqwest_seconds.min(took.as_secs_f64());
     }
 
-    /// How many times as fast as reqwest the client of toolwire is.
+    /// Returns the speed of toolwire's client as a multiple of reqwest.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.reqwest_seconds / self.own_seconds
@@ -65,7 +65,7 @@ impl Contest {
 }
 
 impl Report {
-    /// What must not be: one line for each, and none for a run that has passed.
+    /// Returns the violations, one line each. A run that has passed has none.
     #[must_use]
     pub fn failures(&self, least_ratio: f64) -> Vec<String> {
         let many = format!("{} at once", self.at_once);
@@ -84,7 +84,7 @@ impl Report {
         .collect()
     }
 
-    /// The figures for people.
+    /// Formats the figures for people.
     #[must_use]
     pub fn to_table(&self) -> String {
         let many = format!("{} at once", self.at_once);

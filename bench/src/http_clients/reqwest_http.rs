@@ -1,4 +1,4 @@
-//! Reqwest behind the seam of the client.
+//! Reqwest behind the `HttpClient` trait.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -6,7 +6,7 @@ use reqwest::redirect::Policy;
 use toolwire::BoxFuture;
 use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
 
-/// Reqwest with its own defaults, but for what would make it do other work.
+/// Reqwest with its defaults, except for options that would make it do other work.
 #[derive(Debug)]
 pub(crate) struct ReqwestHttp(reqwest::Client);
 

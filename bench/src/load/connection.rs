@@ -1,4 +1,4 @@
-//! One connection that stays open, with one request under way at a time.
+//! One persistent connection, with one request in flight at a time.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 use super::workload::{Era, Workload};
 use crate::http1::{ResponseDecoder, Target};
 
-/// How much is read at once: big answers in few pieces.
+/// The size of one read, so that large responses need few reads.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// The head of an answer as far as it matters, and its body.
+/// The relevant headers of a response, and its body.
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
@@ -19,7 +19,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// A connection and the request that is made on it again and again.
+/// A connection and its repeated request.
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: TcpStream,
@@ -29,7 +29,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and asks for nothing yet.
+    /// Connects without sending a request.
     pub(crate) async fn connect(target: &Target) -> io::Result<Self> {
         let socket = TcpStream::connect(target.address).await?;
         socket.set_nodelay(true)?;
@@ -41,7 +41,7 @@ impl Connection {
         })
     }
 
-    /// Connects; in the era of sessions it begins one.
+    /// Connects. In the legacy era it opens a session.
     pub(crate) async fn open(target: &Target, workload: &Workload) -> io::Result<Self> {
         let mut connection = Self::connect(target).await?;
         let session = match workload.era {
@@ -52,7 +52,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Shakes hands and gives the id of the session, if the server has sessions.
+    /// Does the handshake and returns the session id, if the server has sessions.
     pub(crate) async fn begin_session(&mut self, target: &Target) -> io::Result<Option<String>> {
         self.request = Workload::initialize(target);
         let response = self.round_trip().await?;
@@ -71,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// Makes the request and waits for the whole answer.
+    /// Sends the request and waits for the complete response.
     pub(crate) async fn exchange(&mut self) -> io::Result<Answer<'_>> {
         let response = self.round_trip().await?;
         Ok(Answer {

@@ -1,8 +1,8 @@
-//! The load on a server over HTTP: a fixed number of the same request on connections that stay open. `stdio` has that
+//! The load on a server over HTTP: a fixed number of identical requests on persistent connections. `stdio` has the load
 //! over stdio.
 //!
-//! It runs in a process of its own (`load-generator`), on one thread, with requests that were built before. The first answer
-//! of every connection is read in full; of all others the status and what must not be missing are looked at.
+//! It runs in a separate process (`load-generator`), on one thread, with prepared requests. The first response of every
+//! connection is checked completely. Of all others, only the status and required parts are checked.
 
 mod connection;
 pub(crate) mod stdio;
@@ -21,22 +21,22 @@ pub use self::workload::{Era, Kind, Workload};
 use crate::figures::percentile;
 use crate::http1::Target;
 
-/// What is done.
+/// The options of the load.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Plan {
-    /// What every request asks for.
+    /// The request.
     pub workload: Workload,
-    /// How many connections are open, each with one request under way.
+    /// The number of connections, each with one request in flight.
     pub connections: usize,
-    /// How many requests are measured.
+    /// The number of measured requests.
     pub requests: usize,
-    /// How many requests are made before; each connection makes at least one.
+    /// The number of requests before the measurement. Each connection makes at least one.
     pub warm_up: usize,
 }
 
 impl Plan {
-    /// One connection, which makes so many requests after a single one that is not measured.
+    /// Creates a load with one connection and this many requests, after a single one that is not measured.
     #[must_use]
     pub fn new(workload: Workload, requests: usize) -> Self {
         Self {
@@ -47,14 +47,14 @@ impl Plan {
         }
     }
 
-    /// With so many connections.
+    /// Sets the number of connections.
     #[must_use]
     pub fn with_connections(mut self, connections: usize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// With so many requests that are not measured.
+    /// Sets the number of requests that are not measured.
     #[must_use]
     pub fn with_warm_up(mut self, requests: usize) -> Self {
         self.warm_up = requests;
@@ -62,25 +62,25 @@ impl Plan {
     }
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Requests that were answered as they must be.
+    /// The number of correct responses.
     pub requests: usize,
-    /// Requests that were not.
+    /// The number of failed requests.
     pub errors: usize,
-    /// What went wrong first.
+    /// The first error.
     pub first_error: Option<String>,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last response.
     pub seconds: f64,
-    /// Half of the answers did not take longer, in microseconds.
+    /// The median response time, in microseconds.
     pub p50_us: Option<f64>,
-    /// 99 of 100 answers did not take longer, in microseconds.
+    /// The 99th percentile of response times, in microseconds.
     pub p99_us: Option<f64>,
 }
 
-/// Open connections on which the answers were what they should be, ready for the measured part.
+/// Open connections with a correct first response, ready for the measurement.
 #[derive(Debug)]
 pub struct WarmLoad {
     connections: Vec<Connection>,
@@ -88,10 +88,10 @@ pub struct WarmLoad {
     workload: Workload,
 }
 
-/// Connects, reads a first answer on each connection in full, and warms the server up.
+/// Connects, checks a first response on each connection completely, and warms up the server.
 ///
 /// # Errors
-/// When the server cannot be reached or does not answer as it must.
+/// Returns an error if the server cannot be reached or responds incorrectly.
 pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
     let target = Target::parse(url)
         .ok_or_else(|| io::Error::other(format!("not a URL with an address: `{url}`")))?;
@@ -117,7 +117,7 @@ pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
 }
 
 impl WarmLoad {
-    /// Makes the requests that are measured.
+    /// Makes the measured requests.
     pub async fn measure(mut self) -> Outcome {
         self.work().await.0
     }
@@ -160,7 +160,7 @@ impl WarmLoad {
     }
 }
 
-/// Asks until all requests have been made; a connection with an error is given up.
+/// Sends requests until all have been made. A connection with an error is closed.
 async fn keep_asking(
     mut connection: Connection,
     workload: Workload,
@@ -185,7 +185,7 @@ fn microseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// Begins so many sessions on so many connections, which are then closed: the sessions go on without them.
+/// Opens this many sessions on this many connections, which are then closed: the sessions continue without them.
 pub(crate) async fn begin_sessions(
     target: &Target,
     connections: usize,
@@ -209,7 +209,7 @@ pub(crate) async fn begin_sessions(
     Ok(())
 }
 
-/// Whether there was still something to do, which is now this one's.
+/// Returns `true` if a request is left, and takes it.
 fn take_one(left: &AtomicUsize) -> bool {
     let one_less = |left: usize| left.checked_sub(1);
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)

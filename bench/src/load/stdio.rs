@@ -1,6 +1,6 @@
 //! The load on a server over stdio: calls of `echo` through the pipes of a process that was started for it.
 //!
-//! Everything here blocks: while a server is measured, nothing else is done.
+//! Everything here blocks, because nothing else runs while a server is measured.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,12 +13,12 @@ use super::{Era, Kind, Workload};
 use crate::cores::Cores;
 use crate::cost::ProcessCost;
 
-/// What is read from the server at once.
+/// The size of one read from the server.
 const READ_BUFFER: usize = 256 * 1024;
 
 const ECHO: Workload = Workload::new(Era::Legacy, Kind::Echo, 100);
 
-/// A running server and the pipes to it.
+/// A running server and its pipes.
 pub(crate) struct StdioServer {
     child: Child,
     input: ChildStdin,
@@ -27,7 +27,7 @@ pub(crate) struct StdioServer {
 }
 
 impl StdioServer {
-    /// Starts it and shakes hands.
+    /// Starts the server and does the handshake.
     pub(crate) fn start(mut command: Command, cores: Option<Cores>) -> io::Result<Self> {
         if let Some(cores) = cores {
             cores.stay_with_the_server();
@@ -54,7 +54,7 @@ impl StdioServer {
         Ok(server)
     }
 
-    /// What it costs the machine.
+    /// Returns the cost of the server.
     pub(crate) fn cost(&self) -> ProcessCost {
         ProcessCost::of(self.child.id())
     }
@@ -64,7 +64,7 @@ impl StdioServer {
         line(ECHO.message(self.last_id))
     }
 
-    /// One call after the other; how long each took.
+    /// Makes one call after the other, and returns the duration of each.
     pub(crate) fn call_one_by_one(&mut self, calls: usize) -> io::Result<Vec<Duration>> {
         let lines: Vec<Vec<u8>> = (0..calls).map(|_| self.next_call()).collect();
         let mut times = Vec::with_capacity(calls);
@@ -80,8 +80,8 @@ impl StdioServer {
         Ok(times)
     }
 
-    /// All calls at once, while the answers are read. Each answer waits for those before it, so times of single calls mean
-    /// nothing.
+    /// Makes all calls at once, while the responses are read. Each response waits for earlier ones, so durations of
+    /// single calls have no meaning.
     pub(crate) fn call_all_at_once(&mut self, calls: usize) -> io::Result<()> {
         let bytes: Vec<u8> = (0..calls).flat_map(|_| self.next_call()).collect();
         let (input, output, child) = (&mut self.input, &mut self.output, &mut self.child);
@@ -92,7 +92,7 @@ impl StdioServer {
                 check_answer(&line).map(|()| line)
             });
             if read.is_err() {
-                // Otherwise the writer would wait for a server nobody listens to.
+                // Otherwise the writer would wait for a server whose output is not read.
                 child.kill()?;
             }
             let written = writer.join().expect("writing does not panic");
@@ -101,7 +101,7 @@ impl StdioServer {
         ECHO.verify_result(&last).map_err(io::Error::other)
     }
 
-    /// Closes its input and waits for its end.
+    /// Closes the input and waits for the exit.
     pub(crate) fn end(mut self) -> io::Result<()> {
         drop(self.input);
         self.output.read_to_end(&mut Vec::new())?;
@@ -124,7 +124,7 @@ fn next_line(output: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// A look that costs little: the load must not be what is measured.
+/// A cheap check: the load must not be what is measured.
 fn check_answer(line: &[u8]) -> io::Result<()> {
     if memmem::find(line, b"\"result\":").is_some() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is asked for again and again, and what a right answer is.
+//! The repeated request, and the check of its response.
 
 use memchr::memmem;
 use serde_json::{Value, json};
@@ -9,24 +9,24 @@ use toolwire_types::{ProtocolVersion, meta_key};
 use super::connection::Answer;
 use crate::http1::Target;
 
-/// The id of every request: real clients send the same one again and again.
+/// The id of every request, because real clients repeat ids across connections.
 const REQUEST_ID: i64 = 1;
 
-/// The longest event that makes sense here.
+/// The longest event that is accepted.
 const LONGEST_EVENT: usize = 16 * 1024 * 1024;
 
-/// With or without sessions.
+/// The era: with or without sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[expect(clippy::exhaustive_enums, reason = "there is no third")]
 pub enum Era {
-    /// Every request stands alone.
+    /// Every request is independent.
     Modern,
-    /// A handshake begins a session.
+    /// A handshake opens a session.
     Legacy,
 }
 
 impl Era {
-    /// The revision that is spoken: the newest of the era.
+    /// Returns the newest revision of the era.
     #[must_use]
     pub fn version(self) -> &'static str {
         let era = match self {
@@ -41,40 +41,40 @@ impl Era {
     }
 }
 
-/// What a request is about; [`Workload::amount`] says how much of it.
+/// The kind of a request. [`Workload::amount`] is its amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A call of `echo` with so many bytes.
+    /// A call of `echo` with this many bytes.
     Echo,
-    /// A call of `big`, whose result has so many bytes.
+    /// A call of `big`, whose result has this many bytes.
     Big,
-    /// `tools/list` of a server with so many tools.
+    /// `tools/list` of a server with this many tools.
     List,
-    /// A call of `progress`, which sends so many notices.
+    /// A call of `progress`, which sends this many notifications.
     Progress,
 }
 
-/// The same request, again and again.
+/// A repeated request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Workload {
-    /// With or without sessions.
+    /// The era: with or without sessions.
     pub era: Era,
-    /// What is asked for.
+    /// The kind of request.
     pub kind: Kind,
-    /// How much of it.
+    /// The amount.
     pub amount: usize,
 }
 
 impl Workload {
-    /// So much of this.
+    /// Creates a workload.
     #[must_use]
     pub const fn new(era: Era, kind: Kind, amount: usize) -> Self {
         Self { era, kind, amount }
     }
 
-    /// The JSON-RPC message.
+    /// Returns the JSON-RPC message.
     #[must_use]
     pub fn message(&self, id: i64) -> String {
         let mut params = match self.kind {
@@ -124,7 +124,7 @@ impl Workload {
         }
     }
 
-    /// The JSON-RPC message that begins a session.
+    /// Returns the JSON-RPC message that opens a session.
     #[must_use]
     pub fn initialize_message() -> String {
         json!({
@@ -140,7 +140,7 @@ impl Workload {
         .to_string()
     }
 
-    /// The JSON-RPC message that ends the handshake.
+    /// Returns the JSON-RPC message that ends the handshake.
     #[must_use]
     pub fn initialized_message() -> String {
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string()
@@ -156,7 +156,7 @@ impl Workload {
         target.post_in_session(Era::Legacy.version(), session, &body)
     }
 
-    /// Reads an answer in full.
+    /// Checks a response completely.
     pub(crate) fn verify(&self, answer: Answer<'_>) -> Result<(), String> {
         if answer.status != 200 {
             return Err(refused(&answer));
@@ -182,10 +182,10 @@ impl Workload {
         Ok(())
     }
 
-    /// Whether this message is the right result.
+    /// Checks that this message is the expected result.
     ///
     /// # Errors
-    /// In words, when it is not.
+    /// Returns an error with a description if it is not.
     pub fn verify_result(&self, message: &[u8]) -> Result<(), String> {
         let message: Value =
             serde_json::from_slice(message).map_err(|error| format!("not JSON: {error}"))?;
@@ -203,7 +203,7 @@ impl Workload {
         Err(format!("not the right result: {message:.300}"))
     }
 
-    /// A look that costs little: the generator must not be what is measured.
+    /// A cheap check: the generator must not be what is measured.
     pub(crate) fn glance(&self, answer: Answer<'_>) -> Result<(), String> {
         if answer.status != 200 || memmem::find(answer.body, b"\"result\"").is_none() {
             return Err(refused(&answer));
@@ -230,7 +230,7 @@ fn text_of(message: &Value) -> Option<&str> {
     message.pointer("/result/content/0/text")?.as_str()
 }
 
-/// The messages of a stream; events without data only say where the stream can be resumed.
+/// Returns the messages of a stream. Events without data only have an event id.
 fn events(mut body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let mut decoder = SseDecoder::new(LONGEST_EVENT);
     std::iter::from_fn(|| decoder.next_event(&mut body))
@@ -246,14 +246,14 @@ mod tests {
 
     fn stream(notices: usize, result: &str) -> String {
         let notice = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
-        // Some servers begin with an event that only names where the stream can be resumed.
+        // Some servers start with an event that only has an event id.
         format!(
             "id: 0\ndata:\n\n{}data: {result}\n\n",
             notice.repeat(notices)
         )
     }
 
-    /// Whether this answer passes the full reading and the glance.
+    /// Returns `true` if this response passes the complete and the cheap check.
     fn check(kind: Kind, status: u16, body: &str, expected: [bool; 2]) {
         let workload = Workload::new(Era::Modern, kind, 2);
         let answer = || Answer {
@@ -280,7 +280,7 @@ mod tests {
         check(Kind::Echo, 200, &said("xx"), [true, true]);
         check(Kind::Echo, 500, &said("xx"), [false, false]);
         check(Kind::Echo, 200, r#"{"id":1,"error":{}}"#, [false, false]);
-        // The glance only looks for a result.
+        // The cheap check only looks for a result.
         check(Kind::Echo, 200, &said("xy"), [false, true]);
         check(
             Kind::List,

@@ -1,6 +1,6 @@
-//! What is known of every stream.
+//! The state of every stream.
 //!
-//! The questions are asked after every observation, so they are answered from counts.
+//! The state is queried after every observation, so it is stored as counts.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use super::stream::{Happening, Observation};
 pub(crate) struct Ledger {
     streams: Vec<Entry>,
     change_expected: Option<Instant>,
-    /// Streams that may still open.
+    /// The number of streams that may still open.
     opening: usize,
     opened: usize,
-    /// Open streams that have not heard of the change yet.
+    /// The number of open streams that have not received the change yet.
     listening: usize,
     heard: usize,
     ended: usize,
@@ -45,7 +45,7 @@ impl Ledger {
         }
     }
 
-    /// From now on streams may hear of the change; one that is announced earlier is unexpected.
+    /// Permits change notifications from now on. An earlier one is unexpected.
     pub(crate) fn expect_change(&mut self, now: Instant) {
         self.change_expected = Some(now);
     }
@@ -89,42 +89,42 @@ impl Ledger {
         }
     }
 
-    /// Whether every stream is open, or will never be.
+    /// Returns `true` if every stream is open or has failed to open.
     pub(crate) fn is_everybody_open_or_gone(&self) -> bool {
         self.opening == 0
     }
 
-    /// Whether every open stream has heard of the change, or is gone.
+    /// Returns `true` if every open stream has received the change or has ended.
     pub(crate) fn has_everybody_heard(&self) -> bool {
         self.listening == 0
     }
 
-    /// Streams that were acknowledged.
+    /// Returns the number of acknowledged streams.
     pub(crate) fn opened(&self) -> usize {
         self.opened
     }
 
-    /// Streams that heard of the change, however often.
+    /// Returns the number of streams that received the change, however often.
     pub(crate) fn heard(&self) -> usize {
         self.heard
     }
 
-    /// Streams that were open and are not any more.
+    /// Returns the number of streams that were open and have ended.
     pub(crate) fn ended(&self) -> usize {
         self.ended
     }
 
-    /// Deliveries to streams that had heard of the change before.
+    /// Returns the number of repeated deliveries.
     pub(crate) fn duplicates(&self) -> usize {
         self.duplicates
     }
 
-    /// Messages that should not have come.
+    /// Returns the number of unexpected messages.
     pub(crate) fn unexpected(&self) -> usize {
         self.unexpected
     }
 
-    /// What went wrong first.
+    /// Returns the first error.
     pub(crate) fn first_trouble(&self) -> Option<&str> {
         self.first_trouble.as_deref()
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     impl Script {
-        /// A ledger of two streams.
+        /// Returns a ledger of two streams.
         fn new() -> Self {
             Self {
                 ledger: Ledger::new(2),

@@ -1,7 +1,7 @@
-//! Many idle `subscriptions/listen` streams, and one change that all of them must hear of exactly once.
+//! Opens many idle `subscriptions/listen` streams and delivers one change, which each stream must receive exactly once.
 //!
-//! Every stream is a connection of its own, and all of them use the same request id: a server that keeps streams apart by
-//! id alone fails here. The load is one thread, so the delivery times include its own turn-taking over all the sockets.
+//! Every stream has its own connection, and all of them use the same request id: a server that identifies streams by id
+//! alone fails here. The load is one thread, so delivery times include its own processing of all sockets.
 
 mod ledger;
 mod report;
@@ -22,28 +22,28 @@ use self::ledger::Ledger;
 pub use self::report::{Report, ServerCost};
 use self::stream::{Observation, PendingCall};
 
-/// How many connections are being opened at once. The queue of a listening socket is often 128 long; what it cannot hold
-/// is dropped and tried again a second later, which would be measured as time to open.
+/// The number of connections that are opened concurrently. The queue of a listening socket often has 128 entries.
+/// Further connections are dropped and retried a second later, which would count as opening time.
 const OPENED_AT_ONCE: usize = 100;
 
-/// How many observations may wait for the ledger. It only has to be kept busy; streams wait when it is full, and the time
-/// of an observation is taken before.
+/// The capacity of the queue of observations. Streams wait if it is full, and the time of an observation is taken
+/// before.
 const WAITING_OBSERVATIONS: usize = 1024;
 
-/// Files this process needs besides one per stream.
+/// The number of files that this process needs besides one per stream.
 const OTHER_FILES: u64 = 100;
 
-/// What is done.
+/// The options of the run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many streams are opened. 10,000.
+    /// The number of streams. Default: 10,000.
     pub streams: usize,
-    /// How long nothing happens on them. 5 s.
+    /// The idle time. Default: 5 s.
     pub idle: Duration,
-    /// How long after the last delivery a second one would still be noticed. 1 s.
+    /// The time after the last delivery in which a second one is detected. Default: 1 s.
     pub settle: Duration,
-    /// How long all streams together may take to open, and again to hear of the change. 60 s.
+    /// The timeout for opening all streams, and for the delivery. Default: 60 s.
     pub deadline: Duration,
 }
 
@@ -59,26 +59,26 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How many files the load and the server may each need to have open.
+    /// Returns the number of files that the load and the server may each need.
     #[must_use]
     pub fn open_files(&self) -> u64 {
         self.streams as u64 + OTHER_FILES
     }
 }
 
-/// Loads a server of its own and measures what that costs it.
+/// Starts a server, loads it and measures its cost.
 ///
 /// # Errors
-/// When there is nothing to measure: the server cannot be reached, or its change cannot be called. What goes wrong with
-/// single streams is in the report.
+/// Returns an error if nothing can be measured: the server cannot be reached, or its tool cannot be called. Errors of
+/// single streams are in the report.
 pub async fn run(server: &ServerProcess, options: &Options) -> io::Result<Report> {
     load(server.url(), Some(server), options).await
 }
 
-/// Loads the server at this URL, whoever runs it.
+/// Loads the server at this URL.
 ///
 /// # Errors
-/// As for [`run`].
+/// Returns the same errors as [`run`].
 pub async fn run_at(url: &str, options: &Options) -> io::Result<Report> {
     load(url, None, options).await
 }
@@ -113,7 +113,7 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
             .await
             .map_err(|error| io::Error::other(format!("the call of `change` failed: {error}")))
     };
-    // A call that fails leaves nothing to wait for.
+    // If the call fails, there is nothing to wait for.
     tokio::try_join!(calling, async {
         hearing.await;
         Ok(())
@@ -150,7 +150,7 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
     })
 }
 
-/// All streams of a run; they end when this is dropped.
+/// All streams of a run. They end when this is dropped.
 struct Streams {
     ledger: Ledger,
     observations: mpsc::Receiver<Observation>,
@@ -179,18 +179,18 @@ impl Streams {
         }
     }
 
-    /// Takes notes until the ledger shows what is waited for, or the time is over.
+    /// Records observations until the ledger satisfies the condition or the time is over.
     async fn watch(&mut self, longest: Duration, is_done: fn(&Ledger) -> bool) {
         let watching = async {
             while !is_done(&self.ledger) {
                 match self.observations.recv().await {
                     Some(observation) => self.ledger.record(observation),
-                    // Every stream has ended, so nothing more will ever be seen.
+                    // Every stream has ended, so there are no more observations.
                     None => return,
                 }
             }
         };
-        // Whether the time is over is seen in the ledger.
+        // The ledger shows whether the time is over.
         let _ = tokio::time::timeout(longest, watching).await;
     }
 }

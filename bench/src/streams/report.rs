@@ -1,40 +1,40 @@
-//! What a run has found.
+//! The results of a run.
 
 use serde::Serialize;
 
 use crate::figures::{Latency, mebibytes, table};
 
-/// What a run has found.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// Streams asked for.
+    /// The number of requested streams.
     pub streams: usize,
-    /// Streams that were acknowledged.
+    /// The number of acknowledged streams.
     pub opened: usize,
-    /// How long that took for all of them.
+    /// The time to open all of them.
     pub opening_seconds: f64,
-    /// How long nothing happened.
+    /// The idle time.
     pub idle_seconds: f64,
-    /// Streams that heard of the change.
+    /// The number of streams that received the change.
     pub delivered: usize,
-    /// Open streams that did not.
+    /// The number of open streams that did not.
     pub lost: usize,
-    /// Deliveries beyond the first of a stream.
+    /// The number of repeated deliveries.
     pub duplicates: usize,
-    /// Other messages that should not have come.
+    /// The number of other unexpected messages.
     pub unexpected: usize,
-    /// Streams that were open and ended before the run did.
+    /// The number of streams that ended before the run did.
     pub ended: usize,
-    /// What went wrong first.
+    /// The first error.
     pub first_trouble: Option<String>,
-    /// From the call that causes the change to its arrival, over all streams.
+    /// The time from the call that causes the change to its arrival, over all streams.
     pub delivery: Option<Latency>,
-    /// What it cost the server, where that can be measured.
+    /// The cost of the server, if it can be measured.
     pub server: Option<ServerCost>,
 }
 
-/// Memory in bytes that is backed by the machine's, and processor time.
+/// Resident memory in bytes, and CPU time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerCost {
@@ -42,20 +42,20 @@ pub struct ServerCost {
     pub resident_before: u64,
     /// With all streams open.
     pub resident_open: u64,
-    /// After they were idle.
+    /// After the idle time.
     pub resident_idle: u64,
-    /// After the change was delivered.
+    /// After the delivery of the change.
     pub resident_after: u64,
-    /// The most there was at any time.
+    /// The peak.
     pub resident_peak: u64,
-    /// How much an open stream adds.
+    /// The memory per open stream.
     pub bytes_per_stream: u64,
-    /// What the server worked while nothing happened.
+    /// The CPU time of the server during the idle time.
     pub idle_processor_seconds: Option<f64>,
 }
 
 impl Report {
-    /// What must not be: one line for each, and none for a run that has passed.
+    /// Returns the violations, one line each. A run that has passed has none.
     #[must_use]
     pub fn failures(&self, memory_limit: u64) -> Vec<String> {
         let counts = [
@@ -87,7 +87,7 @@ impl Report {
         failures
     }
 
-    /// The figures for people.
+    /// Formats the figures for people.
     #[must_use]
     pub fn to_table(&self) -> String {
         let mut rows = vec![

@@ -1,7 +1,7 @@
 //! One stream of the load, and the call that causes the change.
 //!
-//! Thousands of these wait at once, so a waiting stream owns no buffer: bytes are read into one on the stack when there
-//! are some.
+//! Thousands of streams wait at once, so a waiting stream owns no buffer: bytes are read into a buffer on the stack
+//! when they arrive.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,10 +23,10 @@ use crate::http1::{ResponseDecoder, Target};
 /// The id of every request of the load.
 const REQUEST_ID: i64 = 1;
 
-/// The longest event that makes sense here.
+/// The longest event that is accepted.
 const LONGEST_EVENT: usize = 64 * 1024;
 
-/// Something that happened on a stream.
+/// An observation on a stream.
 #[derive(Debug)]
 pub(crate) struct Observation {
     pub(crate) stream: usize,
@@ -36,17 +36,17 @@ pub(crate) struct Observation {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Happening {
-    /// The server has accepted the subscription.
+    /// The server has acknowledged the subscription.
     Acknowledged,
-    /// The list of tools changed, says this stream's own notification.
+    /// The stream received its notification that the list of tools changed.
     Changed,
-    /// A message that does not belong here.
+    /// An unexpected message.
     Unexpected(String),
-    /// The stream is over, for this reason.
+    /// The stream has ended, for this reason.
     Ended(String),
 }
 
-/// The request that opens a stream.
+/// Returns the request that opens a stream.
 pub(crate) fn listen_request(target: &Target) -> Vec<u8> {
     let params = json!({ "notifications": { "toolsListChanged": true } });
     target.post(
@@ -64,7 +64,7 @@ fn request(method: &str, mut params: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": REQUEST_ID, "method": method, "params": params }).to_string()
 }
 
-/// Opens a stream when it is its turn, and reports what happens on it until it ends.
+/// Opens a stream when it gets a permit, and reports its observations until it ends.
 pub(crate) async fn hold(
     index: usize,
     address: SocketAddr,
@@ -93,7 +93,7 @@ async fn listen(
     while !reader.response.is_finished() {
         socket.readable().await?;
         for happening in reader.take(&socket)? {
-            // From the first word of the server on, the stream is open and the next one may have its turn.
+            // After the first byte of the server the stream is open, and the permit is released.
             turn = None;
             reporter.report(happening).await;
         }
@@ -114,12 +114,12 @@ impl Reporter {
             at: Instant::now(),
             what,
         };
-        // Nobody listens when the run is over, and then it does not matter.
+        // After the run the receiver is gone, which is not an error.
         let _ = self.reports.send(observation).await;
     }
 }
 
-/// Makes happenings of bytes.
+/// Decodes bytes into observations.
 struct StreamReader {
     response: ResponseDecoder,
     events: SseDecoder,
@@ -133,7 +133,7 @@ impl StreamReader {
         }
     }
 
-    /// Takes what the socket has, which may be nothing.
+    /// Reads the bytes that the socket has, possibly none.
     fn take(&mut self, socket: &TcpStream) -> io::Result<Vec<Happening>> {
         let mut body = Vec::new();
         take_body(socket, &mut self.response, &mut body)?;
@@ -150,7 +150,7 @@ impl StreamReader {
     }
 }
 
-/// Reads once, without waiting, and appends what there is of the body. The end of the connection is an error.
+/// Reads once, without waiting, and appends the bytes of the body. Returns an error at the end of the connection.
 fn take_body(
     socket: &TcpStream,
     response: &mut ResponseDecoder,
@@ -175,7 +175,7 @@ fn refusal(status: u16, body: &[u8]) -> io::Error {
     io::Error::other(format!("answered with status {status}: {body:.300}"))
 }
 
-/// What a message on a stream means.
+/// Returns the observation for a message.
 fn happening(message: &str) -> Happening {
     #[derive(Deserialize)]
     struct Notice<'a> {
@@ -197,7 +197,7 @@ fn happening(message: &str) -> Happening {
     }
 }
 
-/// A call of a tool without arguments on a connection of its own, before its first byte is sent.
+/// A call of a tool without arguments on its own connection, before its first byte is sent.
 pub(crate) struct PendingCall {
     socket: TcpStream,
     request: Vec<u8>,
@@ -211,7 +211,7 @@ impl PendingCall {
         Ok(Self { socket, request })
     }
 
-    /// Sends it and waits for a result that is no failure.
+    /// Sends the call and waits for a successful result.
     pub(crate) async fn finish(mut self) -> io::Result<()> {
         self.socket.write_all(&self.request).await?;
         let mut response = ResponseDecoder::default();

@@ -1,4 +1,4 @@
-//! The comparison, with toolwire and the limits only: peers are built elsewhere.
+//! The comparison with toolwire and the limits only: peers are built elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ fn generator() -> PathBuf {
 }
 
 fn ours() -> Lineup {
-    // All programs of the package lie beside each other.
+    // All programs of the package are in one directory.
     let generator = generator();
     Lineup::ours(generator.parent().expect("a program lies in a directory"))
 }
 
-/// One round of next to nothing.
+/// Returns options for one round with minimal work.
 async fn run(lineup: &Lineup, cases: &[&str]) -> Report {
     let mut options = Options::new(generator());
     options.rounds = 1;
@@ -66,7 +66,7 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
     );
 }
 
-/// Where valgrind is missing, the report must say so instead of showing nothing.
+/// Without valgrind, the report must state it instead of showing no figures.
 #[tokio::test]
 async fn calls_are_counted_where_something_can_count_them() {
     let report = run(&ours(), &["counted-modern", "counted-in-process"]).await;
@@ -95,7 +95,7 @@ async fn somebody_who_cannot_start_or_is_absent_is_named() {
         .with_rmcp(Path::new("nowhere"))
         .without(Contestant::Python, "it is a snake");
     let report = run(&lineup, &["list-1000"]).await;
-    // A peer that fails is no failure of ours.
+    // A peer that fails is not a failure of toolwire.
     assert_eq!(report.failures(), Vec::<String>::new());
     let table = report.to_table();
     assert!(table.contains("python is absent: it is a snake"), "{table}");
@@ -137,7 +137,7 @@ async fn start(program: &str, tools: &str) -> ServerProcess {
         .expect("the server starts")
 }
 
-/// The tools as a client reads them.
+/// Returns the tools as a client reads them.
 async fn list(server: &ServerProcess) -> String {
     let client = toolwire::Client::connect(server.url())
         .await

@@ -1,4 +1,4 @@
-//! A server that speaks just enough to be loaded, and treats one of its streams badly.
+//! A minimal server for the load that treats one of its streams incorrectly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,24 +8,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How the bad stream is treated. The others get one notification each.
+/// The treatment of the bad stream. The others get one notification each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Treatment {
-    /// As the others.
+    /// The same as the others.
     Fair,
-    /// It is not let in.
+    /// Its request is rejected.
     Refused,
     /// It ends when the others get their notification.
     HungUpOn,
-    /// Its notification comes twice.
+    /// It gets its notification twice.
     ToldTwice,
-    /// It gets a notification of somebody else and ends.
+    /// It gets the notification of another stream and ends.
     ToldOfAnother,
-    /// It is told although nothing has changed.
+    /// It gets a notification although nothing has changed.
     ToldEarly,
 }
 
-/// Runs while this is kept, and returns the URL.
+/// Runs until the test ends, and returns the URL.
 pub(crate) async fn start(treatment: Treatment) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
@@ -98,12 +98,12 @@ async fn serve(
         .await
         .expect("the load reads");
     if treatment != Treatment::ToldOfAnother {
-        // Open until the load has enough.
+        // The stream stays open until the load closes it.
         let _ = socket.read(&mut [0]).await;
     }
 }
 
-/// The whole request: its head, and a body that is complete when it is JSON.
+/// Reads the complete request: its headers, and a body that is complete when it is valid JSON.
 async fn read_request(socket: &mut TcpStream) -> String {
     let mut request = Vec::new();
     while body_of(&request).is_none() {
@@ -131,7 +131,7 @@ async fn respond(socket: &mut TcpStream, status: &str, body: &str) {
         .expect("the load reads");
 }
 
-/// One chunk with one event.
+/// Returns one chunk with one event.
 fn notification(method: &str, subscription: u32) -> String {
     let message = serde_json::json!({
         "jsonrpc": "2.0",

@@ -1,4 +1,4 @@
-//! The benchmark of the clients' HTTP.
+//! The benchmark of the HTTP clients.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Small runs of the benchmarks: that they pass with our servers, and that they fail with a bad one.
+//! Small runs of the benchmarks: they pass with toolwire servers, and fail with an incorrect server.
 
 mod comparison;
 mod fake_server;

@@ -1,9 +1,9 @@
-//! Memory is not given back to the system and taken again for each request.
+//! Checks that memory is not returned to the system and taken again for each request.
 
 use toolwire_bench::ServerProcess;
 use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
 
-/// Pages for each request that are still no sign of it. A message of that length alone has 25.
+/// The accepted number of page faults per request. A message of this length alone has 25 pages.
 const FEW: u64 = 5;
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use toolwire_bench::{ServerProcess, allow_open_files};
 
 use crate::fake_server::{self, Treatment};
 
-/// Without any waiting for its own sake.
+/// Returns options without idle times.
 fn options(streams: usize) -> Options {
     let mut options = Options::default();
     options.streams = streams;
@@ -27,18 +27,18 @@ async fn two_hundred_streams_hear_of_a_change_exactly_once() {
     assert_eq!(report.failures(u64::MAX), Vec::<String>::new());
     assert_eq!(report.delivered, 200);
     assert!(report.delivery.is_some());
-    // A passing figure of memory is only worth something if there is one.
+    // The memory check is only useful if memory was measured.
     assert_eq!(report.server.is_some(), cfg!(target_os = "linux"));
 }
 
-/// Five streams of which one is treated like this.
+/// Runs five streams, one of which is treated like this.
 async fn check(treatment: Treatment, expected: &[&str]) {
     let (url, _server) = fake_server::start(treatment).await;
     let report = streams::run_at(&url, &options(5))
         .await
         .expect("the server can be loaded");
     let mut failures = report.failures(u64::MAX);
-    // Which connection came third is for the system to say.
+    // The operating system decides which connection is the third.
     failures.retain(|failure| !failure.starts_with("first: "));
     assert_eq!(failures, expected, "{treatment:?}");
 }

@@ -1,4 +1,4 @@
-//! The hyper service: JSON for what is answered at once, a stream for what is not.
+//! The hyper service: a JSON response for results, an event stream for the rest.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ const SESSION: &str = "mcp-session-id";
 
 type AnyBody = Either<Full<Bytes>, Either<ProgressBody, StreamBody>>;
 
-/// What all connections share.
+/// The state that all connections share.
 struct Limit {
     tools: ToolList,
     sessions: Mutex<HashSet<String>>,
@@ -71,7 +71,7 @@ impl Limit {
         })
     }
 
-    /// The answer to one message; nothing when it is none that is understood.
+    /// Returns the response to one message, or `None` if the message is not supported.
     fn answer(&self, body: &[u8], headers: &HeaderMap) -> Option<Response<AnyBody>> {
         let message: Message<'_> = serde_json::from_slice(body).ok()?;
         if message.method == "initialize" {
@@ -138,7 +138,7 @@ impl Limit {
     }
 }
 
-/// Whether the headers say what the body says.
+/// Returns `true` if the headers match the body.
 fn agrees(message: &Message<'_>, version: &str, headers: &HeaderMap) -> bool {
     let says = |name: &str, value: &str| {
         headers
@@ -171,7 +171,7 @@ fn subscription_event(method: &str, id: &RawValue) -> Bytes {
     event(message.as_bytes())
 }
 
-/// Nothing that is kept here can be left half done.
+/// The stored data is consistent even if a thread panics.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

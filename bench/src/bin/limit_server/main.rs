@@ -1,8 +1,9 @@
-//! What bare hyper and serde_json can do: parses a request into borrowed structs, checks the modern headers, and answers with a
-//! typed result. `limit-server http PORT [N]` or `limit-server stdio`; the tools are those of `bench-server`.
-//! `limit-server in-process CALLS` answers the message of its standard input so many times.
+//! The limit of bare hyper and serde_json: parses a request into borrowed structs, checks the modern headers, and
+//! returns a typed result. `limit-server http PORT [N]` or `limit-server stdio`; the tools are those of `bench-server`.
+//! `limit-server in-process CALLS` processes the message of its standard input this many times.
 //!
-//! It is a yardstick, not a server: what the load does not send is refused, and nothing is checked that the load gets right.
+//! It is a reference, not a server: it rejects what the load does not send, and does not check what the load gets
+//! right.
 
 mod http;
 mod message;
@@ -11,7 +12,7 @@ mod stdio;
 mod streams;
 mod tools;
 
-/// Tools when no number is given.
+/// The default number of tools.
 const FEWEST_TOOLS: usize = 3;
 
 #[tokio::main]

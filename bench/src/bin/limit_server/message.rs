@@ -45,17 +45,17 @@ struct Count {
     n: usize,
 }
 
-/// A call of a tool, with its arguments.
+/// A tool call with its arguments.
 pub(crate) enum Call<'a> {
     Echo(String),
     Big(usize),
     Progress(Cow<'a, str>, usize),
-    /// Tells all listening streams.
+    /// Notifies all open streams.
     Change,
 }
 
 impl<'a> Message<'a> {
-    /// The revision the request itself names.
+    /// Returns the revision that the request names.
     pub(crate) fn version(&self) -> Option<&str> {
         self.params.as_ref()?.meta.as_ref()?.version.as_deref()
     }
@@ -103,7 +103,7 @@ struct Content<'a> {
     text: &'a str,
 }
 
-/// The result of a call, as bytes with a little room behind them.
+/// Returns the result of a call as bytes with a small spare capacity.
 pub(crate) fn text_result(id: &RawValue, text: &str) -> Option<Vec<u8>> {
     let answer = Answer {
         jsonrpc: "2.0",
@@ -121,7 +121,7 @@ pub(crate) fn text_result(id: &RawValue, text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What clients of the newest revision ask first.
+/// The result of `server/discover`, the first request of modern clients.
 pub(crate) fn discovered(id: &RawValue) -> Vec<u8> {
     let version = Era::Modern.version();
     format!(
@@ -130,7 +130,7 @@ pub(crate) fn discovered(id: &RawValue) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The answer to a handshake.
+/// The response to `initialize`.
 pub(crate) fn initialized(id: &RawValue) -> Vec<u8> {
     let version = Era::Legacy.version();
     format!(

@@ -1,4 +1,4 @@
-//! Progress as the simplest stream would send it: every notice is a frame of its own, made when it is asked for.
+//! Progress as the simplest stream would send it: every notification is its own frame, created when it is polled.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ struct Params<'a> {
     total: f64,
 }
 
-/// The body of the answer.
+/// The body of the response.
 pub(crate) struct ProgressBody {
     token: Box<RawValue>,
     total: usize,
@@ -34,7 +34,7 @@ pub(crate) struct ProgressBody {
 }
 
 impl ProgressBody {
-    /// `token` as it came; nothing when it is no JSON.
+    /// Creates the body with `token` unchanged. Returns `None` if it is not JSON.
     pub(crate) fn new(token: &str, total: usize, result: &[u8]) -> Option<Self> {
         Some(Self {
             token: RawValue::from_string(token.to_owned()).ok()?,
@@ -74,7 +74,7 @@ impl Body for ProgressBody {
     }
 }
 
-/// One event of a stream.
+/// Returns one event of a stream.
 pub(crate) fn event(message: &[u8]) -> Bytes {
     [b"data: ", message, b"\n\n"].concat().into()
 }

@@ -1,4 +1,4 @@
-//! The bare loop: a line is read, parsed and answered; ready answers share a write.
+//! The bare loop: reads, parses and processes a line. Ready responses share a write.
 
 use std::hint::black_box;
 
@@ -25,7 +25,7 @@ pub(crate) async fn serve() -> std::io::Result<()> {
     output.flush().await
 }
 
-/// Without any transport: the message of the standard input, so many times.
+/// Processes the message of standard input this many times, without a transport.
 pub(crate) fn answer_again_and_again(times: usize) -> std::io::Result<()> {
     let message = std::io::read_to_string(std::io::stdin())?;
     for _ in 0..times {

@@ -1,4 +1,4 @@
-//! A stream that is open, says that it is, and then waits for changes.
+//! A stream that acknowledges the subscription and then waits for changes.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::mpsc;
 
-/// A queue of events that is sent as it fills.
+/// A queue of events that are sent as they arrive.
 pub(crate) struct StreamBody(mpsc::Receiver<Bytes>);
 
 impl Body for StreamBody {
@@ -24,26 +24,26 @@ impl Body for StreamBody {
     }
 }
 
-/// The ends of all open streams.
+/// The senders of all open streams.
 #[derive(Default)]
 pub(crate) struct Streams {
     open: Vec<mpsc::Sender<Bytes>>,
 }
 
 impl Streams {
-    /// One more stream, with its first event.
+    /// Adds a stream with its first event.
     pub(crate) fn open(&mut self, first: Option<Bytes>) -> StreamBody {
-        // One waiting event is all there ever is: the load waits for each.
+        // There is at most one queued event, because the load waits for each.
         let (sender, receiver) = mpsc::channel(2);
         if let Some(first) = first {
-            // The queue is new, so there is room.
+            // The queue is new, so it has capacity.
             let _ = sender.try_send(first);
         }
         self.open.push(sender);
         StreamBody(receiver)
     }
 
-    /// Sends an event to everybody, and forgets who has gone.
+    /// Sends an event to all streams, and removes those that have ended.
     pub(crate) fn tell(&mut self, event: &Bytes) {
         self.open
             .retain(|stream| stream.try_send(event.clone()).is_ok());

@@ -1,4 +1,4 @@
-//! The list of tools of `bench-server`, kept as bytes: only the id is put in front of it.
+//! The list of tools of `bench-server`, stored as bytes: only the id is added.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const COUNT: &str =
     r#"{"type":"object","properties":{"n":{"type":"integer","minimum":0}},"required":["n"]}"#;
 const END: &str = r#"],"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"limit","version":"1.0.0"}}}}"#;
 
-/// Everything of the answer that comes after its id.
+/// The response after its id.
 pub(crate) struct ToolList(String);
 
 impl ToolList {

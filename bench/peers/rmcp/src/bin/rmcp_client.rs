@@ -1,6 +1,7 @@
 //! The calls of `bench-client`, made by rmcp: `rmcp-client URL CONCURRENCY SECONDS`.
 //!
-//! One client calls `echo` with 100 bytes, so many calls at once. The last line is `{"calls":N,"secs":S,"cpu_s":C}`.
+//! One client calls `echo` with 100 bytes, with this many concurrent calls. The last line is
+//! `{"calls":N,"secs":S,"cpu_s":C}`.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -13,7 +14,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _};
 use rustix::time::{ClockId, clock_gettime};
 
-/// What this process has taken of the processor.
+/// Returns the CPU time of this process.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

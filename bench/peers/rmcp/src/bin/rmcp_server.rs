@@ -1,8 +1,8 @@
 //! The tools of `bench-server`, served by rmcp: `rmcp-server http PORT N` or `rmcp-server stdio 0 N`.
 //!
-//! As fast as it can be set up: one router for all requests, JSON answers where the SDK allows them, no delayed writes.
-//! `rmcp-server streams PORT N` is `http` with one more tool, `change`, which tells all listening streams that the list of
-//! tools has changed.
+//! Configured for speed: one router for all requests, JSON responses where the SDK permits them, no delayed writes.
+//! `rmcp-server streams PORT N` is `http` with one more tool, `change`, which notifies all open streams that the list
+//! of tools has changed.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -169,7 +169,7 @@ async fn serve(transport: &str, port: u16, tools: usize) -> Result<(), Box<dyn E
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     writeln!(std::io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
     let listener = listener.tap_io(|stream| {
-        // A stream without it is only slower.
+        // Without it, a stream is only slower.
         let _ = stream.set_nodelay(true);
     });
     let router = axum::Router::new().route_service("/mcp", service);
