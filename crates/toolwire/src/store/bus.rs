@@ -1,4 +1,4 @@
-//! News that travel between the nodes of one service.
+//! Messages between the nodes of one service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::store::{StoreFuture, token_record};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BusMessage {
-    /// The node that sent it, which has acted on it already.
+    /// The node that sent the message and has already processed it.
     pub node: String,
-    /// What it is about.
+    /// The content of the message.
     pub news: BusPayload,
 }
 
 impl BusMessage {
-    /// A message from a node.
+    /// Creates a message from a node.
     #[must_use]
     pub fn new(node: impl Into<String>, news: BusPayload) -> Self {
         Self {
@@ -32,32 +32,32 @@ impl BusMessage {
     }
 }
 
-/// What nodes tell each other.
+/// The content of a bus message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum BusPayload {
-    /// Listeners of every node may want to hear of this.
+    /// A change for the listeners of all nodes.
     Change(Change),
-    /// Something for the node that works for a session, whichever that is.
+    /// A signal for the node that serves a session.
     Session {
         /// The session.
         session: String,
-        /// What happened in it.
+        /// The event in the session.
         signal: SessionSignal,
     },
 }
 
-/// What may happen to a session on a node that does not work for it.
+/// An event of a session that arrives at a node that does not serve it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SessionSignal {
-    /// The client answered a request of the server.
+    /// The client responded to a request of the server.
     Responded {
         /// The id of that request.
         id: RequestId,
-        /// The answer.
+        /// The response.
         outcome: Result<RawJson, ErrorObject>,
     },
     /// The client cancelled a request of its own.
@@ -69,43 +69,43 @@ pub enum SessionSignal {
     Message {
         /// The message.
         message: RawJson,
-        /// What the token says that it came with.
+        /// The content of the token that came with the message.
         #[serde(with = "token_record")]
         token: Arc<TokenInfo>,
     },
-    /// A stream of changes is read on another node now, and pushed to from there.
+    /// A stream of changes is now read on another node, which writes to it from now on.
     StreamMoved {
         /// The name of the stream.
         stream: String,
     },
-    /// The session is over.
+    /// The session has ended.
     Ended,
 }
 
-/// What a subscription yields.
+/// An item of a subscription.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum BusDelivery {
-    /// A message, also one's own.
+    /// A message, including messages of this node.
     Message(BusMessage),
-    /// Messages were lost, because the reader was slow or the bus was away. Whoever listens to changes is told that
+    /// Messages were lost, because the reader was slow or the bus was unavailable. Change listeners are notified that
     /// everything may have changed.
     Lagged,
 }
 
-/// Carries news between nodes. The messages of one node arrive in order, each at most once; what is lost is reported as
-/// [`BusDelivery::Lagged`].
+/// A bus that carries messages between nodes. The messages of one node arrive in order, each at most once. Lost
+/// messages are reported as [`BusDelivery::Lagged`].
 pub trait Bus: Send + Sync + fmt::Debug {
-    /// Sends a message to every node, also to this one.
+    /// Sends a message to all nodes, including this one.
     fn publish(&self, message: BusMessage) -> StoreFuture<'_, ()>;
 
-    /// Everything that is published from now on.
+    /// Subscribes to all messages that are published from now on.
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>>;
 }
 
 /// The receiving end of a bus.
 pub trait BusSubscription: Send + fmt::Debug {
-    /// The next message; `None` when the bus is gone for good.
+    /// Returns the next message, or `None` if the bus has closed.
     ///
     /// # Cancellation
     /// Dropping the future loses no message.

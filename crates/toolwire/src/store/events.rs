@@ -1,4 +1,4 @@
-//! The messages of streams that can be resumed.
+//! The log of resumable streams.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use crate::engine::Principal;
 use crate::store::StoreFuture;
 
-/// Names a stream. The same stream name under another session is another stream.
+/// The key of a stream. The same stream name under another session is another stream.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct StreamKey {
-    /// The session it belongs to.
+    /// The session that the stream belongs to.
     pub session: String,
-    /// Unguessable, and used once.
+    /// The stream name. It is unguessable and used once.
     pub stream: String,
 }
 
 impl StreamKey {
-    /// The key of a stream.
+    /// Creates the key of a stream.
     #[must_use]
     pub fn new(session: impl Into<String>, stream: impl Into<String>) -> Self {
         Self {
@@ -27,20 +27,20 @@ impl StreamKey {
     }
 }
 
-/// What is written into a stream.
+/// An entry of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogEntry {
     /// One encoded JSON-RPC message.
     Message(bytes::Bytes),
-    /// One encoded JSON-RPC message, the last.
+    /// The last JSON-RPC message of the stream, encoded.
     Last(bytes::Bytes),
-    /// Nothing follows, and there is nothing more to say.
+    /// The end of the stream without a further message.
     End,
 }
 
 impl LogEntry {
-    /// Whether nothing can follow the entry.
+    /// Returns `true` if no entry can follow this one.
     #[must_use]
     pub fn ends_stream(&self) -> bool {
         match self {
@@ -50,36 +50,37 @@ impl LogEntry {
     }
 }
 
-/// What a reader of a stream gets.
+/// The result of reading a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Replay {
-    /// The entries after the one asked for, with their numbers, in order; none when none came in time.
+    /// The entries after the given number, with their numbers, in order. Empty if no entry arrived in time.
     Entries(Vec<(u64, LogEntry)>),
-    /// Some of the entries after the one asked for are not kept any more.
+    /// Some of the entries after the given number have been evicted.
     Gap {
-        /// The first entry that is still there.
+        /// The number of the oldest stored entry.
         oldest: u64,
     },
-    /// The entry asked for was the last: nothing can follow.
+    /// The given entry was the last. No entry can follow.
     Ended,
-    /// There is no such stream: it never existed, is too old, or belongs to somebody else.
+    /// The stream does not exist: it was never opened, has expired, or belongs to another principal.
     Unknown,
 }
 
-/// Where the messages of streams are kept until nobody can ask for them again.
+/// A log that stores the messages of streams as long as clients may request them.
 ///
-/// An entry is stored before it goes to the client. The log is bounded: of a stream that grows too large the oldest
-/// entries go, but never the newest one, and a stream nobody writes to or reads is forgotten after a while.
+/// An entry is stored before it is sent to the client. The log is limited: if a stream grows too large, its oldest
+/// entries are evicted, but never the newest one. A stream without reads and writes is removed after a retention time.
 pub trait EventLog: Send + Sync + fmt::Debug {
-    /// Begins a stream without entries; one that is there already stays as it is.
+    /// Creates a stream without entries. An existing stream stays unchanged.
     fn open<'a>(&'a self, principal: &'a Principal, key: &'a StreamKey) -> StoreFuture<'a, ()>;
 
-    /// Adds an entry and returns its number: 1 for the first, then one more each time. Appending to a stream that was
-    /// forgotten, or never opened, begins it with a number above every one it had, as far as the log can tell, or 1.
+    /// Appends an entry and returns its number: 1 for the first, then one more each time. Appending to a removed or
+    /// unopened stream creates it. Its first number is above all its earlier numbers, as far as the log knows them, or
+    /// 1.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) when the stream has ended.
+    /// Returns [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) if the stream has ended.
     fn append<'a>(
         &'a self,
         principal: &'a Principal,
@@ -87,13 +88,14 @@ pub trait EventLog: Send + Sync + fmt::Debug {
         entry: LogEntry,
     ) -> StoreFuture<'a, u64>;
 
-    /// The entries after number `after`. When there are none yet, waits for the first, but not longer than `wait`.
+    /// Returns the entries after number `after`. If no entry exists yet, it waits for the first, at most for `wait`.
     ///
-    /// An `after` that no entry has reached yet is a client's invention: the answer is [`Replay::Unknown`]. For the number
-    /// of a [`LogEntry::Last`] or [`LogEntry::End`] it is [`Replay::Ended`], at once.
+    /// If `after` is beyond the newest entry, the client has invented it, and the result is [`Replay::Unknown`]. If
+    /// `after` is the number of a [`LogEntry::Last`] or [`LogEntry::End`], the result is [`Replay::Ended`] without a
+    /// wait.
     ///
     /// # Cancellation
-    /// Dropping the future loses nothing; the next call returns the same entries.
+    /// Dropping the future loses nothing. The next call returns the same entries.
     fn read_after<'a>(
         &'a self,
         principal: &'a Principal,
@@ -102,7 +104,7 @@ pub trait EventLog: Send + Sync + fmt::Debug {
         wait: Duration,
     ) -> StoreFuture<'a, Replay>;
 
-    /// Forgets all streams of a session; whoever waits for one gets [`Replay::Unknown`].
+    /// Removes all streams of a session. Waiting readers get [`Replay::Unknown`].
     fn remove_session<'a>(
         &'a self,
         principal: &'a Principal,

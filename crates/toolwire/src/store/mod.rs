@@ -1,12 +1,14 @@
-//! What several nodes of one service may share: sessions, streams that can be resumed, news of changes, which request
-//! states were used, and what an OAuth proxy remembers.
+//! Stores that nodes of one service may share.
 //!
-//! All but the last two are for the HTTP transport, and only for clients of the 2025 revisions; a 2026-07-28 request carries
-//! everything itself, and has to be remembered only where its state must not be used twice. The defaults keep everything in memory, within bounds. An implementation over a network makes any
-//! node able to serve any request; [`contract`] holds the tests it has to pass.
+//! They store sessions, resumable streams, used nonces and the records of an OAuth proxy, and carry changes between
+//! nodes. Sessions, streams and the bus are for the HTTP transport, and only for clients of the 2025 revisions. A
+//! 2026-07-28 request carries its own state. It needs a store only if its state must not be used twice.
 //!
-//! Every call about sessions and streams takes the principal. A record of somebody else is treated exactly as one that does not exist, and how long
-//! anything lives is the store's business, so that no node sweeps away what another one uses.
+//! The defaults store everything in memory, within limits. With an implementation over a network, any node can serve
+//! any request. [`contract`] contains the tests that it has to pass.
+//!
+//! All calls about sessions and streams take the principal. A record of another principal is treated exactly like an
+//! absent record. The store decides on expiry, so that no node removes records that another node uses.
 
 mod bus;
 pub mod contract;
@@ -32,25 +34,26 @@ pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 
 use crate::engine::BoxFuture;
 
-/// What every call of a store returns.
+/// The future that the methods of a store return.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Why a store did not do what it was asked.
+/// The error of a store.
 ///
-/// Clients get 503 with `Retry-After` unless another status is named: what cannot be checked is not served.
+/// Clients get 503 with `Retry-After` unless another status is documented: a request that cannot be checked is
+/// rejected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A bound was reached, of the store or of the principal.
+    /// A limit of the store or of the principal is reached.
     Full,
-    /// The bound of one owner was reached. Others are not affected. Such a client gets 429 with `Retry-After`.
+    /// The limit of one owner is reached. Other owners are not affected. The client gets 429 with `Retry-After`.
     OwnerFull,
-    /// The store cannot be reached, or does not work.
+    /// The store is unreachable or failed.
     Unavailable(Box<dyn StdError + Send + Sync>),
 }
 
 impl StoreError {
-    /// The store does not work.
+    /// Creates an error for an unreachable or failed store.
     pub fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Unavailable(source.into())
     }
@@ -60,7 +63,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the store is full",
-            Self::OwnerFull => "the share of one owner in the store is used up",
+            Self::OwnerFull => "the limit of one owner in the store is reached",
             Self::Unavailable(_) => "the store is unavailable",
         })
     }

@@ -1,33 +1,32 @@
-//! What an OAuth proxy remembers.
+//! The store of an OAuth proxy.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::store::StoreFuture;
 
-/// Remembers clients, logins and grants of an OAuth proxy (`toolwire::auth::OAuthProxy`).
+/// A store of clients, logins and grants of an OAuth proxy (`toolwire::auth::OAuthProxy`).
 ///
-/// Records are opaque: the proxy seals them, and the keys they are found by are digests, so that a copy of the store lets
-/// nobody in. Nodes that stand for one proxy share the store and the keys that it seals with.
+/// Records are opaque: the proxy seals them, and their keys are digests. So a copy of the store grants no access. Nodes
+/// of one proxy share the store and the sealing keys.
 ///
-/// A record that has expired is treated exactly as one that was never there.
+/// An expired record is treated exactly like an absent record.
 ///
-/// # Bounds
+/// # Limits
 ///
-/// A store bounds the records of each kind. A new record never removes the record of another owner that is still
-/// protected: the store returns [`StoreError::Full`](crate::store::StoreError::Full) instead.
+/// A store limits the records of each kind. A new record never removes a protected record of another owner. The store
+/// returns [`StoreError::Full`](crate::store::StoreError::Full) instead.
 pub trait ProxyStore: Send + Sync + fmt::Debug {
-    /// Stores a record, in the place of one with the same key. In this order:
+    /// Stores a record, and replaces a record with the same key. In this order:
     ///
-    /// 1. If the record has an [owner](NewProxyRecord::owner) that has as many records of this kind as its limit permits,
-    ///    the owner's record that expires first is removed, or the new record is rejected, as the owner's
-    ///    [`OwnerLimit`] says.
-    /// 2. If the store has no room for another record of this kind, the record is removed whose
-    ///    [protection](NewProxyRecord::protection) has ended first. If all are protected, the new record is rejected.
+    /// 1. If the record has an [owner](NewProxyRecord::owner) that has reached its limit of records of this kind, the
+    ///    owner's [`OwnerLimit`] decides: its record that expires first is removed, or the new record is rejected.
+    /// 2. If the store is full for this kind, the record whose [protection](NewProxyRecord::protection) ended first is
+    ///    removed. If all are protected, the new record is rejected.
     ///
     /// # Errors
     /// Returns [`StoreError::Full`](crate::store::StoreError::Full) if the record is rejected, and another error if the
-    /// store does not work.
+    /// store fails.
     fn put<'a>(
         &'a self,
         kind: ProxyRecord,
@@ -35,26 +34,26 @@ pub trait ProxyStore: Send + Sync + fmt::Debug {
         record: NewProxyRecord,
     ) -> StoreFuture<'a, ()>;
 
-    /// Reads a record.
+    /// Returns a record.
     ///
     /// # Errors
-    /// When the store does not work.
+    /// Returns an error if the store fails.
     fn get<'a>(&'a self, kind: ProxyRecord, key: &'a [u8; 32]) -> StoreFuture<'a, Option<String>>;
 
-    /// Takes a record away: of all who call at once, on all nodes, exactly one gets it.
+    /// Removes and returns a record. Of concurrent calls, on all nodes, exactly one gets it.
     ///
     /// # Errors
-    /// When the store does not work.
+    /// Returns an error if the store fails.
     fn take<'a>(&'a self, kind: ProxyRecord, key: &'a [u8; 32]) -> StoreFuture<'a, Option<String>>;
 
-    /// Replaces a record if its text is still `expected`, and returns whether it was: of all calls at once with the same
-    /// `expected` text, on all nodes, exactly one returns `true`. A record that was taken does not come back by this.
+    /// Replaces a record if its text is still `expected`, and returns whether it was. Of concurrent calls with the same
+    /// `expected` text, on all nodes, exactly one returns `true`. A taken record is not restored.
     ///
-    /// Lifetime, protection and owner become those of the new record. If the owner then has more records than its limit
-    /// permits, its other record that expires first is removed. A replacement is never rejected for lack of room.
+    /// The new record sets lifetime, protection and owner. If the owner then exceeds its limit, its other record that
+    /// expires first is removed. A replacement is never rejected because the store is full.
     ///
     /// # Errors
-    /// Returns an error if the store does not work.
+    /// Returns an error if the store fails.
     fn replace<'a>(
         &'a self,
         kind: ProxyRecord,
@@ -72,9 +71,9 @@ pub struct NewProxyRecord {
     pub text: String,
     /// The record expires after this time.
     pub lifetime: Duration,
-    /// As long as this, the record is not removed to make room for a record of another owner.
+    /// During this time, the record is not removed for a record of another owner.
     pub protection: Duration,
-    /// On whose account the record is stored. `None` if that is not known: then only the bounds of the store apply.
+    /// The owner of the record. `None` if it is unknown: then only the limits of the store apply.
     pub owner: Option<ProxyOwner>,
 }
 
@@ -105,15 +104,15 @@ impl NewProxyRecord {
     }
 }
 
-/// The owner of records in a [`ProxyStore`]: a user, or the network address that a request came from.
+/// The owner of records in a [`ProxyStore`]: a user, or the network address of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProxyOwner {
-    /// Identifies the owner. It is a digest.
+    /// The digest that identifies the owner.
     pub key: [u8; 32],
-    /// How many records of one kind the owner may have. At least 1.
+    /// The maximum number of records of one kind. At least 1.
     pub limit: usize,
-    /// What happens to a new record beyond the limit.
+    /// The treatment of a new record beyond the limit.
     pub at_limit: OwnerLimit,
 }
 
@@ -129,7 +128,7 @@ impl ProxyOwner {
     }
 }
 
-/// What happens to a new record of an owner that has as many as its limit permits.
+/// The treatment of a new record of an owner that has reached its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -142,23 +141,23 @@ pub enum OwnerLimit {
     Reject,
 }
 
-/// What a record is about. Records of different kinds never meet, also under one key.
+/// The kind of a record. Kinds are separate: two records of different kinds may have one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProxyRecord {
-    /// A client that has registered.
+    /// A registered client.
     Client,
-    /// A user on the way to the identity provider and back.
+    /// A login in progress at the identity provider.
     Login,
-    /// What a user granted to a client, with the tokens of the identity provider and digests of the proxy's own.
+    /// A user's grant to a client, with the tokens of the identity provider and digests of the proxy's own tokens.
     Grant,
 }
 
 impl ProxyRecord {
-    /// All kinds.
+    /// All kinds of records.
     pub const ALL: [Self; 3] = [Self::Client, Self::Login, Self::Grant];
 
-    /// A name for keys of a store, which does not change.
+    /// Returns a stable name for keys of a store.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Sessions of the 2025 revisions, as any node may load them.
+//! The store of sessions of the 2025 revisions. Any node can load a session.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,31 +12,31 @@ use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolV
 use crate::engine::{Principal, json_bytes};
 use crate::store::StoreFuture;
 
-/// What is remembered about the client of one session.
+/// The stored state of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionRecord {
-    /// What `initialize` negotiated.
+    /// The version that `initialize` negotiated.
     pub version: ProtocolVersion,
-    /// What the client declared.
+    /// The capabilities that the client declared.
     pub capabilities: ClientCapabilities,
-    /// What the client calls itself.
+    /// The client's name and version.
     pub client_info: Option<Implementation>,
-    /// Whether `notifications/initialized` came.
+    /// Whether `notifications/initialized` was received.
     pub initialized: bool,
     /// The level of `logging/setLevel`.
     pub log_level: Option<LoggingLevel>,
     /// The resources of `resources/subscribe`.
     pub subscriptions: BTreeSet<String>,
-    /// The network that opened an anonymous session, if it is known: an IPv4 address, or an IPv6 network of 64 bits. Set
-    /// when the session is created, for stores that limit the sessions of each.
+    /// The network that opened an anonymous session, if it is known: an IPv4 address, or an IPv6 network of 64 bits. It
+    /// is set at creation, for stores that limit the sessions of each network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpAddr>,
 }
 
 impl SessionRecord {
-    /// The record of a session that was just initialized.
+    /// Creates the record of a session that was just initialized.
     #[must_use]
     pub fn new(
         version: ProtocolVersion,
@@ -56,15 +56,16 @@ impl SessionRecord {
 }
 
 impl SessionRecord {
-    /// Returns about how many bytes this record takes in memory, for stores that limit them.
+    /// Returns the approximate size of this record in memory, in bytes, for stores that limit it.
     ///
-    /// The server rejects clients whose record would take much more than 64 KiB.
+    /// The server rejects clients whose record would exceed about 64 KiB.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + json_bytes(self)
     }
 
-    /// This record with the changes that lead from `before` to `after`, for those who find that another change came first.
+    /// Returns this record with the differences between `before` and `after`. For callers whose replacement failed
+    /// because of a concurrent change.
     #[must_use]
     pub fn with_changes(&self, before: &Self, after: &Self) -> Self {
         let mut merged = self.clone();
@@ -82,18 +83,18 @@ impl SessionRecord {
     }
 }
 
-/// A record with the number of its last change.
+/// A stored record with its revision.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StoredSession {
     /// The record.
     pub record: Arc<SessionRecord>,
-    /// Grows with every replacement.
+    /// The revision. It grows with each replacement.
     pub revision: u64,
 }
 
 impl StoredSession {
-    /// A record as it is stored.
+    /// Creates a stored record.
     #[must_use]
     pub fn new(record: Arc<SessionRecord>, revision: u64) -> Self {
         Self { record, revision }
@@ -104,7 +105,7 @@ impl StoredSession {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpiredSession {
-    /// The id.
+    /// The session id.
     pub id: String,
     /// The principal that the session belonged to.
     pub principal: Principal,
@@ -122,27 +123,27 @@ impl ExpiredSession {
 }
 
 impl fmt::Debug for ExpiredSession {
-    /// Session ids do not print.
+    /// Session ids are not printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExpiredSession").finish_non_exhaustive()
     }
 }
 
-/// Where sessions are kept.
+/// A store of sessions.
 ///
-/// A session ends `ttl` after it was created, loaded or touched for the last time. After that, and for anybody but its
-/// principal, it does not exist.
+/// A session ends `ttl` after it was created, loaded or touched for the last time. After that, and for other
+/// principals, it does not exist.
 ///
-/// The streams of a session end with it. A store returns expired sessions from [`take_expired`](Self::take_expired), and the
-/// server removes their streams from its [`EventLog`](crate::store::EventLog). A shared store that removes expired sessions
-/// by itself, as a database with a time to live does, either does the same or expires the streams of its event log no later
-/// than their session.
+/// The streams of a session end with it. A store returns expired sessions from [`take_expired`](Self::take_expired),
+/// and the server removes their streams from its [`EventLog`](crate::store::EventLog). A shared store that removes
+/// expired sessions by itself, such as a database with a time to live, does the same. Otherwise, it expires the streams
+/// of its event log no later than their session.
 pub trait SessionStore: Send + Sync + fmt::Debug {
-    /// Keeps a new session under an id that was never used.
+    /// Stores a new session under an unused id.
     ///
     /// # Errors
-    /// [`StoreError::Full`](crate::store::StoreError::Full) when the store or the principal has too many sessions,
-    /// [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) when the id is in use after all.
+    /// Returns [`StoreError::Full`](crate::store::StoreError::Full) if the store or the principal has too many
+    /// sessions, and [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) if the id is in use.
     fn create<'a>(
         &'a self,
         id: &'a str,
@@ -151,7 +152,7 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         ttl: Duration,
     ) -> StoreFuture<'a, StoredSession>;
 
-    /// Reads a session and lets it live for another `ttl`.
+    /// Returns a session and extends its life by `ttl` from now.
     fn load<'a>(
         &'a self,
         id: &'a str,
@@ -159,7 +160,7 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         ttl: Duration,
     ) -> StoreFuture<'a, Option<StoredSession>>;
 
-    /// Lets a session live for another `ttl`; false when it does not exist.
+    /// Extends the life of a session by `ttl` from now. Returns `false` if it does not exist.
     fn touch<'a>(
         &'a self,
         id: &'a str,
@@ -167,8 +168,8 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         ttl: Duration,
     ) -> StoreFuture<'a, bool>;
 
-    /// Replaces a record if it is still the one of `revision`; the new revision, or `None` when somebody else was
-    /// faster or the session does not exist. The time it has left does not change.
+    /// Replaces a record if its revision is still `revision`. Returns the new revision, or `None` if another change
+    /// came first or the session does not exist. The remaining time does not change.
     fn replace<'a>(
         &'a self,
         id: &'a str,
@@ -177,13 +178,13 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         record: SessionRecord,
     ) -> StoreFuture<'a, Option<u64>>;
 
-    /// Ends a session; false when it does not exist.
+    /// Ends a session. Returns `false` if it does not exist.
     fn delete<'a>(&'a self, id: &'a str, principal: &'a Principal) -> StoreFuture<'a, bool>;
 
     /// Returns the sessions that have expired since the last call. Each is returned at most once, by one node.
     ///
-    /// The server calls it from time to time. The default implementation returns nothing, for stores that expire the
-    /// streams of a session themselves.
+    /// The server calls it periodically. The default implementation returns nothing, for stores that expire the streams
+    /// of a session themselves.
     fn take_expired(&self) -> StoreFuture<'_, Vec<ExpiredSession>> {
         Box::pin(async { Ok(Vec::new()) })
     }

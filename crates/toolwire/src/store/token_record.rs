@@ -1,5 +1,5 @@
-//! What a token says, as nodes tell it to each other. A [`TokenInfo`] cannot be written by anybody else, so that no handler
-//! puts one into a result by mistake.
+//! The serialization of a token's content between nodes. [`TokenInfo`] itself does not implement `Serialize`, so that
+//! no handler puts one into a result by mistake.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -67,7 +67,7 @@ mod tests {
     struct Holder(#[serde(with = "super")] Arc<TokenInfo>);
 
     #[test]
-    fn nothing_is_lost_on_the_way() {
+    fn token_info_survives_serialization() {
         let mut claims = Map::new();
         claims.insert("iss".to_owned(), "https://a".into());
         let ann = TokenInfo {

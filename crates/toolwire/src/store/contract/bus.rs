@@ -1,4 +1,4 @@
-//! What holds for every bus.
+//! Contract tests for buses.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,19 +11,19 @@ use crate::engine::TokenInfo;
 use crate::store::contract::{fresh, ok, soon};
 use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 
-/// Checks a [`Bus`]. Each call of `connect` gives a connection to the same bus, as each node has one.
+/// Checks a [`Bus`]. Each call of `connect` returns a connection to the same bus, as each node has one.
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the bus violates a rule. The message names the rule.
 pub async fn bus<B: Bus + 'static>(connect: impl AsyncFn() -> Arc<B>) {
     let first = Node::new(connect().await);
     let second = Node::new(connect().await);
-    unheard_message_is_no_failure(&first).await;
-    message_reaches_everybody(&first, &second).await;
-    messages_of_one_node_keep_their_order(&first, &second).await;
-    past_is_not_delivered(&first, &second).await;
+    publish_without_subscribers_succeeds(&first).await;
+    message_reaches_all_subscribers(&first, &second).await;
+    messages_of_one_node_arrive_in_order(&first, &second).await;
+    earlier_messages_are_not_delivered(&first, &second).await;
     dropped_wait_loses_nothing(&first, &second).await;
-    dropped_subscription_disturbs_nobody(&first, &second).await;
+    dropped_subscription_does_not_affect_others(&first, &second).await;
 }
 
 struct Node {
@@ -39,12 +39,12 @@ impl Node {
         }
     }
 
-    fn message(&self, news: BusPayload) -> BusMessage {
-        BusMessage::new(self.name.clone(), news)
+    fn message(&self, payload: BusPayload) -> BusMessage {
+        BusMessage::new(self.name.clone(), payload)
     }
 
-    async fn publish(&self, news: BusPayload) {
-        ok("publish", self.bus.publish(self.message(news)).await);
+    async fn publish(&self, payload: BusPayload) {
+        ok("publish", self.bus.publish(self.message(payload)).await);
     }
 
     async fn subscribe(&self) -> Box<dyn BusSubscription> {
@@ -52,7 +52,7 @@ impl Node {
     }
 }
 
-/// The next message of one of the nodes; others may use the bus too.
+/// Returns the next message of one of the nodes. Other programs may use the bus, too.
 async fn next(rule: &str, subscription: &mut dyn BusSubscription, nodes: &[&Node]) -> BusMessage {
     loop {
         match soon(rule, subscription.next()).await {
@@ -61,14 +61,16 @@ async fn next(rule: &str, subscription: &mut dyn BusSubscription, nodes: &[&Node
                     return message;
                 }
             }
-            Some(BusDelivery::Lagged) => panic!("{rule}: a few messages do not overrun a reader"),
-            None => panic!("{rule}: the bus is gone"),
+            Some(BusDelivery::Lagged) => {
+                panic!("{rule}: a few messages do not exceed the capacity of a reader")
+            }
+            None => panic!("{rule}: the bus has closed"),
         }
     }
 }
 
-/// One of every kind.
-fn all_news() -> Vec<BusPayload> {
+/// Returns one message of each kind.
+fn all_payloads() -> Vec<BusPayload> {
     let session = fresh("session");
     let signals = [
         SessionSignal::Responded {
@@ -123,30 +125,30 @@ fn numbered(number: u32) -> BusPayload {
     BusPayload::Change(Change::ResourceUpdated(number.to_string()))
 }
 
-async fn unheard_message_is_no_failure(node: &Node) {
+async fn publish_without_subscribers_succeeds(node: &Node) {
     node.publish(numbered(0)).await;
 }
 
-async fn message_reaches_everybody(first: &Node, second: &Node) {
-    let rule = "every subscriber gets every message, also its own";
+async fn message_reaches_all_subscribers(first: &Node, second: &Node) {
+    let rule = "every subscriber gets every message, including its own";
     let mut subscriptions = [
         first.subscribe().await,
         first.subscribe().await,
         second.subscribe().await,
     ];
-    let news = all_news();
-    for news in &news {
-        first.publish(news.clone()).await;
+    let payloads = all_payloads();
+    for payload in &payloads {
+        first.publish(payload.clone()).await;
     }
     for subscription in &mut subscriptions {
-        for news in &news {
+        for payload in &payloads {
             let received = next(rule, &mut **subscription, &[first, second]).await;
-            assert_eq!(received, first.message(news.clone()), "{rule}");
+            assert_eq!(received, first.message(payload.clone()), "{rule}");
         }
     }
 }
 
-async fn messages_of_one_node_keep_their_order(first: &Node, second: &Node) {
+async fn messages_of_one_node_arrive_in_order(first: &Node, second: &Node) {
     let rule = "the messages of one node arrive in the order they were published";
     let count = 50;
     let mut subscription = second.subscribe().await;
@@ -171,11 +173,11 @@ async fn messages_of_one_node_keep_their_order(first: &Node, second: &Node) {
     }
 }
 
-async fn past_is_not_delivered(first: &Node, second: &Node) {
-    let rule = "a subscription begins with what is published after it was made";
+async fn earlier_messages_are_not_delivered(first: &Node, second: &Node) {
+    let rule = "a subscription starts with messages that are published after it";
     let mut before = second.subscribe().await;
     first.publish(numbered(1)).await;
-    // Once it has arrived somewhere, it is past.
+    // The message has been delivered, so it is in the past.
     next(rule, &mut *before, &[first]).await;
     let mut later = second.subscribe().await;
     first.publish(numbered(2)).await;
@@ -200,8 +202,8 @@ async fn dropped_wait_loses_nothing(first: &Node, second: &Node) {
     }
 }
 
-async fn dropped_subscription_disturbs_nobody(first: &Node, second: &Node) {
-    let rule = "the end of one subscription leaves the others as they are";
+async fn dropped_subscription_does_not_affect_others(first: &Node, second: &Node) {
+    let rule = "the end of one subscription does not affect others";
     let ended = second.subscribe().await;
     let mut subscription = second.subscribe().await;
     drop(ended);

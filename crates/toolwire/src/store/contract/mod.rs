@@ -1,9 +1,8 @@
-//! The tests every store has to pass.
+//! Contract tests for stores.
 //!
-//! Whoever writes a store over a network runs these from tests of their own. They check what the documentation of the
-//! traits says, one sentence after the other, and panic with the sentence that does not hold. They need a tokio runtime
-//! with time, take less than a second each on a fast store, and use names of their own, so that the store under test
-//! may be one that others use too.
+//! Run them from the tests of a store implementation, for example a store over a network. They check the documentation
+//! of the traits sentence by sentence, and panic with the violated rule. They need a tokio runtime with time and take
+//! less than 1 s each on a fast store. They use unique names, so that the store under test may be shared.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -12,7 +11,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! // The shortest time to live the store can tell apart from a longer one.
+//! The shortest time to live that the store can distinguish from a longer one.
 //! let ttl = Duration::from_millis(100);
 //! contract::session_store(async || Arc::new(MemorySessionStore::default()), ttl).await;
 //! contract::event_log(async || Arc::new(MemoryEventLog::default())).await;
@@ -45,17 +44,17 @@ use tokio::time::timeout;
 use crate::engine::{Principal, TokenInfo};
 use crate::store::StoreError;
 
-/// How long anything may take that should happen at once. Only a store that is broken takes it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout of operations that should complete at once. Only a broken store reaches it.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits for what should happen at once.
+/// Waits for an operation that should complete at once.
 async fn soon<T>(rule: &str, future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future)
+    timeout(TIMEOUT, future)
         .await
-        .unwrap_or_else(|_| panic!("{rule}: nothing happened for {PATIENCE:?}"))
+        .unwrap_or_else(|_| panic!("{rule}: timed out after {TIMEOUT:?}"))
 }
 
-/// A principal with a token.
+/// Returns a principal with a token.
 fn user(name: &str) -> Principal {
     Principal::of(&TokenInfo {
         valid: true,
@@ -64,10 +63,10 @@ fn user(name: &str) -> Principal {
     })
 }
 
-/// A name nobody else uses.
+/// Returns a unique name.
 fn fresh(kind: &str) -> String {
     let mut bytes = [0; 12];
-    getrandom::fill(&mut bytes).expect("the system has randomness");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     let mut name = format!("{kind}-");
     for byte in bytes {
         write!(name, "{byte:02x}").expect("writing to a string succeeds");
@@ -75,7 +74,7 @@ fn fresh(kind: &str) -> String {
     name
 }
 
-/// The value of a call that has no reason to fail.
+/// Returns the value of a call that should succeed.
 fn ok<T>(what: &str, result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| panic!("{what}: the store failed: {error:?}"))
 }

@@ -1,4 +1,4 @@
-//! What a store of used nonces has to do.
+//! Contract tests for nonce stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,26 +9,29 @@ use crate::store::{NonceStore, StoreError};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Checks a [`NonceStore`]; `connect` is called once per node.
+/// Checks a [`NonceStore`]. `connect` is called once per node.
 pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc<S>) {
     let store = connect().await;
     for owner in [new_owner(), Principal::anonymous()] {
         let (one, other) = (fingerprint(), fingerprint());
         assert!(
-            ok("spend", store.mark_used(&owner, &one, LIFETIME).await),
-            "a nonce is unused at first"
+            ok("mark_used", store.mark_used(&owner, &one, LIFETIME).await),
+            "a new nonce is unused"
         );
         assert!(
-            !ok("spend", store.mark_used(&owner, &one, LIFETIME).await),
+            !ok("mark_used", store.mark_used(&owner, &one, LIFETIME).await),
             "a nonce is used once"
         );
         assert!(
-            ok("spend", store.mark_used(&owner, &other, LIFETIME).await),
-            "nonces do not use up each other"
+            ok("mark_used", store.mark_used(&owner, &other, LIFETIME).await),
+            "nonces are independent"
         );
         assert!(
-            ok("spend", store.mark_used(&new_owner(), &one, LIFETIME).await),
-            "owners do not use up each other's nonces"
+            ok(
+                "mark_used",
+                store.mark_used(&new_owner(), &one, LIFETIME).await
+            ),
+            "owners have separate nonces"
         );
     }
 
@@ -41,24 +44,24 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
         .collect();
     let mut winners = 0;
     for task in tasks {
-        let outcome = soon("everybody is answered", task).await;
-        winners += usize::from(ok("spend", outcome.expect("no call panics")));
+        let outcome = soon("every call returns", task).await;
+        winners += usize::from(ok("mark_used", outcome.expect("no call panics")));
     }
-    assert_eq!(winners, 1, "of all who come at once, one is told `true`");
+    assert_eq!(winners, 1, "of concurrent calls, one returns `true`");
 }
 
-/// Checks the bound that a [`NonceStore`] has for each owner; `limit` is how many nonces one owner may have.
+/// Checks the limit per owner of a [`NonceStore`]. `limit` is the maximum number of nonces of one owner.
 pub async fn nonce_store_owner_bound<S: NonceStore + 'static>(
     connect: impl AsyncFn() -> Arc<S>,
     limit: usize,
 ) {
     let store = connect().await;
     let (owner, first) = (new_owner(), fingerprint());
-    let unused = ok("spend", store.mark_used(&owner, &first, LIFETIME).await);
-    assert!(unused, "a nonce is unused at first");
+    let unused = ok("mark_used", store.mark_used(&owner, &first, LIFETIME).await);
+    assert!(unused, "a new nonce is unused");
     for _ in 1..limit {
         let unused = store.mark_used(&owner, &fingerprint(), LIFETIME).await;
-        assert!(ok("spend", unused), "an owner may have {limit} nonces");
+        assert!(ok("mark_used", unused), "an owner may have {limit} nonces");
     }
     let rejected = store.mark_used(&owner, &fingerprint(), LIFETIME).await;
     assert!(
@@ -66,21 +69,21 @@ pub async fn nonce_store_owner_bound<S: NonceStore + 'static>(
         "one more nonce of an owner is rejected"
     );
     assert!(
-        !ok("spend", store.mark_used(&owner, &first, LIFETIME).await),
-        "no nonce is removed to make room"
+        !ok("mark_used", store.mark_used(&owner, &first, LIFETIME).await),
+        "no nonce is evicted"
     );
     let unused = store
         .mark_used(&new_owner(), &fingerprint(), LIFETIME)
         .await;
-    assert!(ok("spend", unused), "other owners are not affected");
+    assert!(ok("mark_used", unused), "other owners are not affected");
 }
 
-/// A principal that has used nothing.
+/// Returns a principal without nonces.
 fn new_owner() -> Principal {
     user(&fresh("owner"))
 }
 
-/// A fingerprint nobody has used.
+/// Returns an unused fingerprint.
 fn fingerprint() -> [u8; 32] {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).expect("random bytes");

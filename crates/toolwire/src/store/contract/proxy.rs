@@ -1,4 +1,4 @@
-//! What a store of an OAuth proxy has to do.
+//! Contract tests for proxy stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,34 +8,34 @@ use crate::store::{NewProxyRecord, OwnerLimit, ProxyOwner, ProxyRecord, ProxySto
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Checks a [`ProxyStore`]; `connect` is called once per node, and `shortest` is the shortest time to live that the store
-/// can tell apart from a longer one.
+/// Checks a [`ProxyStore`]. `connect` is called once per node. `shortest` is the shortest time to live that the store
+/// can distinguish from a longer one.
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the store violates a rule. The message names the rule.
 pub async fn proxy_store<S: ProxyStore + 'static>(
     connect: impl AsyncFn() -> Arc<S>,
     shortest: Duration,
 ) {
     let store = connect().await;
     for kind in ProxyRecord::ALL {
-        keeps_and_gives(&*store, kind).await;
+        stores_and_returns(&*store, kind).await;
         owner_loses_its_first_record(&*store, kind).await;
         owner_is_rejected_at_its_limit(&*store, kind).await;
     }
-    kinds_do_not_meet(&*store).await;
+    kinds_are_independent(&*store).await;
     replaces_only_what_is_expected(&*store).await;
     replacement_changes_the_owner(&*store).await;
-    forgets(&*store, shortest).await;
-    gives_once(&store).await;
+    records_expire(&*store, shortest).await;
+    takes_once(&store).await;
     replaces_once(&store).await;
 }
 
-/// Checks the bound of a [`ProxyStore`] that holds nothing yet, and at most `bound` records of each kind. `shortest` is
-/// as for [`proxy_store`].
+/// Checks the limit of an empty [`ProxyStore`] that holds at most `bound` records of each kind. `shortest` is as for
+/// [`proxy_store`].
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the store violates a rule. The message names the rule.
 pub async fn proxy_store_bound(store: &dyn ProxyStore, bound: usize, shortest: Duration) {
     for kind in ProxyRecord::ALL {
         let mut keys = Vec::new();
@@ -44,7 +44,7 @@ pub async fn proxy_store_bound(store: &dyn ProxyStore, bound: usize, shortest: D
             let put = store.put(kind, &key, record("a")).await;
             assert!(
                 put.is_ok(),
-                "a record within the bound is stored: number {number} of {bound}"
+                "a record within the limit is stored: number {number} of {bound}"
             );
             keys.push(key);
         }
@@ -57,24 +57,24 @@ pub async fn proxy_store_bound(store: &dyn ProxyStore, bound: usize, shortest: D
         }
         let Some(last) = keys.pop() else { return };
         ok("take", store.take(kind, &last).await);
-        // Its protection ends at once, so another record may have its room.
+        // Its protection ends at once, so another record may replace it.
         let loose = record("c").with_protection(Duration::ZERO);
         let loose_key = key();
         let put = store.put(kind, &loose_key, loose).await;
-        ok("a record that was taken leaves its room to another", put);
+        ok("a taken record frees its space", put);
         let short = key();
         let put = store.put(kind, &short, NewProxyRecord::new("d", shortest));
-        ok("a record without protection makes room", put.await);
+        ok("a record without protection is evicted", put.await);
         assert!(
             !is_there(store, kind, &loose_key).await,
-            "a record without protection is removed when there is no other room"
+            "a record without protection is removed if the store is full"
         );
         rejected(store, kind, record("e")).await;
-        // Only waiting shows that something ends; a paused clock skips it.
+        // Only waiting shows that a record expires. A paused clock skips the wait.
         tokio::time::sleep(shortest * 2).await;
         let after = key();
         let put = store.put(kind, &after, record("f")).await;
-        ok("a record that has expired leaves its room to another", put);
+        ok("an expired record frees its space", put);
         keys.push(after);
         for key in keys {
             ok("take", store.take(kind, &key).await);
@@ -87,7 +87,7 @@ async fn rejected(store: &dyn ProxyStore, kind: ProxyRecord, record: NewProxyRec
     let put = store.put(kind, &key, record).await;
     assert!(
         matches!(put, Err(StoreError::Full)),
-        "a record beyond a bound is rejected as full: {put:?}"
+        "a record beyond the limit is rejected as full: {put:?}"
     );
     assert!(
         !is_there(store, kind, &key).await,
@@ -95,22 +95,22 @@ async fn rejected(store: &dyn ProxyStore, kind: ProxyRecord, record: NewProxyRec
     );
 }
 
-async fn keeps_and_gives(store: &dyn ProxyStore, kind: ProxyRecord) {
+async fn stores_and_returns(store: &dyn ProxyStore, kind: ProxyRecord) {
     let (one, other) = (key(), key());
     let get = async |key: &[u8; 32]| ok("get", store.get(kind, key).await);
-    assert_eq!(get(&one).await, None, "nothing is there at first");
+    assert_eq!(get(&one).await, None, "an unused key has no record");
     ok("put", store.put(kind, &one, record("a")).await);
-    assert_eq!(get(&one).await, Some(text("a")), "a record is kept");
-    assert_eq!(get(&other).await, None, "keys do not meet");
+    assert_eq!(get(&one).await, Some(text("a")), "a record is stored");
+    assert_eq!(get(&other).await, None, "keys are independent");
     ok("put", store.put(kind, &one, record("b")).await);
     assert_eq!(
         get(&one).await,
         Some(text("b")),
-        "a record takes the place of another"
+        "a record replaces another with the same key"
     );
     let taken = ok("take", store.take(kind, &one).await);
     assert_eq!(taken, Some(text("b")), "a record can be taken");
-    assert_eq!(get(&one).await, None, "a record that was taken is gone");
+    assert_eq!(get(&one).await, None, "a taken record is absent");
     let taken = ok("take", store.take(kind, &one).await);
     assert_eq!(taken, None, "a record is taken once");
 }
@@ -118,23 +118,23 @@ async fn keeps_and_gives(store: &dyn ProxyStore, kind: ProxyRecord) {
 async fn owner_loses_its_first_record(store: &dyn ProxyStore, kind: ProxyRecord) {
     let owner = ProxyOwner::new(key(), 2, OwnerLimit::RemoveFirst);
     let other = ProxyOwner::new(key(), 2, OwnerLimit::RemoveFirst);
-    let (first, second, third, foreign) = (key(), key(), key(), key());
+    let (first, second, third, of_other_owner) = (key(), key(), key(), key());
     let owned = |lifetime| NewProxyRecord::new("a", lifetime).with_owner(owner);
     let early = NewProxyRecord::new("a", LIFETIME / 3).with_owner(other);
-    ok("put", store.put(kind, &foreign, early).await);
+    ok("put", store.put(kind, &of_other_owner, early).await);
     ok("put", store.put(kind, &second, owned(LIFETIME)).await);
     ok("put", store.put(kind, &first, owned(LIFETIME / 2)).await);
     ok("put", store.put(kind, &first, owned(LIFETIME / 2)).await);
     assert!(
         is_there(store, kind, &second).await,
-        "a record that takes the place of another does not count twice"
+        "a record that replaces another does not count twice"
     );
     ok("put", store.put(kind, &third, owned(LIFETIME)).await);
     assert!(
         !is_there(store, kind, &first).await,
         "an owner at its limit loses the record that expires first"
     );
-    for key in [&second, &third, &foreign] {
+    for key in [&second, &third, &of_other_owner] {
         assert!(
             is_there(store, kind, key).await,
             "an owner at its limit loses one record, and another owner none"
@@ -158,13 +158,13 @@ async fn owner_is_rejected_at_its_limit(store: &dyn ProxyStore, kind: ProxyRecor
     }
     ok("take", store.take(kind, &one).await);
     let put = store.put(kind, &three, owned()).await;
-    ok("a record that was taken does not count for its owner", put);
+    ok("a taken record does not count for its owner", put);
     for key in [&two, &three] {
         ok("take", store.take(kind, key).await);
     }
 }
 
-async fn kinds_do_not_meet(store: &dyn ProxyStore) {
+async fn kinds_are_independent(store: &dyn ProxyStore) {
     let (shared, owner) = (key(), ProxyOwner::new(key(), 1, OwnerLimit::Reject));
     for kind in ProxyRecord::ALL {
         let record = record(kind.as_str()).with_owner(owner);
@@ -172,7 +172,7 @@ async fn kinds_do_not_meet(store: &dyn ProxyStore) {
     }
     for kind in ProxyRecord::ALL {
         let taken = ok("take", store.take(kind, &shared).await);
-        assert_eq!(taken, Some(text(kind.as_str())), "kinds do not meet");
+        assert_eq!(taken, Some(text(kind.as_str())), "kinds are independent");
     }
 }
 
@@ -182,10 +182,10 @@ async fn replaces_only_what_is_expected(store: &dyn ProxyStore) {
         let replaced = store.replace(kind, &key, expected, record(new));
         ok("replace", replaced.await)
     };
-    assert!(!replace("", "a").await, "there is nothing to replace");
+    assert!(!replace("", "a").await, "an absent record is not replaced");
     assert!(
         !is_there(store, kind, &key).await,
-        "what was not replaced is not kept"
+        "a failed replacement stores nothing"
     );
     ok("put", store.put(kind, &key, record("b")).await);
     assert!(
@@ -194,15 +194,8 @@ async fn replaces_only_what_is_expected(store: &dyn ProxyStore) {
     );
     assert!(replace("b", "c").await, "a record can be replaced");
     let taken = ok("take", store.take(kind, &key).await);
-    assert_eq!(
-        taken,
-        Some(text("c")),
-        "a record is what it was replaced by"
-    );
-    assert!(
-        !replace("c", "d").await,
-        "a record that was taken does not come back"
-    );
+    assert_eq!(taken, Some(text("c")), "a replaced record has the new text");
+    assert!(!replace("c", "d").await, "a taken record is not restored");
 }
 
 async fn replacement_changes_the_owner(store: &dyn ProxyStore) {
@@ -222,13 +215,13 @@ async fn replacement_changes_the_owner(store: &dyn ProxyStore) {
         "the new owner loses another record if it has too many"
     );
     let put = store.put(kind, &three, record("c").with_owner(before));
-    ok("the former owner has room again", put.await);
+    ok("the former owner is below its limit again", put.await);
     for key in [&one, &three] {
         ok("take", store.take(kind, key).await);
     }
 }
 
-async fn forgets(store: &dyn ProxyStore, shortest: Duration) {
+async fn records_expire(store: &dyn ProxyStore, shortest: Duration) {
     let kind = ProxyRecord::Login;
     let (short, long, prolonged) = (key(), key(), key());
     let owner = ProxyOwner::new(key(), 1, OwnerLimit::Reject);
@@ -239,21 +232,29 @@ async fn forgets(store: &dyn ProxyStore, shortest: Duration) {
     ok("put", store.put(kind, &prolonged, brief("c")).await);
     let replaced = store.replace(kind, &prolonged, "c", record("d")).await;
     assert!(ok("replace", replaced), "a record can be replaced in time");
-    // Only waiting shows that something ends; a paused clock skips it.
+    // Only waiting shows that a record expires. A paused clock skips the wait.
     tokio::time::sleep(shortest * 2).await;
     let get = async |key: &[u8; 32]| ok("get", store.get(kind, key).await);
-    assert_eq!(get(&short).await, None, "a record ends");
-    assert_eq!(get(&long).await, Some(text("b")), "a record lasts");
-    assert_eq!(get(&prolonged).await, Some(text("d")), "replacing prolongs");
+    assert_eq!(get(&short).await, None, "a record expires");
+    assert_eq!(
+        get(&long).await,
+        Some(text("b")),
+        "a record is stored until it expires"
+    );
+    assert_eq!(
+        get(&prolonged).await,
+        Some(text("d")),
+        "a replacement sets a new lifetime"
+    );
     let next = key();
     let put = store.put(kind, &next, record("e").with_owner(owner)).await;
-    ok("a record that has ended does not count for its owner", put);
+    ok("an expired record does not count for its owner", put);
     for key in [&long, &prolonged, &next] {
         ok("take", store.take(kind, key).await);
     }
 }
 
-async fn gives_once<S: ProxyStore + 'static>(store: &Arc<S>) {
+async fn takes_once<S: ProxyStore + 'static>(store: &Arc<S>) {
     let (kind, wanted) = (ProxyRecord::Login, key());
     ok("put", store.put(kind, &wanted, record("a")).await);
     let tasks: Vec<_> = (0..16)
@@ -264,11 +265,11 @@ async fn gives_once<S: ProxyStore + 'static>(store: &Arc<S>) {
         .collect();
     let mut winners = 0;
     for task in tasks {
-        let outcome = soon("everybody is answered", task).await;
+        let outcome = soon("every call returns", task).await;
         let taken = ok("take", outcome.expect("no call panics"));
         winners += usize::from(taken.is_some());
     }
-    assert_eq!(winners, 1, "of all who come at once, one gets the record");
+    assert_eq!(winners, 1, "of concurrent calls, one gets the record");
 }
 
 async fn replaces_once<S: ProxyStore + 'static>(store: &Arc<S>) {
@@ -288,9 +289,9 @@ async fn replaces_once<S: ProxyStore + 'static>(store: &Arc<S>) {
             winners.push(format!("b{number}"));
         }
     }
-    assert_eq!(winners.len(), 1, "of all replacements at once, one is made");
+    assert_eq!(winners.len(), 1, "of concurrent replacements, one succeeds");
     let taken = ok("take", store.take(kind, &wanted).await);
-    assert_eq!(taken, winners.pop(), "the one that was made is stored");
+    assert_eq!(taken, winners.pop(), "the successful replacement is stored");
 }
 
 async fn is_there(store: &dyn ProxyStore, kind: ProxyRecord, key: &[u8; 32]) -> bool {
@@ -305,7 +306,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// A key nobody has used.
+/// Returns an unused key.
 fn key() -> [u8; 32] {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).expect("random bytes");

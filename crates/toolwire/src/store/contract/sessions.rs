@@ -1,4 +1,4 @@
-//! What holds for every session store.
+//! Contract tests for session stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::engine::Principal;
 use crate::store::contract::{fresh, ok, user};
 use crate::store::{SessionRecord, SessionStore, StoreError};
 
-/// Long enough for every check that is not about time.
+/// A time to live that is long enough for each check that is not about time.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Checks a [`SessionStore`]. `ttl` is the shortest time to live that the store keeps with an error of less than a
-/// third; 100 ms is a good choice for most.
+/// Checks a [`SessionStore`]. `ttl` is the shortest time to live that the store observes with an error of less than a
+/// third. For most stores, 100 ms is suitable.
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the store violates a rule. The message names the rule.
 pub async fn session_store<S: SessionStore + 'static>(
     make: impl AsyncFn() -> Arc<S>,
     ttl: Duration,
 ) {
-    created_session_is_found(&*make().await).await;
-    used_id_is_not_taken_over(&*make().await).await;
-    foreign_session_does_not_exist(&*make().await).await;
+    created_session_can_be_loaded(&*make().await).await;
+    used_id_is_rejected(&*make().await).await;
+    session_of_other_principal_does_not_exist(&*make().await).await;
     replacement_needs_the_revision(&*make().await).await;
     one_of_many_replacements_wins(make().await).await;
     deleted_session_does_not_exist(&*make().await).await;
@@ -39,11 +39,11 @@ pub async fn session_store<S: SessionStore + 'static>(
     );
 }
 
-/// Checks that a store which has room for `bound` more sessions of one principal refuses the next one, and takes
-/// it when another has gone: by [`SessionStore::delete`], and `ttl` after its last use.
+/// Checks that a store with space for `bound` more sessions of one principal rejects the next one. It accepts it after
+/// another session has ended: by [`SessionStore::delete`], and `ttl` after its last use.
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the store violates a rule. The message names the rule.
 pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Duration) {
     let owner = user(&fresh("owner"));
     let mut ids = Vec::new();
@@ -52,11 +52,11 @@ pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Du
         let created = store.create(&id, &owner, record("a"), LONG).await;
         assert!(
             created.is_ok(),
-            "a session within the bound is taken: number {number} of {bound}"
+            "a session within the limit is accepted: number {number} of {bound}"
         );
         ids.push(id);
     }
-    refused(store, &owner).await;
+    assert_rejected(store, &owner).await;
     let Some(id) = ids.pop() else { return };
     assert!(
         ok("delete", store.delete(&id, &owner).await),
@@ -64,31 +64,28 @@ pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Du
     );
     let short = fresh("session");
     let created = store.create(&short, &owner, record("a"), ttl).await;
-    ok("a deleted session leaves its room to another", created);
-    refused(store, &owner).await;
+    ok("a deleted session frees its space", created);
+    assert_rejected(store, &owner).await;
     sleep(ttl + ttl / 2).await;
     let last = fresh("session");
     let created = store.create(&last, &owner, record("a"), LONG).await;
-    ok(
-        "a session that has ended leaves its room to another",
-        created,
-    );
+    ok("an expired session frees its space", created);
     ids.push(last);
     for id in ids {
         ok("delete", store.delete(&id, &owner).await);
     }
 }
 
-async fn refused(store: &dyn SessionStore, owner: &Principal) {
+async fn assert_rejected(store: &dyn SessionStore, owner: &Principal) {
     let id = fresh("session");
     let created = store.create(&id, owner, record("a"), LONG).await;
     assert!(
         matches!(created, Err(StoreError::Full)),
-        "one session more than the bound is refused as full"
+        "one session beyond the limit is rejected as full"
     );
 }
 
-async fn created_session_is_found(store: &dyn SessionStore) {
+async fn created_session_can_be_loaded(store: &dyn SessionStore) {
     for owner in [Principal::anonymous(), user("alice")] {
         let id = fresh("session");
         let mut kept = record("a");
@@ -104,7 +101,7 @@ async fn created_session_is_found(store: &dyn SessionStore) {
             "create returns the record it was given"
         );
         let loaded = ok("load", store.load(&id, &owner, LONG).await)
-            .expect("a session that was created can be loaded");
+            .expect("a created session can be loaded");
         assert_eq!(
             loaded, created,
             "load returns what create returned: the record and its revision"
@@ -122,15 +119,15 @@ async fn created_session_is_found(store: &dyn SessionStore) {
     }
 }
 
-async fn used_id_is_not_taken_over(store: &dyn SessionStore) {
+async fn used_id_is_rejected(store: &dyn SessionStore) {
     let (id, owner) = (fresh("session"), user("alice"));
     ok(
         "create",
         store.create(&id, &owner, record("first"), LONG).await,
     );
     let second = store.create(&id, &owner, record("second"), LONG).await;
-    assert!(second.is_err(), "an id that is in use is refused");
-    // Whether a foreign id can be told from a free one here depends on the store; nobody chooses ids.
+    assert!(second.is_err(), "an id in use is rejected");
+    // Stores may differ in whether this fails, because clients do not choose ids.
     let _ = store
         .create(&id, &user("mallory"), record("third"), LONG)
         .await;
@@ -138,11 +135,11 @@ async fn used_id_is_not_taken_over(store: &dyn SessionStore) {
     assert_eq!(
         loaded.map(|session| (*session.record).clone()),
         Some(record("first")),
-        "a session does not change when somebody creates one under its id"
+        "a session does not change when its id is used again"
     );
 }
 
-async fn foreign_session_does_not_exist(store: &dyn SessionStore) {
+async fn session_of_other_principal_does_not_exist(store: &dyn SessionStore) {
     let (alice, mallory) = (user("alice"), user("mallory"));
     let anonymous = Principal::anonymous();
     for (owner, other) in [
@@ -159,31 +156,31 @@ async fn foreign_session_does_not_exist(store: &dyn SessionStore) {
         assert_eq!(
             loaded,
             Some(created),
-            "a session does not change by what others try with it"
+            "calls of other principals do not change a session"
         );
     }
 }
 
-/// For this principal the session does not exist, whatever is tried.
+/// Checks that the session does not exist for this principal.
 async fn absent(store: &dyn SessionStore, id: &str, principal: &Principal, revision: u64) {
     assert_eq!(
         ok("load", store.load(id, principal, LONG).await),
         None,
-        "load does not find a session that ended, was never there or is somebody else's"
+        "load finds no session that ended, never existed or belongs to another principal"
     );
     assert!(
         !ok("touch", store.touch(id, principal, LONG).await),
-        "touch does not find a session that ended, was never there or is somebody else's"
+        "touch finds no session that ended, never existed or belongs to another principal"
     );
     let replaced = store.replace(id, principal, revision, record("b")).await;
     assert_eq!(
         ok("replace", replaced),
         None,
-        "replace does not find a session that ended, was never there or is somebody else's"
+        "replace finds no session that ended, never existed or belongs to another principal"
     );
     assert!(
         !ok("delete", store.delete(id, principal).await),
-        "delete does not find a session that ended, was never there or is somebody else's"
+        "delete finds no session that ended, never existed or belongs to another principal"
     );
 }
 
@@ -290,7 +287,7 @@ async fn load_prolongs(store: &dyn SessionStore, ttl: Duration) {
 async fn touch_prolongs(store: &dyn SessionStore, ttl: Duration) {
     let (id, owner) = (fresh("session"), user("alice"));
     ok("create", store.create(&id, &owner, record("a"), LONG).await);
-    // Also a shorter time than the one it has left counts from now.
+    // A time shorter than the remaining one also counts from now.
     for _ in 0..2 {
         assert!(
             ok("touch", store.touch(&id, &owner, ttl).await),
@@ -320,7 +317,7 @@ async fn replacement_does_not_prolong(store: &dyn SessionStore, ttl: Duration) {
     assert_eq!(
         ok("load", store.load(&id, &owner, ttl).await),
         None,
-        "the time a session has left does not change when it is replaced"
+        "a replacement does not change the remaining time of a session"
     );
 }
 

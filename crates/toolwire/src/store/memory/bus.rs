@@ -1,4 +1,4 @@
-//! News within one process.
+//! A bus within one process.
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -6,11 +6,11 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::engine::BoxFuture;
 use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, StoreFuture};
 
-/// How many messages a subscriber may be behind. A burst of changes fits; what is lost beyond it costs one
-/// [`BusDelivery::Lagged`].
+/// The default number of messages that a subscriber may be behind. A burst of changes fits. Further messages are lost
+/// and cause one [`BusDelivery::Lagged`].
 const DEFAULT_CAPACITY: usize = 1024;
 
-/// Carries news between the services of one process that share it.
+/// A bus between services of one process.
 #[derive(Debug)]
 pub struct MemoryBus {
     sender: broadcast::Sender<BusMessage>,
@@ -23,12 +23,12 @@ impl Default for MemoryBus {
 }
 
 impl MemoryBus {
-    /// A bus whose subscribers may be at least `capacity` messages behind before they lose some; 1024 by default. The
-    /// room for them is taken at once.
+    /// Creates a bus whose subscribers may be at least `capacity` messages behind before they lose messages. Default:
+    /// 1024. The buffer is allocated at once.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
-            // The channel cannot be built without any room.
+            // The channel requires a capacity of at least 1.
             sender: broadcast::Sender::new(capacity.max(1)),
         }
     }
@@ -37,7 +37,7 @@ impl MemoryBus {
 impl Bus for MemoryBus {
     fn publish(&self, message: BusMessage) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            // That nobody listens is no failure.
+            // Sending without subscribers is not an error.
             let _ = self.sender.send(message);
             Ok(())
         })
@@ -82,12 +82,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn contract_holds() {
+    async fn bus_meets_the_contract() {
         let bus = Arc::new(MemoryBus::default());
         contract::bus(async || bus.clone()).await;
     }
 
-    /// What a subscriber gets first that has not read for so many messages.
+    /// Returns the first delivery to a subscriber that is this many messages behind.
     async fn first_after(capacity: usize, messages: usize) -> Option<BusDelivery> {
         let bus = MemoryBus::new(capacity);
         let mut subscription = bus.subscribe().await.unwrap();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn slow_reader_is_told_that_it_lost_messages() {
+    async fn slow_reader_gets_lagged() {
         let first = Some(BusDelivery::Message(message(1)));
         for (capacity, messages, expected) in [
             (4, 3, &first),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn slow_reader_goes_on_with_what_is_left() {
+    async fn slow_reader_continues_with_remaining_messages() {
         let bus = MemoryBus::new(2);
         let mut subscription = bus.subscribe().await.unwrap();
         for number in 1..=5 {

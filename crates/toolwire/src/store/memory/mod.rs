@@ -1,7 +1,7 @@
-//! Stores in the memory of one process, within bounds.
+//! Stores in the memory of one process, with limits.
 //!
-//! They are the defaults of the HTTP transport. Nothing here starts a task or a timer: what has become too old is
-//! removed by the calls that come later, a little at a time.
+//! They are the defaults of the HTTP transport. They start no task and no timer: later calls remove expired records, a
+//! few at a time.
 
 mod bus;
 mod events;

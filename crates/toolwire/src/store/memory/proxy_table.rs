@@ -1,4 +1,4 @@
-//! A table of records with an expiry, a protection and an owner each, bounded in number and bytes.
+//! A table of records with an expiry, a protection and an owner each, limited in number and bytes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -10,10 +10,10 @@ use crate::store::{NewProxyRecord, OwnerLimit, ProxyOwner, StoreError};
 
 pub(super) type RecordKey = [u8; 32];
 
-/// Keys in the order of a moment.
+/// Keys in order of time.
 type Ordered = BTreeSet<(Instant, RecordKey)>;
 
-/// How much a table may hold.
+/// The limits of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Capacity {
     pub(super) records: usize,
@@ -60,7 +60,7 @@ impl Table {
         }
     }
 
-    /// Stores a record within the bounds of its owner and of the table. A rejected record changes nothing.
+    /// Stores a record within the limits of its owner and of the table. A rejected record changes nothing.
     pub(super) fn put(
         &mut self,
         key: RecordKey,
@@ -79,7 +79,7 @@ impl Table {
             },
             _ => None,
         };
-        // What goes anyway makes room, too.
+        // The record that is removed in any case also frees its space.
         let freed = victim.map(|victim| self.length_of(&victim));
         let gone = [replaced_bytes, freed].into_iter().flatten();
         let (mut count, mut bytes) = (self.records.len(), self.bytes);
@@ -113,7 +113,7 @@ impl Table {
         Ok(())
     }
 
-    /// Replaces a record; the bounds of the table do not count.
+    /// Replaces a record. The limits of the table do not apply.
     pub(super) fn replace(&mut self, key: RecordKey, record: NewProxyRecord, now: Instant) {
         let owner = record.owner;
         self.insert(key, record, now);
@@ -167,7 +167,7 @@ impl Table {
         self.count_of(owner) >= owner.limit.max(1)
     }
 
-    /// The record of an owner that expires first, other than this one.
+    /// Returns the record of an owner that expires first, other than this one.
     fn first_of(&self, owner: &ProxyOwner, other_than: &RecordKey) -> Option<RecordKey> {
         let mut owned = self.owners.get(&owner.key)?.iter();
         owned

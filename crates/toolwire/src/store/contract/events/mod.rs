@@ -1,4 +1,4 @@
-//! What holds for every event log.
+//! Contract tests for event logs.
 
 mod waiting;
 
@@ -11,22 +11,22 @@ use crate::engine::Principal;
 use crate::store::contract::{fresh, ok, soon, user};
 use crate::store::{EventLog, LogEntry, Replay, StreamKey};
 
-/// How long a read would wait that is expected to be woken. Longer than the kit's patience, so that a log which only
-/// looks again when the time is over does not pass.
+/// The wait of a read that is expected to be woken. It is longer than the timeout of the contract, so that a log that
+/// only polls at the end of the wait fails.
 const LONG_WAIT: Duration = Duration::from_secs(60);
 
 /// Checks an [`EventLog`].
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the log violates a rule. The message names the rule.
 pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
-    entries_are_numbered_and_kept(&Case::new(make().await)).await;
+    entries_are_numbered_and_stored(&Case::new(make().await)).await;
     replay_is_the_rest_of_the_stream(&Case::new(make().await)).await;
     open_stream_is_empty_but_known(&Case::new(make().await)).await;
     unopened_stream_begins_with_its_first_entry(&Case::new(make().await)).await;
-    foreign_stream_is_unknown(&Case::new(make().await)).await;
-    streams_of_one_name_are_apart(&Case::new(make().await)).await;
-    number_nobody_reached_is_unknown(&Case::new(make().await)).await;
+    stream_of_other_principal_is_unknown(&Case::new(make().await)).await;
+    streams_with_one_name_are_separate(&Case::new(make().await)).await;
+    number_beyond_the_newest_is_unknown(&Case::new(make().await)).await;
     nothing_follows_the_end(&Case::new(make().await)).await;
     waiting::waiting_reader_is_woken(&Case::new(make().await)).await;
     waiting::waiting_reader_is_told_of_the_end(&Case::new(make().await)).await;
@@ -34,46 +34,46 @@ pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
     waiting::dropped_read_loses_nothing(&Case::new(make().await)).await;
     waiting::concurrent_entries_have_numbers_of_their_own(&Case::new(make().await)).await;
     waiting::reader_that_follows_misses_nothing(&Case::new(make().await)).await;
-    forgotten_session_has_no_streams(&Case::new(make().await)).await;
+    removed_session_has_no_streams(&Case::new(make().await)).await;
     waiting::forgetting_wakes_the_waiting(&Case::new(make().await)).await;
-    forgetting_reaches_nobody_else(&Case::new(make().await)).await;
-    forgotten_stream_does_not_repeat_numbers(&Case::new(make().await)).await;
+    removal_does_not_affect_others(&Case::new(make().await)).await;
+    removed_stream_does_not_repeat_numbers(&Case::new(make().await)).await;
 }
 
-/// Checks what an [`EventLog`] says about entries it has given up. `too_many` small entries in one stream are more than
-/// the log keeps.
+/// Checks the behaviour of an [`EventLog`] that has evicted entries. `too_many` small entries in one stream exceed its
+/// limit.
 ///
 /// # Panics
-/// When a rule does not hold; the message names it.
+/// Panics if the log violates a rule. The message names the rule.
 pub async fn event_log_bound(log: Arc<dyn EventLog>, too_many: u64) {
     let case = Case::new(log);
     case.fill(too_many).await;
     let Replay::Gap { oldest } = case.read(0).await else {
-        panic!("reading from before the oldest entry of a stream that lost some is a gap");
+        panic!("reading before the oldest entry of a stream with evicted entries returns a gap");
     };
     assert!(
         (2..=too_many).contains(&oldest),
-        "the oldest entry is one after the lost ones, and not after the newest: {oldest} of {too_many}"
+        "the oldest entry follows the evicted ones and is not after the newest: {oldest} of {too_many}"
     );
     assert_eq!(
         case.read(oldest - 2).await,
         Replay::Gap { oldest },
-        "it is a gap when only one entry is missing"
+        "one missing entry is a gap"
     );
     assert_eq!(
         case.read(oldest - 1).await,
         entries(oldest..=too_many),
-        "the entries that are still there can be read without a gap"
+        "the remaining entries are read without a gap"
     );
     assert_eq!(
         case.append(message(too_many + 1)).await,
         too_many + 1,
-        "numbers go on when entries were given up"
+        "numbers continue after eviction"
     );
     assert_eq!(
         case.read(too_many).await,
         entries(too_many + 1..=too_many + 1),
-        "the newest entry is never given up"
+        "the newest entry is never evicted"
     );
     case.forget().await;
 }
@@ -94,7 +94,7 @@ impl Case {
         }
     }
 
-    /// The same log with another stream of the same session.
+    /// Returns the same log with another stream of the same session.
     fn sibling(&self) -> Self {
         Self {
             log: Arc::clone(&self.log),
@@ -103,7 +103,7 @@ impl Case {
         }
     }
 
-    /// The same log and stream under another key or principal.
+    /// Returns the same log and stream under another key or principal.
     fn elsewhere(&self, owner: Principal, key: StreamKey) -> Self {
         Self {
             log: Arc::clone(&self.log),
@@ -128,7 +128,7 @@ impl Case {
             assert_eq!(
                 self.append(message(number)).await,
                 number,
-                "the first entry has the number 1, and each later one the next"
+                "the first entry has number 1, and each further entry the next number"
             );
         }
     }
@@ -157,21 +157,21 @@ fn entries(numbers: impl IntoIterator<Item = u64>) -> Replay {
     Replay::Entries(numbers.map(|number| (number, message(number))).collect())
 }
 
-async fn entries_are_numbered_and_kept(case: &Case) {
+async fn entries_are_numbered_and_stored(case: &Case) {
     case.open().await;
     let texts = ["{}", "\"\\u0000 ä\u{2028}\"", "[1,\n2]", ""];
     for (number, text) in (1..).zip(texts) {
         assert_eq!(
             case.append(LogEntry::Message(Bytes::from(text))).await,
             number,
-            "the first entry has the number 1, and each later one the next"
+            "the first entry has number 1, and each further entry the next number"
         );
     }
     let expected = (1..).zip(texts.map(|text| LogEntry::Message(Bytes::from(text))));
     assert_eq!(
         case.read(0).await,
         Replay::Entries(expected.collect()),
-        "entries come back byte for byte"
+        "entries are returned unchanged"
     );
 }
 
@@ -184,7 +184,7 @@ async fn replay_is_the_rest_of_the_stream(case: &Case) {
         assert_eq!(
             case.read(after).await,
             entries(after + 1..=last),
-            "a replay is all entries of the stream after the number, in order, and none of another stream"
+            "a replay is all entries of the stream after the number, in order, without entries of other streams"
         );
     }
 }
@@ -199,42 +199,47 @@ async fn open_stream_is_empty_but_known(case: &Case) {
     assert_eq!(
         case.read(0).await,
         entries([]),
-        "a stream that was opened is known and has no entries"
+        "an opened stream is known and has no entries"
     );
 }
 
 async fn unopened_stream_begins_with_its_first_entry(case: &Case) {
     let number = case.append(message(1)).await;
-    assert!(number >= 1, "numbers begin with 1");
+    assert!(number >= 1, "numbers start with 1");
     assert_eq!(
         case.read(number - 1).await,
         Replay::Entries(vec![(number, message(1))]),
-        "appending to a stream that was not opened begins it"
+        "appending to a stream that was not opened creates it"
     );
 }
 
-async fn foreign_stream_is_unknown(case: &Case) {
+async fn stream_of_other_principal_is_unknown(case: &Case) {
     case.fill(3).await;
     for other in [Principal::anonymous(), user("mallory")] {
-        let foreign = case.elsewhere(other, case.key.clone());
+        let other_case = case.elsewhere(other, case.key.clone());
         for after in [0, 2, 3, 4] {
-            let rule = "a stream of somebody else is unknown, at once, whatever is asked for";
-            let replay = soon(rule, foreign.read_or_wait(after, LONG_WAIT)).await;
+            let rule = "a stream of another principal is unknown, without a wait";
+            let replay = soon(rule, other_case.read_or_wait(after, LONG_WAIT)).await;
             assert_eq!(replay, Replay::Unknown, "{rule}");
         }
-        // Whether this begins a stream of their own is the log's choice, as long as nobody else sees it.
-        let _ = foreign.log.open(&foreign.owner, &foreign.key).await;
-        let appended = foreign.log.append(&foreign.owner, &foreign.key, message(9));
+        // The log may create a stream of the other principal, as long as it stays invisible to others.
+        let _ = other_case
+            .log
+            .open(&other_case.owner, &other_case.key)
+            .await;
+        let appended = other_case
+            .log
+            .append(&other_case.owner, &other_case.key, message(9));
         let _ = appended.await;
     }
     assert_eq!(
         case.read(0).await,
         entries(1..=3),
-        "a stream does not change by what others try with it"
+        "calls of other principals do not change a stream"
     );
 }
 
-async fn streams_of_one_name_are_apart(case: &Case) {
+async fn streams_with_one_name_are_separate(case: &Case) {
     case.fill(2).await;
     let key = StreamKey::new(fresh("session"), case.key.stream.clone());
     let other = case.elsewhere(case.owner.clone(), key);
@@ -251,14 +256,14 @@ async fn streams_of_one_name_are_apart(case: &Case) {
     );
 }
 
-async fn number_nobody_reached_is_unknown(case: &Case) {
+async fn number_beyond_the_newest_is_unknown(case: &Case) {
     case.fill(2).await;
     for after in [3, 4, u64::MAX] {
         let read = case.read_or_wait(after, LONG_WAIT);
         assert_eq!(
-            soon("a number no entry has reached is unknown", read).await,
+            soon("a number beyond the newest entry is unknown", read).await,
             Replay::Unknown,
-            "a number no entry has reached is unknown: {after}"
+            "a number beyond the newest entry is unknown: {after}"
         );
     }
 }
@@ -273,26 +278,23 @@ async fn nothing_follows_the_end(case: &Case) {
         assert_eq!(
             case.append(end.clone()).await,
             2,
-            "the end of a stream has a number as any entry"
+            "the end of a stream has a number like any entry"
         );
         for _ in 0..2 {
             assert_eq!(
                 case.read(0).await,
                 Replay::Entries(vec![(1, message(1)), (2, end.clone())]),
-                "a stream that has ended can be read, also twice"
+                "an ended stream can be read repeatedly"
             );
         }
         let after_the_end = case.read_or_wait(2, LONG_WAIT);
         assert_eq!(
-            soon("nothing is waited for after the end", after_the_end).await,
+            soon("a read after the end does not wait", after_the_end).await,
             Replay::Ended,
-            "whoever has read the end is told that nothing can follow it"
+            "a read after the end returns `Ended`"
         );
         let appended = case.log.append(&case.owner, &case.key, message(3)).await;
-        assert!(
-            appended.is_err(),
-            "nothing is appended to a stream that has ended"
-        );
+        assert!(appended.is_err(), "appending to an ended stream fails");
         assert_eq!(
             case.read(1).await,
             Replay::Entries(vec![(2, end)]),
@@ -301,7 +303,7 @@ async fn nothing_follows_the_end(case: &Case) {
     }
 }
 
-async fn forgotten_session_has_no_streams(case: &Case) {
+async fn removed_session_has_no_streams(case: &Case) {
     let sibling = case.sibling();
     case.fill(2).await;
     sibling.fill(1).await;
@@ -310,14 +312,14 @@ async fn forgotten_session_has_no_streams(case: &Case) {
         assert_eq!(
             (case.read(after).await, sibling.read(after).await),
             (Replay::Unknown, Replay::Unknown),
-            "all streams of a forgotten session are unknown"
+            "all streams of a removed session are unknown"
         );
     }
-    // Forgetting what is not there is no failure.
+    // Removing an absent session succeeds.
     case.forget().await;
 }
 
-async fn forgetting_reaches_nobody_else(case: &Case) {
+async fn removal_does_not_affect_others(case: &Case) {
     case.fill(2).await;
     for other in [Principal::anonymous(), user("mallory")] {
         case.elsewhere(other, case.key.clone()).forget().await;
@@ -327,21 +329,21 @@ async fn forgetting_reaches_nobody_else(case: &Case) {
     assert_eq!(
         case.read(0).await,
         entries(1..=2),
-        "only the streams of the session and the principal named are forgotten"
+        "only the streams of the given session and principal are removed"
     );
 }
 
-async fn forgotten_stream_does_not_repeat_numbers(case: &Case) {
+async fn removed_stream_does_not_repeat_numbers(case: &Case) {
     case.fill(3).await;
     case.forget().await;
     let number = case.append(message(4)).await;
     assert!(
         number == 1 || number > 3,
-        "a stream that was forgotten begins with 1 or above every number it had: {number}"
+        "a removed stream starts with 1 or above all its numbers: {number}"
     );
     assert_eq!(
         case.append(message(5)).await,
         number + 1,
-        "numbers are consecutive in a stream that began anew"
+        "numbers are consecutive in a stream that started again"
     );
 }

@@ -1,4 +1,4 @@
-//! What holds for those who wait for entries, and for many who write at once.
+//! Contract tests for waiting readers and concurrent writers.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::store::contract::events::{Case, LONG_WAIT, entries, message};
 use crate::store::contract::{fresh, soon};
 use crate::store::{LogEntry, Replay};
 
-/// How long a read waits that is not expected to find anything.
+/// The wait of a read that is not expected to find entries.
 const SHORT_WAIT: Duration = Duration::from_millis(50);
 
 pub(super) async fn waiting_reader_is_woken(case: &Case) {
@@ -55,30 +55,30 @@ pub(super) async fn wait_has_an_end(case: &Case) {
     let begin = Instant::now();
     let read = case.read_or_wait(1, SHORT_WAIT);
     assert_eq!(
-        soon("a read does not wait longer than it should", read).await,
+        soon("a read returns after its wait", read).await,
         entries([]),
-        "a read that waited in vain returns no entries"
+        "a read that times out returns no entries"
     );
     assert!(
         begin.elapsed() >= SHORT_WAIT / 2,
-        "a read without entries waits for some"
+        "a read without entries waits"
     );
 }
 
 pub(super) async fn dropped_read_loses_nothing(case: &Case) {
     case.fill(1).await;
     let read = timeout(Duration::ZERO, case.read_or_wait(1, LONG_WAIT)).await;
-    assert!(read.is_err(), "a read without entries waits for some");
+    assert!(read.is_err(), "a read without entries waits");
     case.append(message(2)).await;
     assert_eq!(
         case.read(1).await,
         entries([2]),
-        "a read that was dropped takes nothing away"
+        "a dropped read loses no entries"
     );
 }
 
 pub(super) async fn concurrent_entries_have_numbers_of_their_own(case: &Case) {
-    let rule = "entries appended at the same time have distinct and consecutive numbers";
+    let rule = "concurrently appended entries have distinct and consecutive numbers";
     let count = 32;
     case.open().await;
     let mut appends = JoinSet::new();
@@ -94,12 +94,12 @@ pub(super) async fn concurrent_entries_have_numbers_of_their_own(case: &Case) {
     assert_eq!(
         case.read(0).await,
         Replay::Entries(appended),
-        "an entry is read under the number its append returned"
+        "an entry has the number that its append returned"
     );
 }
 
 pub(super) async fn reader_that_follows_misses_nothing(case: &Case) {
-    let rule = "who reads on from the last number gets every entry once, in order";
+    let rule = "a reader that continues from the last number gets every entry once, in order";
     let count = 40;
     case.open().await;
     let write = async {
@@ -131,8 +131,7 @@ pub(super) async fn reader_that_follows_misses_nothing(case: &Case) {
 }
 
 pub(super) async fn forgetting_wakes_the_waiting(case: &Case) {
-    let rule =
-        "whoever waits for a stream of a session that is forgotten learns that it is unknown";
+    let rule = "a waiting reader of a removed session gets `Unknown`";
     case.fill(1).await;
     let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.forget()) };
     let (replay, ()) = soon(rule, both).await;

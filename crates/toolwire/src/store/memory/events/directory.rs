@@ -1,16 +1,16 @@
-//! Which stream has which name.
+//! The index of streams by name.
 
 use std::collections::HashMap;
 
 use crate::engine::Principal;
 use crate::store::StreamKey;
 
-/// Numbers streams within one log; never used twice.
+/// The number of a stream within one log. It is never reused.
 pub(super) type StreamId = u64;
 
 type Session = HashMap<String, StreamId>;
 
-/// Finds streams by principal, session and name, so that nobody can so much as collide with a stream of somebody else.
+/// An index of streams by principal, session and name, so that streams of different principals cannot collide.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     principals: HashMap<Principal, HashMap<String, Session>>,
@@ -43,7 +43,7 @@ impl Directory {
         }
     }
 
-    /// The streams of a session.
+    /// Returns the streams of a session.
     pub(super) fn of_session(&self, principal: &Principal, session: &str) -> Vec<StreamId> {
         self.principals
             .get(principal)

@@ -1,6 +1,6 @@
-//! Streams in memory.
+//! An event log in memory.
 //!
-//! [`shelf`] decides what is kept; here is only the lock, the clock and the waiting.
+//! [`shelf`] decides which entries are retained. This module adds the lock, the clock and the wait.
 
 mod directory;
 mod stream;
@@ -19,21 +19,21 @@ use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
 use stream::ReadResult;
 use table::StreamTable;
 
-/// How much a [`MemoryEventLog`] holds.
+/// The limits of a [`MemoryEventLog`].
 ///
-/// An entry counts with the bytes of its message and 64 more, for what it takes to keep it.
+/// An entry counts with the bytes of its message plus 64 bytes of overhead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryEventLogLimits {
-    /// Entries of one stream: 1000 by default. There is always room for one.
+    /// The maximum number of entries of one stream. Default: 1000, at least 1.
     pub events_per_stream: usize,
-    /// Bytes of one stream: 1 MiB by default. The newest entry is kept even when it is larger.
+    /// The maximum number of bytes of one stream. Default: 1 MiB. The newest entry is stored even if it is larger.
     pub bytes_per_stream: usize,
-    /// Bytes of all streams: 64 MiB by default.
+    /// The maximum number of bytes of all streams. Default: 64 MiB.
     pub total_bytes: usize,
-    /// How long a stream is kept that nobody writes to or reads: 10 minutes by default.
+    /// How long a stream without reads and writes is retained. Default: 10 min.
     pub retention: Duration,
-    /// Streams, also empty ones: 100 000 by default.
+    /// The maximum number of streams, including empty ones. Default: 100 000.
     pub streams: usize,
 }
 
@@ -50,35 +50,35 @@ impl Default for MemoryEventLogLimits {
 }
 
 impl MemoryEventLogLimits {
-    /// Bounds the entries of one stream.
+    /// Sets the maximum number of entries of one stream.
     #[must_use]
     pub fn with_events_per_stream(mut self, events: usize) -> Self {
         self.events_per_stream = events;
         self
     }
 
-    /// Bounds the bytes of one stream.
+    /// Sets the maximum number of bytes of one stream.
     #[must_use]
     pub fn with_bytes_per_stream(mut self, bytes: usize) -> Self {
         self.bytes_per_stream = bytes;
         self
     }
 
-    /// Bounds the bytes of all streams together.
+    /// Sets the maximum number of bytes of all streams.
     #[must_use]
     pub fn with_total_bytes(mut self, bytes: usize) -> Self {
         self.total_bytes = bytes;
         self
     }
 
-    /// Says how long a stream is kept that nobody writes to or reads.
+    /// Sets how long a stream without reads and writes is retained.
     #[must_use]
     pub fn with_retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Bounds the number of streams.
+    /// Sets the maximum number of streams.
     #[must_use]
     pub fn with_streams(mut self, streams: usize) -> Self {
         self.streams = streams;
@@ -86,14 +86,14 @@ impl MemoryEventLogLimits {
     }
 }
 
-/// Keeps streams in the memory of this process.
+/// An event log in the memory of this process.
 ///
-/// When all streams together are too large, those that were not written to or read for the longest time lose their
-/// entries first: streams that were read to their end before all others. When there are too many streams, they are forgotten
-/// in the same order, but none that somebody waits for.
+/// If all streams together are too large, the least recently used streams lose their entries first. Streams that were
+/// read to their end lose them before all others. If there are too many streams, they are removed in the same order,
+/// except streams with a waiting reader.
 ///
-/// A stream that is written to after it was forgotten goes on with a number above every one it had, so that nobody who
-/// comes back with an old number misses entries without being told.
+/// A removed stream that is written to again continues with a number above all its earlier numbers. So a reader with an
+/// old number never misses entries silently.
 pub struct MemoryEventLog {
     shelf: Mutex<StreamTable>,
 }
@@ -105,7 +105,7 @@ impl Default for MemoryEventLog {
 }
 
 impl MemoryEventLog {
-    /// A log without streams.
+    /// Creates an empty log.
     #[must_use]
     pub fn new(limits: MemoryEventLogLimits) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl MemoryEventLog {
 }
 
 impl fmt::Debug for MemoryEventLog {
-    /// Messages are nobody's business but their readers', and the names of streams are handles.
+    /// Messages are confidential, and the names of streams are capabilities, so neither is printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryEventLog").finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! One stream.
+//! One stream of the log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use tokio::time::Instant;
 use crate::engine::Principal;
 use crate::store::{LogEntry, Replay, StreamKey};
 
-/// What an entry takes besides its message: its place in the queue and the part of the message's buffer that counts
-/// its owners.
+/// The bytes of an entry besides its message: its element in the queue, and the reference count of the message's
+/// buffer.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// When a stream was used. No two uses have the same number, and a later one has a higher one.
+/// The last use of a stream. Numbers of uses are unique and increase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastUse {
     pub(super) number: u64,
     pub(super) at: Instant,
 }
 
-/// What a stream can lose.
+/// The eviction class of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EvictionClass {
-    /// Nothing will follow, and somebody has read it to its end.
+    /// The stream has ended and was read to its end.
     Ended,
-    /// It has no entries, but it may get some.
+    /// The stream has no entries, but may get some.
     Bare,
-    /// It has entries and may get more, or nobody has read its last one yet.
+    /// The stream has entries and may get more, or its last entry has not been read.
     Live,
 }
 
-/// What a look into a stream gives.
+/// The result of reading a stream.
 #[derive(Debug)]
 pub(super) enum ReadResult {
     Replay(Replay),
-    /// There is nothing after the entry asked for; the future ends when there may be.
+    /// There is no entry after the given one. The future completes when there may be one.
     NothingYet(OwnedNotified),
 }
 
@@ -45,21 +45,21 @@ pub(super) struct StoredStream {
     pub(super) principal: Principal,
     pub(super) key: StreamKey,
     entries: VecDeque<LogEntry>,
-    /// The number of the first of `entries`, or of the next one when there are none.
+    /// The number of the first of `entries`, or of the next entry if the stream is empty.
     first: u64,
     bytes: usize,
     ended: bool,
-    /// Somebody was given the last entry of a stream that has ended.
+    /// Whether the last entry of an ended stream was read.
     read: bool,
-    /// Whoever waits holds a share of this.
+    /// Notifies waiting readers, each of which holds a clone.
     changed: Arc<Notify>,
     pub(super) used: LastUse,
-    /// The use and the class under which the shelf has listed it.
+    /// The class and the use under which the table lists the stream.
     pub(super) listed: (EvictionClass, LastUse),
 }
 
 impl StoredStream {
-    /// A stream whose first entry will have the number `first`.
+    /// Creates a stream whose first entry will have the number `first`.
     pub(super) fn new(principal: &Principal, key: &StreamKey, first: u64, used: LastUse) -> Self {
         Self {
             principal: principal.clone(),
@@ -100,7 +100,7 @@ impl StoredStream {
         Arc::strong_count(&self.changed) > 1
     }
 
-    /// The number of the newest entry, or of the last one there was.
+    /// Returns the number of the newest entry, including evicted ones.
     pub(super) fn last(&self) -> u64 {
         self.first + self.entries.len() as u64 - 1
     }
@@ -113,7 +113,7 @@ impl StoredStream {
         self.last()
     }
 
-    /// Gives up the oldest entry.
+    /// Evicts the oldest entry.
     pub(super) fn drop_oldest(&mut self) {
         if let Some(entry) = self.entries.pop_front() {
             self.bytes -= cost(&entry);
@@ -143,7 +143,7 @@ impl StoredStream {
         ReadResult::Replay(Replay::Entries(entries))
     }
 
-    /// Wakes whoever waits, to find that the stream is gone.
+    /// Wakes waiting readers, which then find that the stream is removed.
     pub(super) fn close(&self) {
         self.changed.notify_waiters();
     }

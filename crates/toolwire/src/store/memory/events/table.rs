@@ -1,4 +1,4 @@
-//! All streams of a log, and which of them have to go.
+//! All streams of a log, and their eviction.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +11,11 @@ use crate::store::memory::events::MemoryEventLogLimits;
 use crate::store::memory::events::directory::{Directory, StreamId};
 use crate::store::memory::events::stream::{EvictionClass, LastUse, ReadResult, StoredStream};
 
-/// How many streams that have become too old one call removes. More than one call can add, so that they do not pile up,
-/// and few enough that no call is slow.
+/// The maximum number of expired streams that one call removes. It is higher than the number that one call adds, and
+/// low enough that no call is slow.
 const REMOVED_PER_CALL: usize = 16;
 
-/// In which order streams are given up.
+/// The order in which streams are evicted.
 const CLASSES: [EvictionClass; 3] = [
     EvictionClass::Ended,
     EvictionClass::Bare,
@@ -27,15 +27,15 @@ pub(super) struct StreamTable {
     limits: MemoryEventLogLimits,
     directory: Directory,
     streams: HashMap<StreamId, StoredStream>,
-    /// Every stream once in the order of its class, under the number of a use that need not be its last. A use only
-    /// changes the stream; its place in here is corrected when it comes to the front.
+    /// Each stream once, in the order of its class, under the number of a use that may not be its last. A use only
+    /// changes the stream. Its position here is corrected when it comes to the front.
     ended: BTreeMap<u64, StreamId>,
     bare: BTreeMap<u64, StreamId>,
     live: BTreeMap<u64, StreamId>,
     bytes: usize,
     uses: u64,
     streams_ever: StreamId,
-    /// No stream that was forgotten had an entry with a higher number.
+    /// No removed stream had an entry with a higher number.
     highest_forgotten: u64,
 }
 
@@ -120,7 +120,7 @@ impl StreamTable {
         }
     }
 
-    /// The stream, unless it is too old and was only not removed yet.
+    /// Returns the stream, unless it has expired and was not removed yet.
     fn find(&mut self, principal: &Principal, key: &StreamKey, now: Instant) -> Option<StreamId> {
         let id = self.directory.find(principal, key)?;
         if self.is_old(id, now) {
@@ -160,7 +160,7 @@ impl StreamTable {
         stream.close();
     }
 
-    /// Keeps one stream within its own bounds.
+    /// Enforces the limits of one stream.
     fn trim(&mut self, id: StreamId) {
         let limits = self.limits;
         let stream = self.stream(id);
@@ -174,7 +174,7 @@ impl StreamTable {
         self.bytes -= before - after;
     }
 
-    /// Keeps all streams together within their bound, after an entry was added to the stream `newest`, which keeps it.
+    /// Enforces the byte limit of all streams after an entry was added to the stream `newest`, which retains it.
     fn make_space(&mut self, newest: StreamId) {
         while self.bytes > self.limits.total_bytes {
             if let Some(id) = self
@@ -199,7 +199,7 @@ impl StreamTable {
         }
     }
 
-    /// Makes room for one more stream.
+    /// Evicts a stream if the maximum number of streams is reached.
     fn make_room(&mut self, now: Instant) -> Result<(), StoreError> {
         for class in CLASSES {
             let started = self.uses;
@@ -209,7 +209,7 @@ impl StreamTable {
                 };
                 let stream = self.stream(id);
                 if stream.used.number > started {
-                    // All of this class were looked at, and somebody waits for each.
+                    // All streams of this class were checked, and each has a waiting reader.
                     break;
                 }
                 if stream.is_awaited() {
@@ -225,7 +225,7 @@ impl StreamTable {
         Ok(())
     }
 
-    /// Forgets some of the streams that nobody used for too long.
+    /// Removes some of the expired streams.
     fn forget_old(&mut self, now: Instant) {
         let retention = self.limits.retention;
         for class in CLASSES {
@@ -240,7 +240,7 @@ impl StreamTable {
                 if self.is_old(id, now) {
                     self.forget(id);
                 } else {
-                    // It was used since, or somebody waits for it, which is a use that lasts.
+                    // The stream was used since, or has a waiting reader, which counts as use.
                     if self.stream(id).is_awaited() {
                         self.mark_used(id, now);
                     }
@@ -256,7 +256,7 @@ impl StreamTable {
         !stream.is_awaited() && now.duration_since(stream.used.at) >= retention
     }
 
-    /// The stream of a class that was not used for the longest time.
+    /// Returns the least recently used stream of a class.
     fn least_recent(&mut self, class: EvictionClass) -> Option<StreamId> {
         loop {
             let id = self.order(class).values().next().copied()?;
@@ -281,7 +281,7 @@ impl StreamTable {
         }
     }
 
-    /// Lists a stream again when its class has changed.
+    /// Lists a stream again if its class has changed.
     fn classify(&mut self, id: StreamId) {
         let stream = self.stream(id);
         if stream.class() != stream.listed.0 {
@@ -289,7 +289,7 @@ impl StreamTable {
         }
     }
 
-    /// Puts a stream where its class and its last use say.
+    /// Puts a stream at the position of its class and last use.
     fn reindex(&mut self, id: StreamId) {
         let stream = self.stream(id);
         let (old_class, old_use) = stream.listed;
@@ -310,7 +310,7 @@ impl StreamTable {
     fn stream(&mut self, id: StreamId) -> &mut StoredStream {
         self.streams
             .get_mut(&id)
-            .expect("every listed stream is on the shelf")
+            .expect("every listed stream is in the table")
     }
 }
 
@@ -320,18 +320,18 @@ impl StreamTable {
         self.streams.is_empty() && self.directory.is_empty() && self.bytes == 0
     }
 
-    /// Checks what has to hold between calls.
+    /// Checks the invariants between calls.
     pub(super) fn check(&self) {
         let bytes: usize = self.streams.values().map(StoredStream::bytes).sum();
         assert_eq!(self.bytes, bytes, "bytes are counted");
         assert!(
             self.streams.len() <= self.limits.streams,
-            "streams are bounded"
+            "streams are limited"
         );
         let with_entries = self.streams.values().filter(|stream| stream.len() > 0);
         assert!(
             bytes <= self.limits.total_bytes || with_entries.count() == 1,
-            "bytes are bounded, except for the newest entry"
+            "bytes are limited, except for the newest entry"
         );
         let listed = self.ended.len() + self.bare.len() + self.live.len();
         assert_eq!(self.streams.len(), listed, "every stream is listed once");

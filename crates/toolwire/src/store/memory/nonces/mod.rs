@@ -1,4 +1,4 @@
-//! Used nonces in memory.
+//! A nonce store in memory.
 
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{BTreeMap, HashMap};
@@ -11,49 +11,49 @@ use tokio::time::Instant;
 use crate::engine::Principal;
 use crate::store::{NonceStore, StoreError, StoreFuture};
 
-/// How many nonces are stored by default: enough for 8000 DPoP proofs a second, which are stored for two minutes each.
+/// The default limit. It suffices for 8000 DPoP proofs a second, each of which is stored for two minutes.
 const DEFAULT_LIMIT: usize = 1_000_000;
 
-/// How many nonces one owner has at a time by default: enough for 100 DPoP proofs a second.
+/// The default limit of one owner. It suffices for 100 DPoP proofs a second.
 const DEFAULT_OWNER_LIMIT: usize = 12_500;
 
-/// Stores used nonces in the memory of this process.
+/// A store of used nonces in the memory of this process.
 ///
-/// It holds 1,000,000 nonces by default, and 12,500 of each owner. While an owner has that many, its next ones are
-/// rejected until the oldest have expired; the nonces of others are not affected. A nonce takes at most 140 bytes, so
-/// the default takes at most 140 MB, and only while that many nonces are in use.
+/// It holds 1,000,000 nonces by default, and 12,500 of each owner. If an owner has reached its limit, further nonces
+/// are rejected until the oldest have expired. Nonces of other owners are not affected. A nonce takes at most 140
+/// bytes, so the default takes at most 140 MB, and only while that many nonces are in use.
 #[derive(Debug)]
 pub struct MemoryNonceStore {
     limit: usize,
     owner_limit: usize,
-    /// Expiry times are counted from here.
+    /// The start of expiry times.
     start: Instant,
     hasher: RandomState,
     used: Mutex<Used>,
 }
 
-/// The first half of a fingerprint. Fingerprints are digests, so each half is one.
+/// The first half of a fingerprint. Fingerprints are digests, so each half is a digest.
 type Digest = [u8; 16];
 
-/// A keyed hash of a principal. Two owners with one hash would share a bound.
+/// A keyed hash of a principal. Two owners with the same hash would share a limit.
 type OwnerHash = u64;
 
-/// The anonymous principal, which has no bound of its own.
+/// The anonymous principal, which has no limit of its own.
 const ANONYMOUS: OwnerHash = 0;
 
 #[derive(Debug, Default)]
 struct Used {
     /// The owner of each nonce.
     owners: HashMap<Digest, OwnerHash>,
-    /// How many nonces each owner has that has a bound.
+    /// The number of nonces of each owner with a limit.
     counts: HashMap<OwnerHash, u32>,
     /// The nonces that expire in each second.
     by_expiry: BTreeMap<u64, Vec<Digest>>,
 }
 
 impl MemoryNonceStore {
-    /// Creates a store for at most `limit` nonces. One owner has at most 12,500 of them, or as many as
-    /// [`with_owner_limit`](Self::with_owner_limit) sets.
+    /// Creates a store for at most `limit` nonces. The limit per owner is 12,500, or the value of
+    /// [`with_owner_limit`](Self::with_owner_limit).
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -65,14 +65,14 @@ impl MemoryNonceStore {
         }
     }
 
-    /// Sets how many nonces one owner has at a time. Default: 12,500, which is 100 DPoP proofs a second.
+    /// Sets the maximum number of nonces of one owner. Default: 12,500, which is 100 DPoP proofs a second.
     #[must_use]
     pub fn with_owner_limit(mut self, limit: usize) -> Self {
         self.owner_limit = limit;
         self
     }
 
-    fn spend_now(
+    fn mark_used_at(
         &self,
         owner: &Principal,
         fingerprint: &[u8; 32],
@@ -103,7 +103,7 @@ impl MemoryNonceStore {
     }
 }
 
-/// Returns what a nonce is found by. Owners do not share nonces.
+/// Returns the lookup key of a nonce. Owners do not share nonces.
 fn digest(owner: OwnerHash, fingerprint: &[u8; 32]) -> Digest {
     let mut digest = [0; 16];
     digest.copy_from_slice(&fingerprint[..16]);
@@ -153,7 +153,7 @@ impl NonceStore for MemoryNonceStore {
         fingerprint: &'a [u8; 32],
         lifetime: Duration,
     ) -> StoreFuture<'a, bool> {
-        let outcome = self.spend_now(owner, fingerprint, lifetime);
+        let outcome = self.mark_used_at(owner, fingerprint, lifetime);
         Box::pin(std::future::ready(outcome))
     }
 }

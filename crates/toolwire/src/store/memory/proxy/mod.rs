@@ -1,4 +1,4 @@
-//! What an OAuth proxy remembers, in memory.
+//! A proxy store in memory.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,27 +8,27 @@ use tokio::time::Instant;
 use crate::store::memory::proxy_table::{Capacity, RecordKey, Table};
 use crate::store::{NewProxyRecord, ProxyRecord, ProxyStore, StoreFuture};
 
-/// Remembers what an OAuth proxy has to in the memory of this process: all users log in again after a restart.
+/// A store of an OAuth proxy in the memory of this process. All users log in again after a restart.
 ///
-/// Its bounds are [`MemoryProxyLimits`]. A new record beyond them is rejected, unless one that is no longer protected
-/// can be removed: a flood of registrations or logins removes no login in progress and no client in use.
+/// Its limits are [`MemoryProxyLimits`]. A new record beyond them is rejected, unless a record whose protection has
+/// ended can be evicted. So a flood of registrations or logins evicts no login in progress and no client in use.
 #[derive(Debug)]
 pub struct MemoryProxyStore {
     limits: MemoryProxyLimits,
     tables: Mutex<HashMap<ProxyRecord, Table>>,
 }
 
-/// The bounds of a [`MemoryProxyStore`].
+/// The limits of a [`MemoryProxyStore`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryProxyLimits {
-    /// The number of clients. Default: 50,000.
+    /// The maximum number of clients. Default: 50,000.
     pub clients: usize,
-    /// The number of logins in progress. Default: 10,000.
+    /// The maximum number of logins in progress. Default: 10,000.
     pub logins: usize,
-    /// The number of grants. Default: 50,000.
+    /// The maximum number of grants. Default: 50,000.
     pub grants: usize,
-    /// The bytes of all clients, of all logins and of all grants, of each. Default: 256 MiB.
+    /// The maximum number of bytes of all clients, of all logins and of all grants, of each. Default: 256 MiB.
     pub bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for MemoryProxyLimits {
 }
 
 impl MemoryProxyStore {
-    /// A store with other bounds.
+    /// Creates a store with these limits.
     #[must_use]
     pub fn new(limits: MemoryProxyLimits) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl MemoryProxyStore {
         }
     }
 
-    /// Runs a closure on the table of a kind, without its expired records.
+    /// Runs a closure on the table of a kind, after removing its expired records.
     fn with_table<T>(&self, kind: ProxyRecord, work: impl FnOnce(&mut Table, Instant) -> T) -> T {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(kind).or_default();

@@ -45,14 +45,14 @@ async fn has(store: &MemoryProxyStore, kind: ProxyRecord, number: usize) -> bool
 }
 
 #[tokio::test]
-async fn it_keeps_the_contract() {
+async fn store_meets_the_contract() {
     let shortest = Duration::from_millis(100);
     contract::proxy_store(async || Arc::new(MemoryProxyStore::default()), shortest).await;
     contract::proxy_store_bound(&small(3), 3, shortest).await;
 }
 
 #[tokio::test]
-async fn default_limits_reject_one_record_more() {
+async fn default_limits_reject_one_more_record() {
     for (kind, limit) in [
         (ProxyRecord::Client, 50_000),
         (ProxyRecord::Login, 10_000),
@@ -64,7 +64,7 @@ async fn default_limits_reject_one_record_more() {
         }
         assert!(!put(&store, kind, limit, empty()).await, "{kind:?}");
         assert!(has(&store, kind, 0).await, "{kind:?}");
-        // A record that is there already needs no more room.
+        // A record that replaces another needs no more space.
         assert!(put(&store, kind, 0, empty()).await, "{kind:?}");
         store.take(kind, &key(1)).await.unwrap();
         assert!(put(&store, kind, limit, empty()).await, "{kind:?}");
@@ -72,7 +72,7 @@ async fn default_limits_reject_one_record_more() {
 }
 
 #[tokio::test]
-async fn bytes_of_a_kind_are_bounded() {
+async fn bytes_of_a_kind_are_limited() {
     let store = MemoryProxyStore::new(MemoryProxyLimits {
         bytes: 10,
         ..MemoryProxyLimits::default()
@@ -83,11 +83,11 @@ async fn bytes_of_a_kind_are_bounded() {
     assert!(!put(&store, kind, 2, of_length(7)).await);
     assert!(put(&store, kind, 2, of_length(6)).await);
     assert!(!put(&store, kind, 3, of_length(1)).await);
-    // Another kind has room of its own, and removing makes room again.
+    // Other kinds have separate space, and removal frees space.
     assert!(put(&store, ProxyRecord::Login, 3, of_length(10)).await);
     store.take(kind, &key(1)).await.unwrap();
     assert!(put(&store, kind, 3, of_length(4)).await);
-    // As many records without protection are removed as the new one needs.
+    // The new record evicts as many unprotected records as it needs.
     let loose = of_length(3).with_protection(Duration::ZERO);
     for number in [2, 3] {
         assert!(put(&store, kind, number, loose.clone()).await);
@@ -97,7 +97,7 @@ async fn bytes_of_a_kind_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn records_without_protection_make_room_oldest_first() {
+async fn unprotected_records_are_evicted_oldest_first() {
     let store = small(3);
     let kind = ProxyRecord::Client;
     let minute = Duration::from_secs(60);
@@ -119,7 +119,7 @@ async fn records_without_protection_make_room_oldest_first() {
 }
 
 #[tokio::test]
-async fn a_rejected_record_removes_nothing() {
+async fn rejected_record_removes_nothing() {
     let store = small(2);
     let kind = ProxyRecord::Grant;
     let owner = ProxyOwner::new([1; 32], 1, OwnerLimit::RemoveFirst);
@@ -128,13 +128,13 @@ async fn a_rejected_record_removes_nothing() {
     let other = ProxyOwner::new([2; 32], 1, OwnerLimit::RemoveFirst);
     assert!(!put(&store, kind, 3, empty().with_owner(other)).await);
     assert!(has(&store, kind, 1).await && has(&store, kind, 2).await);
-    // In a full table, an owner still replaces what is its own.
+    // In a full table, an owner can still replace its own record.
     assert!(put(&store, kind, 3, empty().with_owner(owner)).await);
     assert!(!has(&store, kind, 1).await && has(&store, kind, 2).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_is_gone_when_its_time_is_over() {
+async fn record_expires_after_its_lifetime() {
     let store = MemoryProxyStore::default();
     let (kind, one) = (ProxyRecord::Login, key(1));
     let lifetime = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Sessions in memory.
+//! A session store in memory.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
@@ -14,19 +14,19 @@ use crate::store::{
     ExpiredSession, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
 };
 
-/// How much a [`MemorySessionStore`] holds.
+/// The limits of a [`MemorySessionStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemorySessionLimits {
-    /// Sessions of everybody together: 10 000 by default.
+    /// The maximum number of sessions. Default: 10 000.
     pub sessions: usize,
-    /// Sessions of one principal: 100 by default. Without authorization everybody is the anonymous principal, so this
-    /// bound does not hold for it.
+    /// The maximum number of sessions of one principal. Default: 100. It does not apply to the anonymous principal,
+    /// because all clients without authorization share it.
     pub sessions_per_principal: usize,
-    /// Bytes of the records of all sessions together: 64 MiB by default.
+    /// The maximum number of bytes of all session records. Default: 64 MiB.
     pub bytes: usize,
-    /// Anonymous sessions of one IPv4 address, or one IPv6 network of 64 bits. Behind a reverse proxy all clients have one
-    /// address. No limit by default.
+    /// The maximum number of anonymous sessions of one IPv4 address, or of one IPv6 network of 64 bits. Behind a
+    /// reverse proxy, all clients have one address. Default: no limit.
     pub sessions_per_address: Option<usize>,
 }
 
@@ -42,28 +42,28 @@ impl Default for MemorySessionLimits {
 }
 
 impl MemorySessionLimits {
-    /// Bounds the sessions of everybody together.
+    /// Sets the maximum number of sessions.
     #[must_use]
     pub fn with_sessions(mut self, sessions: usize) -> Self {
         self.sessions = sessions;
         self
     }
 
-    /// Bounds the sessions of one principal, except the anonymous one.
+    /// Sets the maximum number of sessions of one principal, except the anonymous one.
     #[must_use]
     pub fn with_sessions_per_principal(mut self, sessions: usize) -> Self {
         self.sessions_per_principal = sessions;
         self
     }
 
-    /// Sets the limit on the anonymous sessions of one address.
+    /// Sets the maximum number of anonymous sessions of one address.
     #[must_use]
     pub fn with_sessions_per_address(mut self, sessions: usize) -> Self {
         self.sessions_per_address = Some(sessions);
         self
     }
 
-    /// Sets the limit on the bytes of all records together.
+    /// Sets the maximum number of bytes of all records.
     #[must_use]
     pub fn with_bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
@@ -71,7 +71,7 @@ impl MemorySessionLimits {
     }
 }
 
-/// Keeps sessions in the memory of this process.
+/// A session store in the memory of this process.
 #[derive(Default)]
 pub struct MemorySessionStore {
     limits: MemorySessionLimits,
@@ -79,7 +79,7 @@ pub struct MemorySessionStore {
 }
 
 impl MemorySessionStore {
-    /// A store without sessions.
+    /// Creates an empty store.
     #[must_use]
     pub fn new(limits: MemorySessionLimits) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl MemorySessionStore {
         }
     }
 
-    /// How many sessions there are that have not ended.
+    /// Returns the number of sessions that have not ended.
     #[must_use]
     pub fn len(&self) -> usize {
         let mut sessions = self.lock();
@@ -96,7 +96,7 @@ impl MemorySessionStore {
         sessions.by_id.len()
     }
 
-    /// Whether there are no sessions.
+    /// Returns `true` if there are no sessions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -108,7 +108,7 @@ impl MemorySessionStore {
 }
 
 impl fmt::Debug for MemorySessionStore {
-    /// The ids of sessions are handles, so none prints.
+    /// Session ids are capabilities, so they are not printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemorySessionStore")
             .field("limits", &self.limits)
@@ -170,7 +170,7 @@ impl SessionStore for MemorySessionStore {
             let bytes = record.memory_bytes();
             let before = session.bytes;
             let others = sessions.bytes - before;
-            // A record that shrinks always fits.
+            // A record that shrinks is always accepted.
             if bytes > before && others.saturating_add(bytes) > self.limits.bytes {
                 return Err(StoreError::Full);
             }
@@ -207,35 +207,36 @@ impl SessionStore for MemorySessionStore {
 
 #[derive(Debug, Default)]
 struct Sessions {
-    /// Ids are random, and made here.
+    /// Sessions by id. The server creates random ids.
     by_id: HashMap<Arc<str>, MemorySession, BuildNameHasher>,
-    /// Every session once, under a time that is not after its deadline. A look-up only moves the deadline; the place
-    /// in here is corrected when its time has come, so that the busy sessions cost nothing.
+    /// Each session once, under a time that is not after its deadline. A lookup only moves the deadline. The position
+    /// here is corrected at that time, so that active sessions cost nothing.
     by_deadline: BTreeSet<(Instant, Arc<str>)>,
-    /// How many sessions each principal has, without the anonymous one.
+    /// The number of sessions of each principal, without the anonymous one.
     owned: HashMap<Principal, usize>,
-    /// How many anonymous sessions each network has, where it is known.
+    /// The number of anonymous sessions of each network, if it is known.
     anonymous: HashMap<IpAddr, usize>,
     /// The bytes of all records.
     bytes: usize,
-    /// Sessions that have expired and were not taken yet, the oldest first.
+    /// Sessions that have expired and were not taken yet, oldest first.
     expired: VecDeque<ExpiredSession>,
 }
 
-/// Expired sessions that wait to be taken. Beyond that the oldest are dropped: a server takes them regularly.
+/// The maximum number of expired sessions that wait to be taken. Beyond it, the oldest are dropped. A server takes them
+/// regularly.
 const MAX_EXPIRED: usize = 10_000;
 
 #[derive(Debug)]
 struct MemorySession {
     principal: Principal,
-    /// The network that opened it.
+    /// The network that opened the session.
     network: Option<IpAddr>,
     record: Arc<SessionRecord>,
-    /// What the record takes in memory.
+    /// The size of the record in memory.
     bytes: usize,
     revision: u64,
     deadline: Instant,
-    /// The time it has in `by_deadline`.
+    /// The time of the session in `by_deadline`.
     listed: Instant,
 }
 
@@ -290,7 +291,7 @@ impl Sessions {
         Ok(StoredSession::new(record, 1))
     }
 
-    /// The session, if it has not ended and belongs to the principal.
+    /// Returns the session if it has not ended and belongs to the principal.
     fn find(
         &mut self,
         id: &str,
@@ -302,7 +303,7 @@ impl Sessions {
             .filter(|session| session.principal == *principal && session.deadline > now)
     }
 
-    /// Lets a session live for another `ttl`.
+    /// Extends the life of a session by `ttl` from now.
     fn extend_ttl(
         &mut self,
         id: &str,
@@ -319,8 +320,8 @@ impl Sessions {
         Some(stored)
     }
 
-    /// Removes every session that has ended. A session that was used since it was listed is listed again, at most once
-    /// per lifetime, which makes this cheap on average.
+    /// Removes all ended sessions. A session that was used since it was listed is listed again, at most once per
+    /// lifetime. So this is cheap on average.
     fn remove_expired(&mut self, now: Instant) {
         while let Some((_, id)) = self.by_deadline.first().filter(|(time, _)| *time <= now) {
             let id = Arc::clone(id);
@@ -374,7 +375,7 @@ impl Sessions {
     }
 }
 
-/// Counts one less, and removes a count that reaches zero.
+/// Decrements a count and removes it at zero.
 fn decrement<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;

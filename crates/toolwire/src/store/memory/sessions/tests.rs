@@ -1,4 +1,4 @@
-//! Bounds and times of the sessions in memory; the rest is in the contract.
+//! Tests of the limits and times of the session store in memory. Other rules are in the contract.
 
 use proptest::prelude::*;
 use tokio::time::advance;
@@ -39,20 +39,20 @@ async fn is_created(store: &MemorySessionStore, id: &str, principal: &Principal)
 }
 
 #[tokio::test(start_paused = true)]
-async fn contract_holds() {
+async fn store_meets_the_contract() {
     let make = async || Arc::<MemorySessionStore>::default();
     contract::session_store(make, Duration::from_millis(100)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn contract_of_bounds_holds() {
+async fn store_meets_the_contract_of_limits() {
     let ttl = Duration::from_millis(100);
     contract::session_store_bound(&store(3, 100), 3, ttl).await;
     contract::session_store_bound(&store(100, 3), 3, ttl).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_together_has_a_bound() {
+async fn total_number_of_sessions_is_limited() {
     let store = store(3, 100);
     for (number, expected) in [(1, true), (2, true), (3, true), (4, false)] {
         let (id, owner) = (format!("s{number}"), user(&format!("u{number}")));
@@ -67,14 +67,14 @@ async fn everybody_together_has_a_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn records_have_a_limit_in_bytes() {
+async fn bytes_of_records_are_limited() {
     let one = record().memory_bytes();
     let store = MemorySessionStore::new(MemorySessionLimits::default().with_bytes(2 * one));
     let anonymous = Principal::anonymous();
     assert!(is_created(&store, "a", &anonymous).await);
     assert!(is_created(&store, "b", &anonymous).await);
     assert!(!is_created(&store, "c", &anonymous).await);
-    // A record cannot grow beyond the limit either, and a failed change changes nothing.
+    // A record cannot grow beyond the limit, and a failed change changes nothing.
     let mut larger = record();
     larger.subscriptions.insert("note:1".to_owned());
     let grown = store.replace("a", &anonymous, 1, larger.clone()).await;
@@ -83,14 +83,14 @@ async fn records_have_a_limit_in_bytes() {
     let grown = store.replace("a", &anonymous, 1, larger).await;
     assert_eq!(grown.unwrap(), Some(2));
     assert!(!is_created(&store, "c", &anonymous).await);
-    // An expired session gives its bytes back.
+    // An expired session frees its bytes.
     advance(TTL).await;
     assert!(is_created(&store, "c", &anonymous).await);
     assert!(is_created(&store, "d", &anonymous).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn anonymous_sessions_of_one_address_have_a_limit() {
+async fn anonymous_sessions_of_one_address_are_limited() {
     let limits = MemorySessionLimits::default().with_sessions_per_address(2);
     let store = MemorySessionStore::new(limits);
     let anonymous = Principal::anonymous();
@@ -117,7 +117,7 @@ async fn anonymous_sessions_of_one_address_have_a_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_principal_has_a_bound_of_its_own() {
+async fn sessions_of_each_principal_are_limited() {
     let store = store(100, 2);
     let (alice, bob) = (user("alice"), user("bob"));
     for (id, owner, expected) in [
@@ -134,7 +134,7 @@ async fn each_principal_has_a_bound_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn anonymous_sessions_have_only_the_common_bound() {
+async fn anonymous_sessions_have_only_the_total_limit() {
     let store = store(3, 0);
     let anonymous = Principal::anonymous();
     for (id, expected) in [("1", true), ("2", true), ("3", true), ("4", false)] {
@@ -144,7 +144,7 @@ async fn anonymous_sessions_have_only_the_common_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn session_ends_exactly_at_its_time() {
+async fn session_ends_exactly_after_its_ttl() {
     let store = MemorySessionStore::default();
     let owner = user("alice");
     assert!(store.is_empty());
@@ -173,7 +173,7 @@ async fn ended_sessions_do_not_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn longest_time_to_live_is_no_overflow() {
+async fn maximum_ttl_does_not_overflow() {
     let store = MemorySessionStore::default();
     let owner = user("alice");
     let created = store.create("a", &owner, record(), Duration::MAX).await;
@@ -192,7 +192,7 @@ async fn load_shares_the_record() {
     assert!(Arc::ptr_eq(&created.record, &loaded.record));
 }
 
-/// What a client may do, with the number of a session and of a principal.
+/// A step of a client, with the number of a session and of a principal.
 #[derive(Debug, Clone)]
 enum Step {
     Create(u8, u8, u8),
@@ -212,7 +212,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever clients do, the sessions are those of a list that is searched from end to end.
+    /// For every sequence of steps, the store agrees with a linear list of sessions.
     #[test]
     fn sessions_agree_with_a_plain_list(steps in proptest::collection::vec(step(), 0..60)) {
         let limits = MemorySessionLimits::default().with_sessions(4).with_sessions_per_principal(2);
@@ -280,12 +280,12 @@ async fn expired_sessions_are_returned_once() {
     tokio::time::sleep(ttl / 2).await;
     store.touch("b", &alice, ttl).await.unwrap();
     tokio::time::sleep(ttl / 2).await;
-    // A new session removes those that have expired, which must not lose them.
+    // Creating a session removes expired sessions, which must still be returned.
     store.create("c", &alice, record(), ttl).await.unwrap();
     let expired = ExpiredSession::new("a", alice.clone());
     assert_eq!(store.take_expired().await.unwrap(), [expired]);
     assert_eq!(store.take_expired().await.unwrap(), []);
-    // A session that was deleted has not expired.
+    // A deleted session has not expired.
     assert!(store.delete("b", &alice).await.unwrap());
     tokio::time::sleep(ttl * 2).await;
     let expired = ExpiredSession::new("c", alice);

@@ -1,4 +1,4 @@
-//! Bounds and times of the streams in memory; the rest is in the contract.
+//! Tests of the limits and times of the event log in memory. Other rules are in the contract.
 
 mod properties;
 
@@ -10,7 +10,7 @@ use tokio::time::advance;
 use super::*;
 use crate::store::{StoreError, contract};
 
-/// What a message of ten bytes counts.
+/// The size of a ten-byte message with overhead.
 const COST: usize = 10 + 64;
 
 fn message(number: u64) -> LogEntry {
@@ -22,7 +22,7 @@ fn entries(numbers: impl IntoIterator<Item = u64>) -> Replay {
     Replay::Entries(numbers.map(|number| (number, message(number))).collect())
 }
 
-/// A log with calls that are short to write. All streams belong to one session of the anonymous principal.
+/// A log with short calls for tests. All streams belong to one session of the anonymous principal.
 struct Desk(MemoryEventLog);
 
 impl Desk {
@@ -47,7 +47,7 @@ impl Desk {
             .unwrap()
     }
 
-    /// Opens a stream and appends messages that name their numbers.
+    /// Opens a stream and appends messages that contain their numbers.
     async fn fill(&self, stream: &str, count: u64) {
         self.try_open(stream).await.unwrap();
         for number in 1..=count {
@@ -68,18 +68,18 @@ impl Desk {
 }
 
 #[tokio::test(start_paused = true)]
-async fn contract_holds() {
+async fn log_meets_the_contract() {
     contract::event_log(async || Arc::<MemoryEventLog>::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn contract_holds_on_several_threads() {
+async fn log_meets_the_contract_on_several_threads() {
     let log = Arc::new(MemoryEventLog::default());
     contract::event_log(async || log.clone()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn contract_of_bounds_holds() {
+async fn log_meets_the_contract_of_limits() {
     let limits = MemoryEventLogLimits::default();
     for limits in [
         limits.with_events_per_stream(9),
@@ -95,7 +95,7 @@ async fn contract_of_bounds_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stream_keeps_as_many_entries_as_its_bound() {
+async fn number_of_entries_of_a_stream_is_limited() {
     let limits = MemoryEventLogLimits::default();
     for limits in [
         limits.with_events_per_stream(4),
@@ -115,7 +115,7 @@ async fn stream_keeps_as_many_entries_as_its_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn newest_entry_is_kept_however_large() {
+async fn newest_entry_is_stored_at_any_size() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_bytes_per_stream(COST));
     desk.fill("a", 1).await;
     let large = LogEntry::Message(Bytes::from(vec![b' '; 1000]));
@@ -141,7 +141,7 @@ async fn messages_are_shared_not_copied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ended_streams_lose_before_live_ones() {
+async fn ended_streams_are_evicted_before_live_ones() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(4 * COST + 64));
     desk.fill("live", 2).await;
     desk.fill("ended", 1).await;
@@ -157,7 +157,7 @@ async fn ended_streams_lose_before_live_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_message_nobody_has_read_stays_longer_than_one_that_was() {
+async fn unread_last_message_is_retained_longer_than_a_read_one() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
     let last = LogEntry::Last(Bytes::from_static(b"0000000000"));
     desk.append("unread", last.clone()).await;
@@ -165,12 +165,12 @@ async fn last_message_nobody_has_read_stays_longer_than_one_that_was() {
     desk.read("read", 0).await;
     desk.fill("new", 1).await;
     assert_eq!(desk.read("read", 0).await, Replay::Unknown);
-    let kept = Replay::Entries(vec![(1, last)]);
-    assert_eq!(desk.read("unread", 0).await, kept);
+    let expected = Replay::Entries(vec![(1, last)]);
+    assert_eq!(desk.read("unread", 0).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn stream_that_was_not_used_for_longest_loses_first() {
+async fn least_recently_used_stream_is_evicted_first() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(6 * COST));
     desk.fill("read", 2).await;
     desk.fill("written", 1).await;
@@ -184,7 +184,7 @@ async fn stream_that_was_not_used_for_longest_loses_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_stream_without_entries_left_keeps_its_numbers() {
+async fn emptied_live_stream_continues_its_numbers() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
     desk.fill("a", 2).await;
     desk.fill("b", 2).await;
@@ -195,7 +195,7 @@ async fn live_stream_without_entries_left_keeps_its_numbers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unused_stream_is_forgotten_exactly_at_its_time() {
+async fn unused_stream_expires_exactly_after_the_retention() {
     let retention = Duration::from_secs(10);
     let almost = retention - Duration::from_millis(1);
     let desk = Desk::new(MemoryEventLogLimits::default().with_retention(retention));
@@ -212,7 +212,7 @@ async fn unused_stream_is_forgotten_exactly_at_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_streams_go_when_others_are_used() {
+async fn expired_streams_are_removed_by_later_calls() {
     let desk = Desk::new(MemoryEventLogLimits::default());
     for number in 0..100 {
         desk.fill(&number.to_string(), 1).await;
@@ -225,7 +225,7 @@ async fn old_streams_go_when_others_are_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stream_that_is_waited_for_is_not_forgotten() {
+async fn stream_with_waiting_reader_does_not_expire() {
     let limits = MemoryEventLogLimits::default().with_retention(Duration::from_secs(10));
     let desk = Desk::new(limits);
     desk.fill("a", 1).await;
@@ -239,7 +239,7 @@ async fn stream_that_is_waited_for_is_not_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wait_ends_in_time() {
+async fn read_returns_after_its_wait() {
     let desk = Desk::new(MemoryEventLogLimits::default());
     desk.fill("a", 1).await;
     for seconds in [0, 7] {
@@ -247,13 +247,13 @@ async fn wait_ends_in_time() {
         let begin = Instant::now();
         assert_eq!(desk.wait("a", 1, wait).await, entries([]));
         let elapsed = begin.elapsed();
-        // The timer counts in milliseconds.
+        // The timer has a resolution of milliseconds.
         assert!(elapsed >= wait && elapsed <= wait + Duration::from_millis(2));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn forgotten_stream_goes_on_above_its_old_numbers() {
+async fn removed_stream_continues_above_its_old_numbers() {
     let desk = Desk::new(MemoryEventLogLimits::default());
     desk.fill("a", 5).await;
     advance(MemoryEventLogLimits::default().retention).await;
@@ -263,7 +263,7 @@ async fn forgotten_stream_goes_on_above_its_old_numbers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_stream_more_than_the_bound_displaces_another() {
+async fn stream_beyond_the_limit_evicts_another() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_streams(3));
     desk.fill("live", 1).await;
     desk.fill("ended", 0).await;
@@ -278,13 +278,13 @@ async fn one_stream_more_than_the_bound_displaces_another() {
             "{displaced}"
         );
     }
-    for kept in ["new", "newer", "newest"] {
-        assert_eq!(desk.read(kept, 0).await, entries([1]), "{kept}");
+    for retained in ["new", "newer", "newest"] {
+        assert_eq!(desk.read(retained, 0).await, entries([1]), "{retained}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_are_waited_for_are_not_displaced() {
+async fn streams_with_waiting_readers_are_not_evicted() {
     let desk = Desk::new(MemoryEventLogLimits::default().with_streams(2));
     let long = Duration::from_secs(60);
     desk.fill("a", 0).await;

@@ -1,10 +1,10 @@
-//! What holds for every sequence of calls.
+//! Property tests over sequences of calls.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One call of a sequence; streams have numbers.
+/// One call of a sequence. Streams are identified by number.
 #[derive(Debug, Clone)]
 enum Call {
     Append(usize),
@@ -33,7 +33,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    /// P10: a replay after k is what was appended after k, to the same stream.
+    /// P10: a replay after k is the entries appended after k to the same stream.
     #[test]
     fn replay_is_the_suffix(calls in proptest::collection::vec(call(), 0..80)) {
         let limits = MemoryEventLogLimits::default();
@@ -41,7 +41,7 @@ proptest! {
         block_on(replay_is_the_suffix_in(&log, &calls, false))?;
     }
 
-    /// Within bounds a replay is either the suffix, or says that there is none.
+    /// Within limits, a replay is either the suffix or reports a gap.
     #[test]
     fn replay_within_bounds_is_the_suffix_or_a_gap(
         calls in proptest::collection::vec(call(), 0..80),
@@ -58,7 +58,7 @@ proptest! {
         log.lock().check();
     }
 
-    /// P11: who follows a stream while it is written sees every entry once, wherever the writer pauses.
+    /// P11: a reader that follows a stream while it is written sees each entry once, wherever the writer pauses.
     #[test]
     fn following_reader_sees_every_entry_once(
         pauses in proptest::collection::vec(0..3u8, 1..40),
@@ -104,8 +104,8 @@ async fn follow(desk: &Desk, pauses: &[u8]) -> Vec<(u64, LogEntry)> {
     seen
 }
 
-/// Compares a log with lists of everything that was appended and not forgotten by name. Each stream has a session of its
-/// own.
+/// Compares a log with lists of all entries that were appended and not removed by name. Each stream has its own
+/// session.
 async fn replay_is_the_suffix_in(
     log: &MemoryEventLog,
     calls: &[Call],
