@@ -1,4 +1,4 @@
-//! A stand-in for the HTTP stack: it answers what a test says, counts, and can be held.
+//! A test HTTP client. It returns responses from a closure, records requests, and can delay responses.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -12,12 +12,12 @@ use crate::engine::BoxFuture;
 
 type Respond = dyn Fn(&Request<Bytes>) -> (u16, String) + Send + Sync;
 
-/// Answers requests without a network.
+/// An HTTP client that responds without a network.
 #[derive(Clone)]
 pub(crate) struct CannedHttp {
     respond: Arc<Respond>,
     requests: Arc<Mutex<Vec<Request<Bytes>>>>,
-    /// Every answer takes a permit; there are plenty unless it is held.
+    /// Each response takes a permit. There are always enough permits unless the client is blocked.
     gate: Arc<Semaphore>,
 }
 
@@ -32,7 +32,7 @@ impl CannedHttp {
         }
     }
 
-    /// Holds all answers back until [`release`](Self::release).
+    /// Blocks all responses until [`release`](Self::release) is called.
     pub(crate) fn held(mut self) -> Self {
         self.gate = Arc::new(Semaphore::new(0));
         self
@@ -42,21 +42,24 @@ impl CannedHttp {
         self.gate.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests.
     pub(crate) fn count(&self) -> usize {
         self.requests.lock().unwrap().len()
     }
 
-    /// The URLs that were asked, in order.
+    /// Returns the requested URLs, in order.
     pub(crate) fn urls(&self) -> Vec<String> {
         let requests = self.requests.lock().unwrap();
         requests.iter().map(|one| one.uri().to_string()).collect()
     }
 
-    /// The last request.
+    /// Returns the last request.
     pub(crate) fn last(&self) -> Request<Bytes> {
         let requests = self.requests.lock().unwrap();
-        requests.last().expect("somebody asked").clone()
+        requests
+            .last()
+            .expect("at least one request was sent")
+            .clone()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Authorization over HTTP: a resource server that verifies tokens, and a client that gets them.
+//! Authorization over HTTP: a resource server that verifies access tokens, and a client that requests them.
 //!
 //! ```
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {

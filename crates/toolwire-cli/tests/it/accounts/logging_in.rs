@@ -113,7 +113,7 @@ async fn redirect_address_can_be_pasted() {
     let mut login = LoggingIn::start(command).await;
     let back = visit(&login.url).await;
     login.paste("what?").await;
-    login.until_said("paste the whole address").await;
+    login.until_said("paste the complete URL").await;
     login
         .paste("http://127.0.0.1:1/callback?code=x&state=forged")
         .await;
@@ -160,8 +160,8 @@ async fn login_that_cannot_be_stored_is_an_error() {
     fixture.scratch.write("home/tokens.json.new/something", "");
     visit(&visit(&login.url).await).await;
     let text = login.end().await.failed(6);
-    assert!(text.contains("tokens.json cannot be used"), "{text}");
-    assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
+    assert!(text.contains("cannot use the token file"), "{text}");
+    assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
 }
 
 #[cfg(unix)]

@@ -22,7 +22,10 @@ async fn unknown_server_has_the_same_message_in_all_commands() {
 async fn login_at_an_unprotected_server_is_an_error() {
     let demo = HttpDemo::start(&[]).await;
     let text = run(&["login", "--no-browser", &demo.url()]).await.failed(6);
-    assert!(text.contains("does not say who gives out tokens"), "{text}");
+    assert!(
+        text.contains("does not name its authorization server"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -49,7 +52,7 @@ async fn every_command_shows_how_to_log_in_and_opens_no_browser() {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{arguments:?}: {text}");
         assert!(
-            lines[0].starts_with("toolwire: login: nobody is logged in at"),
+            lines[0].starts_with("toolwire: login: there is no login at"),
             "{text}"
         );
         assert!(lines[1].starts_with(&advice), "{text}");

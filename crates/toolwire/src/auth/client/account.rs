@@ -1,4 +1,4 @@
-//! Logging in and out ahead of any call, and what is known about a login.
+//! Logs in and out independently of calls, and describes stored logins.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::auth::client::token_source::{RejectedRequest, TokenSource};
 use crate::client::http::HttpClient as _;
 use crate::transport::http_client::HyperHttp;
 
-/// A login at a server, as it is kept.
+/// A stored login at a server.
 #[derive(Clone)]
 pub struct Account {
     resource: String,
@@ -29,49 +29,49 @@ pub struct Account {
 }
 
 impl Account {
-    /// The server that the login is for.
+    /// Returns the MCP server that the login is for.
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.resource
     }
 
-    /// The authorization server that gave out the token.
+    /// Returns the authorization server that issued the token.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// The client that it was given to.
+    /// Returns the id of the client that received the token.
     #[must_use]
     pub fn client_id(&self) -> &str {
         &self.token.client.client_id
     }
 
-    /// Who logged in, as far as the authorization server said so.
+    /// Returns the user's name, if the authorization server stated it.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         self.token.user.as_deref()
     }
 
-    /// What was granted, separated by spaces; nothing is known when neither side named scopes.
+    /// Returns the granted scopes, separated by spaces, or `None` if neither the client nor the server named scopes.
     #[must_use]
     pub fn scopes(&self) -> Option<&str> {
         self.token.scope.as_deref()
     }
 
-    /// When the access token ends, in seconds since the Unix epoch, if that is known.
+    /// Returns the expiry of the access token in seconds since the Unix epoch, or `None` if it is unknown.
     #[must_use]
     pub fn expires_at(&self) -> Option<u64> {
         self.token.expires_at
     }
 
-    /// Whether a new access token can be had without the user.
+    /// Returns `true` if the client can get a new access token without the user.
     #[must_use]
     pub fn can_refresh(&self) -> bool {
         self.token.refresh_token.is_some()
     }
 
-    /// Whether the token is bound to a key of this client.
+    /// Returns `true` if the token is bound to a key of this client.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         self.token.is_bound()
@@ -87,31 +87,32 @@ impl fmt::Debug for Account {
     }
 }
 
-/// What became of a login.
+/// The outcome of a logout.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum LogoutOutcome {
-    /// There was none.
+    /// There was no login.
     NobodyWasLoggedIn,
-    /// It is forgotten, and its tokens are worth nothing any more.
+    /// The login was removed and its tokens were revoked.
     Revoked,
-    /// It is forgotten, but its tokens are good until they end, for this reason.
+    /// The login was removed. Its tokens stay valid until they expire, because revocation failed with this error.
     Forgotten(AuthError),
 }
 
 impl OAuthConfig {
-    /// Logs in at a server now, before any call wants it; also when there is a login already.
+    /// Logs in at a server before a call needs it. It also runs if there is a stored login.
     ///
     /// # Errors
-    /// When the server cannot be reached, does not say who gives out its tokens, there is no token, or it cannot be kept.
+    /// Returns an error if the server is unreachable, does not name its authorization server, no token is issued, or it
+    /// cannot be stored.
     pub async fn log_in(&self, url: &str) -> Result<Account, AuthError> {
         let endpoint = endpoint_of(url)?;
         let flow = Arc::new(self.flow(&endpoint));
         let kept = flow.stored_token().await?;
         let generation = kept.map_or(0, |held| held.token.generation);
-        let refused = self.probe_endpoint(&endpoint, generation).await?;
-        let better = flow.renew(NextStep::Authorize, refused).await?;
-        if let Some(error) = better.not_kept {
+        let rejected = self.probe_endpoint(&endpoint, generation).await?;
+        let renewed = flow.renew(NextStep::Authorize, rejected).await?;
+        if let Some(error) = renewed.not_kept {
             return Err(error);
         }
         let kept = flow.records.last_token(&flow.resource()).await;
@@ -119,14 +120,14 @@ impl OAuthConfig {
         Ok(Account {
             resource: flow.resource(),
             issuer: issuer.unwrap_or_default(),
-            token: better.held.token.clone(),
+            token: renewed.held.token.clone(),
         })
     }
 
-    /// Forgets the login at a server, and has its tokens revoked where the authorization server can do that (RFC 7009).
+    /// Removes the login at a server, and revokes its tokens if the authorization server supports that (RFC 7009).
     ///
     /// # Errors
-    /// When the store cannot be used. A token that cannot be revoked is forgotten all the same.
+    /// Returns an error if the store fails. The login is also removed if its tokens cannot be revoked.
     pub async fn log_out(&self, url: &str) -> Result<LogoutOutcome, AuthError> {
         let flow = self.flow(&endpoint_of(url)?);
         let resource = flow.resource();
@@ -143,19 +144,19 @@ impl OAuthConfig {
         })
     }
 
-    /// The login at a server that is kept, without asking anybody.
+    /// Returns the stored login at a server, without network access.
     ///
     /// # Errors
-    /// When the URL is none or the store cannot be used.
+    /// Returns an error if the URL is invalid or the store fails.
     pub async fn account(&self, url: &str) -> Result<Option<Account>, AuthError> {
         let flow = self.flow(&endpoint_of(url)?);
         account(&flow.records, flow.resource()).await
     }
 
-    /// All logins that are kept.
+    /// Returns all stored logins.
     ///
     /// # Errors
-    /// When the store cannot be used.
+    /// Returns an error if the store fails.
     pub async fn accounts(&self) -> Result<Vec<Account>, AuthError> {
         let records = Records(Arc::clone(&self.config.store));
         let mut accounts = Vec::new();
@@ -165,7 +166,7 @@ impl OAuthConfig {
         Ok(accounts)
     }
 
-    /// Asks the server without a token, to see what it wants.
+    /// Sends a request without a token to get the server's challenge.
     async fn probe_endpoint(
         &self,
         endpoint: &Uri,
@@ -187,7 +188,7 @@ impl OAuthConfig {
             challenges,
             version: ProtocolVersion::LATEST,
             generation,
-            // A server that asks for nothing and publishes nothing is most likely open to all.
+            // A server that sends no challenge and publishes no metadata most likely requires no authorization.
             allow_origin_server: self.config.allow_origin_server
                 && answer.status() == StatusCode::UNAUTHORIZED,
             may_ask_user: true,
@@ -210,9 +211,9 @@ fn endpoint_of(url: &str) -> Result<Uri, AuthError> {
     url.parse().map_err(AuthError::of)
 }
 
-/// Has the longest-lived token revoked; the others end with it (RFC 7009, section 2.1).
+/// Revokes the longest-lived token. The authorization server invalidates the others with it (RFC 7009, section 2.1).
 async fn revoke(flow: &TokenSource, issuer: &str, token: &StoredToken) -> Result<(), AuthError> {
-    let refused = RejectedRequest {
+    let rejected = RejectedRequest {
         challenges: Vec::new(),
         scope: None,
         version: ProtocolVersion::LATEST,
@@ -220,9 +221,11 @@ async fn revoke(flow: &TokenSource, issuer: &str, token: &StoredToken) -> Result
         allow_origin_server: false,
         may_ask_user: false,
     };
-    let server = flow.search(&refused).server(issuer).await?;
+    let server = flow.search(&rejected).server(issuer).await?;
     let Some(url) = server.revocation_endpoint.clone() else {
-        return Err(AuthError::new(format!("{issuer} revokes no tokens")));
+        return Err(AuthError::new(format!(
+            "{issuer} does not support token revocation"
+        )));
     };
     let resource = flow.resource();
     let registrar = Registrar {

@@ -1,4 +1,4 @@
-//! Tokens of somebody else that say who a client or its user is: of a platform, or of an enterprise's identity provider.
+//! Assertions issued by a platform or by an enterprise's identity provider that identify a client or its user.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::auth::client::AuthError;
 use crate::auth::client::registered_client::RegisteredClient;
 use crate::engine::BoxFuture;
 
-/// Gives signed tokens that say who this workload, or its user, is. It is asked anew for every access token.
+/// A source of signed tokens that identify this workload or its user. It is called for each new access token.
 ///
-/// A [`Secret`] is such a source, which always gives the same; [`AssertionFile`] is another.
+/// A [`Secret`] is a source that always returns the same token. [`AssertionFile`] reads it from a file.
 pub trait AssertionSource: Send + Sync + fmt::Debug {
-    /// A token for an audience: the issuer of the authorization server that it will be shown to.
+    /// Returns a token for an audience: the issuer of the authorization server that receives it.
     fn assertion<'a>(&'a self, audience: &'a str) -> BoxFuture<'a, Result<Secret, AuthError>>;
 }
 
@@ -25,14 +25,14 @@ impl AssertionSource for Secret {
     }
 }
 
-/// A file that somebody else keeps fresh, such as the service account token of a pod.
+/// A token file that another program keeps up to date, for example the service account token of a pod.
 #[derive(Debug, Clone)]
 pub struct AssertionFile {
     path: PathBuf,
 }
 
 impl AssertionFile {
-    /// The file at a path. It is read each time.
+    /// Creates a source for the file at a path. The file is read for each assertion.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -45,19 +45,16 @@ impl AssertionSource for AssertionFile {
             let reading = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
             let read = reading.unwrap_or_else(|error| Err(std::io::Error::other(error)));
             let text = read.map_err(|error| {
-                AuthError::new(format!(
-                    "the token in {} cannot be read",
-                    self.path.display()
-                ))
-                .with_source(error)
+                AuthError::new(format!("cannot read the token in {}", self.path.display()))
+                    .with_source(error)
             })?;
             Ok(Secret::new(text.trim()))
         })
     }
 }
 
-/// The identity provider of an enterprise, which decides in place of its users who may use what (extension
-/// enterprise-managed authorization).
+/// The identity provider of an enterprise, which decides on behalf of its users which servers they may access
+/// (extension enterprise-managed authorization).
 #[derive(Debug, Clone)]
 pub struct IdentityProvider {
     pub(super) issuer: String,
@@ -68,7 +65,7 @@ pub struct IdentityProvider {
 }
 
 impl IdentityProvider {
-    /// A provider, this client as it is registered there, and where the user's ID token comes from.
+    /// Creates a provider from its issuer, this client's registration there, and the source of the user's ID token.
     pub fn new(
         issuer: impl Into<String>,
         client: impl Into<RegisteredClient>,
@@ -83,14 +80,14 @@ impl IdentityProvider {
         }
     }
 
-    /// Where tokens are exchanged; otherwise the provider's metadata says so.
+    /// Sets the token endpoint of the provider. Default: the endpoint from the provider's metadata.
     #[must_use]
     pub fn with_token_endpoint(mut self, url: impl Into<String>) -> Self {
         self.token_endpoint = Some(url.into());
         self
     }
 
-    /// The source gives refresh tokens instead of ID tokens, after a sign-in with SAML.
+    /// Declares that the source returns refresh tokens instead of ID tokens, after a sign-in with SAML.
     #[must_use]
     pub fn with_refresh_tokens(mut self) -> Self {
         self.subject_type = SubjectTokenType::RefreshToken;
@@ -103,14 +100,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_is_read_each_time() {
+    async fn assertion_file_is_read_for_each_assertion() {
         let directory =
             std::env::temp_dir().join(format!("toolwire-assertion-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join("token");
         let source = AssertionFile::new(&path);
         let missing = source.assertion("https://a").await.unwrap_err().to_string();
-        assert!(missing.contains("token cannot be read"), "{missing}");
+        assert!(missing.contains("cannot read the token"), "{missing}");
         for text in ["first", "second"] {
             std::fs::write(&path, format!("{text}\n")).unwrap();
             let read = source.assertion("https://a").await.unwrap();

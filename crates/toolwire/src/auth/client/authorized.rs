@@ -1,4 +1,4 @@
-//! An HTTP stack that brings a token along.
+//! An HTTP client that adds access tokens to requests.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::client::user_interaction::UserInteraction;
 use crate::engine::BoxFuture;
 use crate::transport::http_client::{is_same_origin, is_this_machine};
 
-/// Sends requests to one endpoint with an access token, and gets one when it is refused.
+/// An HTTP client that sends requests to one endpoint with an access token, and gets a new token if the server rejects
+/// the request.
 #[derive(Debug)]
 pub struct OAuthHttpClient<C> {
     inner: C,
@@ -30,7 +31,7 @@ pub struct OAuthHttpClient<C> {
 }
 
 impl<C: HttpClient> OAuthHttpClient<C> {
-    /// Brings tokens to an endpoint over this stack.
+    /// Wraps an HTTP client so that requests to `endpoint` carry an access token.
     pub fn new(inner: C, oauth: OAuthConfig, endpoint: &Uri) -> Self {
         Self {
             inner,
@@ -41,7 +42,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
         }
     }
 
-    /// Lets a client know when a user is asked.
+    /// Sets the object that is notified while a user logs in.
     pub(super) fn with_login_wait(mut self, wait: UserInteraction) -> Self {
         self.login_wait = wait;
         self
@@ -51,7 +52,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
         &self,
         request: Request<Bytes>,
     ) -> Result<Response<HttpBody>, HttpFailure> {
-        // A token is for one server, and for nobody else.
+        // A token is for one server and is not sent to any other server.
         if !is_same_origin(request.uri(), &self.endpoint) {
             return self.inner.send(request).await;
         }
@@ -78,7 +79,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             match &step {
                 NextStep::RepeatWithNonce => continue,
                 NextStep::GiveUp(why) => {
-                    tracing::debug!(%why, status, "the request stays refused");
+                    tracing::debug!(%why, status, "the request stays rejected");
                     if let Some(scopes) = wanted {
                         let operation = operation(request.body());
                         self.flow.remember_denied(&operation, scopes);
@@ -92,7 +93,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
                 }
                 _ => {}
             }
-            let refused = RejectedRequest {
+            let rejected = RejectedRequest {
                 challenges,
                 scope,
                 version,
@@ -102,14 +103,15 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             };
             let asks_user = self.flow.config.grant.needs_redirect();
             let _waiting = asks_user.then(|| self.login_wait.begin());
-            match self.flow.renew(step, refused).await {
-                Ok(better) => {
-                    // Somebody else's token may be as old as ours. If it is, this was no attempt, once.
-                    if better.was_taken_over && may_take_over {
+            match self.flow.renew(step, rejected).await {
+                Ok(renewed) => {
+                    // The token of another process can be equally old. In that case, the retry does not count as an
+                    // attempt, once.
+                    if renewed.was_taken_over && may_take_over {
                         may_take_over = false;
                         attempts = attempts_before;
                     }
-                    held = Some(better.held);
+                    held = Some(renewed.held);
                 }
                 Err(error) => {
                     if let Some(scopes) = wanted {
@@ -132,7 +134,8 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             return Ok(request);
         };
         if self.endpoint.scheme_str() != Some("https") && !is_this_machine(&self.endpoint) {
-            let what = "an access token is not sent over plain HTTP, where everybody on the way can read it";
+            let what =
+                "an access token is not sent over plain HTTP, because it can be read in transit";
             let failure = HttpFailure::new(HttpStep::Prepare, what);
             return Err(failure.with_advice("use the server's https URL"));
         }
@@ -163,12 +166,15 @@ impl<C: HttpClient> HttpClient for OAuthHttpClient<C> {
 }
 
 impl OAuthConfig {
-    /// The way to a token for one endpoint.
+    /// Returns the token source for one endpoint.
     pub(super) fn flow(&self, endpoint: &Uri) -> TokenSource {
         let fetcher = self.config.fetcher.clone();
-        let fetcher = fetcher.unwrap_or_else(|| match is_this_machine(endpoint) {
-            true => DocumentFetcher::with_loopback_allowed(),
-            false => DocumentFetcher::new(),
+        let fetcher = fetcher.unwrap_or_else(|| {
+            if is_this_machine(endpoint) {
+                DocumentFetcher::with_loopback_allowed()
+            } else {
+                DocumentFetcher::new()
+            }
         });
         TokenSource::new(self.config.clone(), endpoint.to_string(), fetcher)
     }
@@ -180,7 +186,7 @@ fn origin_of(uri: &Uri) -> String {
     format!("{scheme}://{}", authority.unwrap_or_default())
 }
 
-/// The revision that a request speaks; the newest while that is not known.
+/// Returns the protocol version of a request, or the newest version if the request has none.
 fn version_of(request: &Request<Bytes>) -> ProtocolVersion {
     let header = request.headers().get("mcp-protocol-version");
     header
@@ -197,7 +203,7 @@ pub(super) fn challenges_of(response: &Response<HttpBody>) -> Vec<Challenge> {
 fn failure(error: AuthError) -> HttpFailure {
     HttpFailure::new(
         HttpStep::Authorize,
-        "the server wants an access token, and there is none",
+        "the server requires an access token, and none is available",
     )
     .with_source(error)
 }

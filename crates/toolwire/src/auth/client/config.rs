@@ -1,4 +1,4 @@
-//! What a client needs to know to be let in.
+//! The OAuth configuration of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use crate::auth::fetch::DocumentFetcher;
 use crate::client::ClientBuilder;
 use crate::client::http::HttpClient;
 
-/// The extension that a client names when it uses its own credentials.
+/// The extension that a client declares if it uses its own credentials.
 const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
 
-/// The extension that a client names when its enterprise decides.
+/// The extension that a client declares if an enterprise's identity provider decides.
 const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
-/// How a client gets access tokens, given to
-/// [`ClientBuilder::with_oauth`](crate::ClientBuilder::with_oauth).
+/// The way in which a client gets access tokens, for [`ClientBuilder::with_oauth`](crate::ClientBuilder::with_oauth).
 ///
 /// ```no_run
 /// use toolwire::Client;
@@ -47,7 +46,7 @@ pub(super) struct OAuthSettings {
     pub(super) grant: GrantKind,
     pub(super) clients: Vec<RegisteredClient>,
     pub(super) document: Option<String>,
-    /// The key of the client that the document is about.
+    /// The private key for the public key in the client ID document.
     pub(super) document_key: Option<Arc<SigningKey>>,
     pub(super) may_register: bool,
     pub(super) metadata: ClientMetadata,
@@ -60,18 +59,18 @@ pub(super) struct OAuthSettings {
     pub(super) issuer_exceptions: Vec<(String, String)>,
 }
 
-/// What is exchanged for a token.
+/// The grant that is exchanged for a token.
 #[derive(Clone)]
 pub(super) enum GrantKind {
-    /// A code that a user brings.
+    /// An authorization code from a user login.
     Code(Arc<dyn Login>),
     /// The client's own credentials.
     ClientCredentials,
-    /// What the platform says about this workload.
+    /// An assertion of the platform about this workload.
     Workload(Arc<dyn AssertionSource>),
-    /// What an enterprise's identity provider says about its user.
+    /// An assertion of an enterprise's identity provider about its user.
     Enterprise(Arc<IdentityProvider>),
-    /// Nothing: what is stored has to do.
+    /// No grant. Only stored tokens are used.
     Stored,
 }
 
@@ -86,12 +85,12 @@ impl GrantKind {
         }
     }
 
-    /// Whether a user is sent to the authorization server.
+    /// Returns `true` if the grant redirects a user to the authorization server.
     pub(super) const fn needs_redirect(&self) -> bool {
         matches!(self, Self::Code(_))
     }
 
-    /// Whether a new token can be had at any time, without a user.
+    /// Returns `true` if a new token is available at any time without a user.
     pub(super) const fn is_unattended(&self) -> bool {
         match self {
             Self::ClientCredentials | Self::Workload(_) | Self::Enterprise(_) => true,
@@ -115,7 +114,7 @@ impl fmt::Debug for GrantKind {
 }
 
 impl OAuthConfig {
-    /// Lets a user log in. The client registers itself under a name for people, unless it is known by other means.
+    /// Uses a user login. The client registers itself under a display name, unless it has other credentials.
     pub fn login(client_name: impl Into<String>, login: impl Login + 'static) -> Self {
         let metadata = ClientMetadata::new().with_name(client_name);
         let mut oauth = Self::new(GrantKind::Code(Arc::new(login)), metadata);
@@ -123,12 +122,13 @@ impl OAuthConfig {
         oauth
     }
 
-    /// Uses the client's own credentials, without any user (extension OAuth client credentials).
+    /// Uses the client's own credentials without a user (extension OAuth client credentials).
     pub fn client_credentials(client: impl Into<RegisteredClient>) -> Self {
         Self::new(GrantKind::ClientCredentials, ClientMetadata::new()).with_client(client)
     }
 
-    /// Shows what the platform says about this workload, without any user or password (workload identity federation).
+    /// Uses an assertion of the platform about this workload, without a user or a secret (workload identity
+    /// federation).
     pub fn workload(
         client: impl Into<RegisteredClient>,
         assertions: impl AssertionSource + 'static,
@@ -137,15 +137,15 @@ impl OAuthConfig {
         Self::new(grant, ClientMetadata::new()).with_client(client)
     }
 
-    /// Lets an enterprise's identity provider decide for its user (extension enterprise-managed authorization). `client` is
-    /// how the servers' own authorization server knows this client.
+    /// Uses an assertion of an enterprise's identity provider (extension enterprise-managed authorization). `client` is
+    /// this client's registration with the authorization server of the MCP servers.
     pub fn enterprise(client: impl Into<RegisteredClient>, provider: IdentityProvider) -> Self {
         let grant = GrantKind::Enterprise(Arc::new(provider));
         Self::new(grant, ClientMetadata::new()).with_client(client)
     }
 
-    /// Uses the logins in a store, and refreshes them, but never asks anybody for a new one: for programs that run
-    /// unattended after somebody has logged in.
+    /// Uses and refreshes the logins in a store, and never starts a new login. For programs that run unattended after a
+    /// user has logged in.
     pub fn from_store(store: impl TokenStore + 'static) -> Self {
         Self::new(GrantKind::Stored, ClientMetadata::new()).with_store(store)
     }
@@ -170,35 +170,35 @@ impl OAuthConfig {
         }
     }
 
-    /// Credentials that were registered beforehand. They come before any other way to be known.
+    /// Sets pre-registered credentials. They take precedence over other client identities.
     #[must_use]
     pub fn with_client(mut self, client: impl Into<RegisteredClient>) -> Self {
         self.config.clients.push(client.into());
         self
     }
 
-    /// The URL of a document about this client, which is its id where servers read such documents.
+    /// Sets the URL of a client ID metadata document. It is the client id at servers that support such documents.
     #[must_use]
     pub fn with_client_id_document(mut self, url: impl Into<String>) -> Self {
         self.config.document = Some(url.into());
         self
     }
 
-    /// The key that the document names, for authorization servers that want the client to prove itself.
+    /// Sets the key that the document names, for authorization servers that require client authentication.
     #[must_use]
     pub fn with_document_key(mut self, key: SigningKey) -> Self {
         self.config.document_key = Some(Arc::new(key));
         self
     }
 
-    /// Never registers by itself.
+    /// Disables dynamic client registration.
     #[must_use]
     pub fn without_registration(mut self) -> Self {
         self.config.may_register = false;
         self
     }
 
-    /// What the client says about itself when it registers, beside its name; redirects and grants are filled in.
+    /// Sets the metadata for dynamic registration besides the client name. Redirect URIs and grant types are filled in.
     #[must_use]
     pub fn with_client_metadata(mut self, metadata: ClientMetadata) -> Self {
         let name = self.config.metadata.client_name.take();
@@ -207,39 +207,39 @@ impl OAuthConfig {
         self
     }
 
-    /// Asks for these scopes beside those that servers name, separated by spaces.
+    /// Requests these scopes, separated by spaces, in addition to the scopes that servers name.
     ///
     /// # Errors
-    /// When one of them is none.
+    /// Returns an error if a scope is invalid.
     pub fn with_scopes(mut self, scopes: &str) -> Result<Self, InvalidScope> {
         self.config.scopes = Some(ScopeSet::parse(scopes)?);
         Ok(self)
     }
 
-    /// Keeps registrations and tokens there; in memory if not said otherwise.
+    /// Sets the store for registrations and tokens. Default: memory.
     #[must_use]
     pub fn with_store(mut self, store: impl TokenStore + 'static) -> Self {
         self.config.store = Arc::new(store);
         self
     }
 
-    /// Always binds tokens to a key of this client (DPoP), so that they are worth nothing to a thief. Otherwise that is
-    /// done for servers that want it.
+    /// Always binds tokens to a key of this client (DPoP), so that a stolen token is unusable. By default, tokens are
+    /// bound only for servers that require it.
     #[must_use]
     pub fn with_dpop(mut self) -> Self {
         self.config.always_proves = true;
         self
     }
 
-    /// Fetches metadata and tokens in this way. By default public addresses are reached, and this machine when the MCP
-    /// server is on it.
+    /// Sets the fetcher for metadata and tokens. The default reaches public addresses, and this machine if the MCP
+    /// server runs on it.
     #[must_use]
     pub fn with_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.config.fetcher = Some(fetcher);
         self
     }
 
-    /// Reaches MCP servers in this way when a login asks what they want; see [`log_in`](Self::log_in). Clients have a stack of
+    /// Sets the HTTP client that [`log_in`](Self::log_in) uses to reach MCP servers. Clients have an HTTP client of
     /// their own.
     #[must_use]
     pub fn with_http_client(mut self, http: impl HttpClient) -> Self {
@@ -247,8 +247,8 @@ impl OAuthConfig {
         self
     }
 
-    /// Accepts that one authorization server calls itself by another name than the one it was found under. Only for those
-    /// that are known to do so: the comparison keeps tokens from being sent to somebody else.
+    /// Accepts an authorization server whose metadata states another issuer than expected. Only for servers that are
+    /// known to do so: the check prevents sending tokens to another server.
     #[must_use]
     pub fn with_issuer_exception(
         mut self,
@@ -260,8 +260,8 @@ impl OAuthConfig {
         self
     }
 
-    /// Believes no server that does not publish who gives out its tokens. Otherwise, as in 2025-03-26, such a server's own
-    /// origin is asked.
+    /// Rejects servers that do not publish their authorization server. By default, as in 2025-03-26, the origin of such
+    /// a server is used as its authorization server.
     #[must_use]
     pub fn without_origin_fallback(mut self) -> Self {
         self.config.allow_origin_server = false;
@@ -270,7 +270,7 @@ impl OAuthConfig {
 }
 
 impl ClientBuilder {
-    /// Gets access tokens by itself when a server wants them; see [`OAuthConfig`].
+    /// Gets access tokens when a server requires them. See [`OAuthConfig`].
     pub fn with_oauth(mut self, oauth: OAuthConfig) -> Self {
         let extension = oauth.config.grant.extension();
         self.http.layer = Some(Arc::new(move |inner, endpoint, wait| {

@@ -1,4 +1,4 @@
-//! From a refused request to the authorization server that can help.
+//! Discovers the authorization server after a rejected request.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -16,34 +16,35 @@ use toolwire_types::auth::{AuthorizationServerMetadata, ProtectedResourceMetadat
 use crate::auth::client::AuthError;
 use crate::auth::fetch::{DocumentFetcher, FetchError, FetchedDocument};
 
-/// Whom to ask for a token, and for what.
+/// The authorization server for a token, and the parameters of the token request.
 #[derive(Debug, Clone)]
 pub(super) struct DiscoveredServer {
-    /// What the token has to be for; nothing in revisions that do not say it.
+    /// The resource of the token, or `None` in protocol versions without resource indicators.
     pub(super) resource: Option<ResourceIndicator>,
     pub(super) server: AuthorizationServerMetadata,
-    /// The scopes that the resource names for a beginning.
+    /// The scopes that the resource metadata names.
     pub(super) scopes_supported: Option<Vec<String>>,
-    /// Whether the resource wants tokens that are bound to a key.
+    /// Whether the resource requires tokens that are bound to a key.
     pub(super) wants_proofs: bool,
 }
 
-/// What the search depends on.
+/// The inputs of a discovery.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Discovery<'a> {
     pub(super) fetcher: &'a DocumentFetcher,
     pub(super) endpoint: &'a str,
     pub(super) version: ProtocolVersion,
-    /// Whether the server's own origin may be asked when it has no metadata, in revisions that no longer say so.
+    /// Whether the server's own origin may be used if it has no metadata, in protocol versions that no longer define
+    /// this.
     pub(super) allow_origin_server: bool,
-    /// Whether the grant sends the user to the server, which then needs PKCE.
+    /// Whether the grant redirects the user to the server, which then has to support PKCE.
     pub(super) needs_redirect: bool,
-    /// Authorization servers that call themselves by another name.
+    /// Authorization servers whose metadata states another issuer.
     pub(super) issuer_exceptions: &'a [(String, String)],
 }
 
 impl Discovery<'_> {
-    /// Finds the authorization server, as the challenges of a refused request say.
+    /// Discovers the authorization server from the challenges of a rejected request.
     pub(super) async fn discover(
         &self,
         challenges: &[Challenge],
@@ -53,8 +54,8 @@ impl Discovery<'_> {
             .find_map(|challenge| challenge.resource_metadata.as_deref());
         let plan = DiscoveryPlan::new(self.endpoint, named, self.version, self.allow_origin_server)
             .map_err(AuthError::of)?;
-        if let Some(refused) = &plan.refused {
-            tracing::warn!(%refused, "the metadata that the server names is not fetched");
+        if let Some(error) = &plan.refused {
+            tracing::warn!(%error, "the metadata URL in the challenge is invalid and is not fetched");
         }
         let mut problem = None;
         for url in &plan.resource_metadata {
@@ -68,14 +69,14 @@ impl Discovery<'_> {
             (Some(origin), _) => self.origin(&origin, challenges).await,
             (None, Some(error)) => Err(AuthError::of(error)),
             (None, None) => Err(AuthError::new(format!(
-                "{} does not say who gives out tokens for it",
+                "{} does not name its authorization server",
                 self.endpoint
             ))
-            .with_advice("it has to publish OAuth metadata (RFC 9728)")),
+            .with_advice("the server has to publish protected resource metadata (RFC 9728)")),
         }
     }
 
-    /// The metadata of the resource; `None` where there is none.
+    /// Fetches the metadata of the resource. Returns `None` if the resource has no metadata.
     async fn resource(&self, url: &str) -> Result<Option<ProtectedResourceMetadata>, FetchError> {
         let fetched = self.get(url).await?;
         match fetched.status {
@@ -91,7 +92,7 @@ impl Discovery<'_> {
     ) -> Result<DiscoveredServer, AuthError> {
         let checked = check_resource(metadata, self.endpoint).map_err(AuthError::of)?;
         let mut problem = None;
-        // The first that can be used is taken: which one is the client's choice (RFC 9728, section 7.6).
+        // The first usable server is taken. The choice is the client's (RFC 9728, section 7.6).
         for issuer in &checked.authorization_servers {
             match self.server(issuer).await {
                 Ok(server) => {
@@ -106,10 +107,10 @@ impl Discovery<'_> {
                 Err(error) => problem = Some(error),
             }
         }
-        Err(problem.unwrap_or_else(|| AuthError::new("no authorization server is named")))
+        Err(problem.unwrap_or_else(|| AuthError::new("the metadata names no authorization server")))
     }
 
-    /// The metadata of an authorization server.
+    /// Fetches and checks the metadata of an authorization server.
     pub(super) async fn server(
         &self,
         issuer: &str,
@@ -132,7 +133,7 @@ impl Discovery<'_> {
                 Err(error) => problem = Some(error),
             }
         }
-        let error = AuthError::new(format!("{issuer} publishes no metadata that can be used"));
+        let error = AuthError::new(format!("{issuer} publishes no usable metadata"));
         Err(match problem {
             Some(problem) => error.with_source(problem),
             None => error,
@@ -144,14 +145,15 @@ impl Discovery<'_> {
             version: self.version,
             exceptions: self.issuer_exceptions,
         };
-        match self.needs_redirect {
-            true => check_server(metadata, issuer, policy),
-            false => check_identity(metadata, issuer, policy),
-        }
-        .map_err(AuthError::of)
+        let checked = if self.needs_redirect {
+            check_server(metadata, issuer, policy)
+        } else {
+            check_identity(metadata, issuer, policy)
+        };
+        checked.map_err(AuthError::of)
     }
 
-    /// An origin that is its own authorization server (2025-03-26).
+    /// Uses an origin as its own authorization server (2025-03-26).
     async fn origin(
         &self,
         origin: &OriginServer,
@@ -185,7 +187,7 @@ impl Discovery<'_> {
 
     async fn get(&self, url: &str) -> Result<FetchedDocument, FetchError> {
         let mut headers = HeaderMap::new();
-        // Spec 2025-03-26, basic/authorization: discovery names the revision.
+        // Spec 2025-03-26, basic/authorization: discovery requests carry the protocol version.
         if let Ok(version) = HeaderValue::from_str(self.version.as_str()) {
             headers.insert("mcp-protocol-version", version);
         }

@@ -1,4 +1,4 @@
-//! What is given for a token: a user's consent, the client's own credentials, or the word of somebody else.
+//! Requests tokens with a grant: an authorization code, client credentials, or an assertion.
 
 use toolwire_proto::auth::authorization_request::{AuthorizationRequest, state_from_random};
 use toolwire_proto::auth::authorization_response::{ExpectedResponse, read, state_of};
@@ -22,7 +22,7 @@ use crate::auth::client::token_endpoint::{Refused, TokenEndpoint};
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
-/// What every grant needs.
+/// The inputs of all grants.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GrantClient<'a> {
     pub(super) config: &'a OAuthSettings,
@@ -31,14 +31,14 @@ pub(super) struct GrantClient<'a> {
     pub(super) proofs: &'a DpopSigner,
     pub(super) found: &'a DiscoveredServer,
     pub(super) search: Discovery<'a>,
-    /// The MCP server that the token is for, as it is named in the store.
+    /// The MCP server that the token is for, as the store names it.
     pub(super) resource: &'a str,
-    /// The generation of the token before.
+    /// The generation of the previous token.
     pub(super) generation: u64,
 }
 
 impl GrantClient<'_> {
-    /// Refreshes a token; `None` when that cannot help any more, and a new authorization is needed.
+    /// Refreshes a token. Returns `None` if the refresh token is no longer valid and a new authorization is required.
     pub(super) async fn refresh(
         &self,
         before: &StoredToken,
@@ -53,8 +53,8 @@ impl GrantClient<'_> {
         let asked = endpoint.ask(grant, self.found.resource.as_ref(), None);
         match asked.await {
             Ok(response) => {
-                let mut token = self.kept(response, &client, None)?;
-                // A server that gives no new one lets the old one be used again.
+                let mut token = self.to_stored(response, &client, None)?;
+                // If the server returns no new refresh token, the old one stays valid.
                 token.refresh_token = token.refresh_token.or_else(|| Some(refresh_token.clone()));
                 token.scope = token.scope.or_else(|| before.scope.clone());
                 token.requested.clone_from(&before.requested);
@@ -62,18 +62,18 @@ impl GrantClient<'_> {
                 Ok(Some(token))
             }
             Err(Refused::ByServer(Consequence::AuthorizeAnew, error)) => {
-                tracing::debug!(%error, "the refresh token is used up");
+                tracing::debug!(%error, "the refresh token is no longer valid");
                 Ok(None)
             }
             Err(Refused::ByServer(Consequence::RegisterAnew, error)) if client.is_dynamic => {
                 self.forget_client(&error).await?;
                 Ok(None)
             }
-            Err(refused) => Err(refused.into_error()),
+            Err(error) => Err(error.into_error()),
         }
     }
 
-    /// Gets a token for these scopes.
+    /// Requests a token for these scopes.
     pub(super) async fn authorize(
         &self,
         scopes: Option<&ScopeSet>,
@@ -102,15 +102,15 @@ impl GrantClient<'_> {
                     verifier: &code.verifier,
                 };
                 let endpoint = self.endpoint(&client, self.wants_proofs());
-                // The scopes were named when the code was asked for.
+                // The scopes were sent with the authorization request.
                 let response = endpoint.ask(grant, resource, None).await?;
-                Ok(self.kept(response, &client, scopes)?)
+                Ok(self.to_stored(response, &client, scopes)?)
             }
             GrantKind::ClientCredentials => {
                 let client = self.registrar().client(None).await?;
                 let endpoint = self.endpoint(&client, self.wants_proofs());
                 let asked = endpoint.ask(Grant::ClientCredentials, resource, scopes);
-                Ok(self.kept(asked.await?, &client, scopes)?)
+                Ok(self.to_stored(asked.await?, &client, scopes)?)
             }
             GrantKind::Workload(source) => {
                 let assertion = source.assertion(&server.issuer).await?;
@@ -124,7 +124,7 @@ impl GrantClient<'_> {
         }
     }
 
-    /// Shows an assertion to the authorization server (RFC 7523).
+    /// Exchanges an assertion for a token at the authorization server (RFC 7523).
     async fn present_assertion(
         &self,
         assertion: &Secret,
@@ -134,11 +134,11 @@ impl GrantClient<'_> {
         let endpoint = self.endpoint(&client, self.wants_proofs());
         let resource = self.found.resource.as_ref();
         let asked = endpoint.ask(Grant::JwtBearer(assertion), resource, scopes);
-        Ok(self.kept(asked.await?, &client, scopes)?)
+        Ok(self.to_stored(asked.await?, &client, scopes)?)
     }
 
-    /// Gets an identity provider's assertion for the authorization server (extension enterprise-managed authorization,
-    /// section 4).
+    /// Requests an assertion for the authorization server from an identity provider (extension enterprise-managed
+    /// authorization, section 4).
     async fn exchange(
         &self,
         provider: &IdentityProvider,
@@ -184,7 +184,7 @@ impl GrantClient<'_> {
         read_assertion(&response).map_err(AuthError::of)
     }
 
-    /// Sends the user for a code.
+    /// Runs a user login and returns the authorization code.
     async fn code(
         &self,
         login: &dyn Login,
@@ -228,8 +228,8 @@ impl GrantClient<'_> {
         Ok((client, code))
     }
 
-    /// The token as it is kept.
-    fn kept(
+    /// Returns the token in its stored form.
+    fn to_stored(
         &self,
         response: TokenResponse,
         client: &KnownClient,
@@ -278,20 +278,20 @@ impl GrantClient<'_> {
         }
     }
 
-    /// Whether the client registered itself with this server.
+    /// Returns `true` if the client registered itself with this server.
     async fn is_registered(&self) -> Result<bool, AuthError> {
         let known = self.records.client(&self.found.server.issuer).await;
         Ok(known.map_err(AuthError::of)?.is_some())
     }
 
     async fn forget_client(&self, error: &AuthError) -> Result<(), AuthError> {
-        tracing::debug!(%error, "the authorization server has forgotten this client");
+        tracing::debug!(%error, "the authorization server no longer knows this client");
         let forgotten = self.records.forget_client(&self.found.server.issuer).await;
         forgotten.map_err(AuthError::of)
     }
 }
 
-/// A code, and what it is redeemed with.
+/// An authorization code and the values for its redemption.
 struct AuthorizationCode {
     code: Secret,
     redirect_uri: String,

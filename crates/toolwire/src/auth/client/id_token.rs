@@ -1,4 +1,4 @@
-//! Who logged in, as an ID token says it (OpenID Connect Core, section 2).
+//! Reads the user's name from an ID token (OpenID Connect Core, section 2).
 
 use serde_json::Value;
 use toolwire_proto::auth::id_token;
@@ -6,10 +6,10 @@ use toolwire_types::auth::Secret;
 
 use crate::engine::since_epoch;
 
-/// The longest name that is kept, in characters.
+/// The maximum length of a stored name, in characters.
 const LONGEST_NAME: usize = 200;
 
-/// A name for the user, to be shown to the user. Nothing is decided by it.
+/// Returns the user's name for display. It is never used for access decisions.
 pub(super) fn user(token: &Secret, issuer: &str, client_id: &str) -> Option<String> {
     let claims = id_token::read(token, issuer, client_id, since_epoch().as_secs()).ok()?;
     let mut names = ["email", "preferred_username", "name"].into_iter();
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_that_people_know_is_taken() {
+    fn email_is_preferred_as_user_name() {
         let mut claims =
             json!({"iss": "https://a", "aud": ["c", "d"], "sub": "42", "exp": u64::MAX});
         let user_of = |claims: &Value| user(&token(claims), "https://a", "c");
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_for_somebody_else_names_nobody() {
+    fn id_token_of_other_client_or_issuer_has_no_user() {
         let claims = json!({"iss": "https://a", "aud": "c", "sub": "42", "exp": u64::MAX});
         assert_eq!(user(&token(&claims), "https://b", "c"), None);
         assert_eq!(user(&token(&claims), "https://a", "d"), None);

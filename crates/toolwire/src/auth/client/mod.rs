@@ -1,13 +1,13 @@
-//! A client that logs in by itself.
+//! Authorizes a client with OAuth.
 //!
-//! A request that is refused with 401 leads to the authorization server: the challenge, the metadata of the resource, the
-//! metadata of the server. The client makes itself known there, gets a token, and the request is sent again. All that a
-//! caller sees is the answer, or why there is none.
+//! After a 401 response, the client discovers the authorization server from the challenge, the resource metadata and
+//! the server metadata. It registers there, gets a token, and sends the request again. The caller sees only the
+//! response or an error.
 //!
 //! ```text
-//!   OAuthHttpClient ── 401/403 ──▶ Flow ──▶ discovery ──▶ registration ──▶ Grants ──▶ TokenEndpoint
-//!        ▲  token                  │ one at a time                        │ Login, AssertionSource
-//!        └─────────────────────────┴──▶ TokenStore                        ▼ the user, the platform
+//!   OAuthHttpClient ── 401/403 ──▶ TokenSource ──▶ discovery ──▶ registration ──▶ GrantClient ──▶ TokenEndpoint
+//!        ▲  token                  │ one at a time                               │ Login, AssertionSource
+//!        └─────────────────────────┴──▶ TokenStore                               ▼ user, platform
 //! ```
 
 mod account;
@@ -42,9 +42,10 @@ pub use store::{
     FileTokenStore, MemoryTokenStore, TokenStore, TokenStoreError, TokenStoreFuture, TokenStoreLock,
 };
 
-/// Random bytes of the system.
+/// Returns random bytes from the operating system.
 fn random<const N: usize>() -> Result<[u8; N], AuthError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|_| AuthError::new("the system gives no random bytes"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| AuthError::new("the operating system returned no random bytes"))?;
     Ok(bytes)
 }

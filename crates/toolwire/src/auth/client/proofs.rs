@@ -1,4 +1,4 @@
-//! Proofs that a client holds the key its tokens are bound to (RFC 9449).
+//! Creates DPoP proofs that the client holds the key its tokens are bound to (RFC 9449).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,18 +19,19 @@ const PROOF: HeaderName = HeaderName::from_static("dpop");
 /// The header of a nonce.
 const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
-/// The longest nonce that is taken over, in bytes.
+/// The maximum length of an accepted nonce, in bytes.
 const LONGEST_NONCE: usize = 512;
 
-/// Of how many servers nonces are kept. A client talks to two or three; one forgotten costs a round trip.
+/// The maximum number of servers with a cached nonce. A client uses two or three servers. A removed nonce costs one
+/// round trip.
 const MOST_NONCES: usize = 16;
 
-/// The client's key for proofs, and what servers want in them.
+/// The client's DPoP key and the nonces of servers.
 #[derive(Debug)]
 pub(super) struct DpopSigner {
     records: Records,
     key: OnceCell<DpopKey>,
-    /// The last nonce of each server; a client talks to two or three.
+    /// The last nonce of each server.
     nonces: Mutex<HashMap<String, String>>,
 }
 
@@ -49,7 +50,7 @@ impl DpopSigner {
         }
     }
 
-    /// Takes over the nonce of an answer; true when there is one.
+    /// Stores the nonce of a response. Returns `true` if there is one.
     pub(super) fn learn(&self, origin: &str, answer: &HeaderMap) -> bool {
         let nonce = answer.get(&NONCE).and_then(|nonce| nonce.to_str().ok());
         let Some(nonce) = nonce.filter(|nonce| nonce.len() <= LONGEST_NONCE) else {
@@ -63,7 +64,7 @@ impl DpopSigner {
         true
     }
 
-    /// Puts a proof for one request beside its other headers.
+    /// Adds a proof for one request to its headers.
     pub(super) async fn prove(
         &self,
         headers: &mut HeaderMap,
@@ -82,18 +83,18 @@ impl DpopSigner {
             .signing
             .sign(PROOF_TYPE, Some(key.public.clone()), &claims)?;
         let mut value = HeaderValue::from_str(proof.expose())
-            .map_err(|_| AuthError::new("the proof fits into no header"))?;
+            .map_err(|_| AuthError::new("the proof is not a valid header value"))?;
         value.set_sensitive(true);
         headers.insert(PROOF, value);
         Ok(())
     }
 
-    /// The key lives as long as the tokens that are bound to it, so it is kept beside them.
+    /// Loads the key. It is stored beside the tokens, because it has to exist as long as they do.
     async fn load(&self) -> Result<DpopKey, AuthError> {
         let signing = self.records.proof_key().await?;
         let public = signing
             .public()
-            .ok_or_else(|| AuthError::new("the key for proofs is of a kind that proves nothing"))?;
+            .ok_or_else(|| AuthError::new("the DPoP key is of a type that cannot sign proofs"))?;
         Ok(DpopKey { signing, public })
     }
 
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn nonces_are_taken_over_up_to_their_longest() {
+    fn nonces_are_accepted_up_to_the_maximum_length() {
         let proofs = proofs();
         assert!(!proofs.learn("https://a", &HeaderMap::new()));
         assert!(proofs.learn("https://a", &with_nonce(&"n".repeat(LONGEST_NONCE))));
@@ -127,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn nonces_of_so_many_servers_are_kept_and_no_more() {
+    fn number_of_servers_with_cached_nonces_is_limited() {
         let proofs = proofs();
         for number in 0..MOST_NONCES {
             assert!(proofs.learn(&number.to_string(), &with_nonce("n")));
         }
-        // A known server takes no further place.
+        // A known server needs no further entry.
         assert!(proofs.learn("0", &with_nonce("m")));
         assert_eq!(proofs.nonces().len(), MOST_NONCES);
         assert!(proofs.learn("one more", &with_nonce("n")));

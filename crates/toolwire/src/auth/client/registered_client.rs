@@ -1,4 +1,4 @@
-//! A client that was registered with an authorization server beforehand.
+//! A client that was registered with an authorization server in advance.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use toolwire_types::auth::Secret;
 
 use crate::auth::client::signing::SigningKey;
 
-/// A client's credentials, from a registration by hand.
+/// The credentials of a manually registered client.
 ///
 /// ```
 /// use toolwire::auth::client::RegisteredClient;
@@ -22,7 +22,7 @@ pub struct RegisteredClient {
 }
 
 impl RegisteredClient {
-    /// A client that proves nothing, as programs on the machines of users.
+    /// Creates a public client, such as a program on a user's machine.
     pub fn new(client_id: impl Into<String>) -> Self {
         Self {
             issuer: None,
@@ -32,22 +32,22 @@ impl RegisteredClient {
         }
     }
 
-    /// The client has a password.
+    /// Sets the client secret.
     #[must_use]
     pub fn with_secret(mut self, secret: impl Into<Secret>) -> Self {
         self.secret = Some(secret.into());
         self
     }
 
-    /// The client has a key, whose public half the authorization server knows (`private_key_jwt`).
+    /// Sets the client's private key. The authorization server knows the public key (`private_key_jwt`).
     #[must_use]
     pub fn with_key(mut self, key: SigningKey) -> Self {
         self.key = Some(Arc::new(key));
         self
     }
 
-    /// The authorization server that knows it. Without this it is the first one that a server names, and no other after
-    /// that.
+    /// Sets the issuer of the authorization server that knows the client. By default, the client is bound to the first
+    /// authorization server that an MCP server names.
     #[must_use]
     pub fn at(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());

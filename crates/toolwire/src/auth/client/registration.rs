@@ -1,4 +1,4 @@
-//! How an authorization server comes to know this client.
+//! Identifies this client to an authorization server.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use crate::auth::client::token_endpoint::reason;
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
-/// The client as an authorization server knows it.
+/// The client's identity at an authorization server.
 #[derive(Debug, Clone)]
 pub(super) struct KnownClient {
     pub(super) client_id: String,
     pub(super) secret: Option<Secret>,
     pub(super) key: Option<Arc<SigningKey>>,
     pub(super) method: AuthMethod,
-    /// Whether it can be registered anew when the server has forgotten it.
+    /// Whether the client can register again if the server no longer knows it.
     pub(super) is_dynamic: bool,
 }
 
 impl KnownClient {
-    /// As it is kept beside its token. A key is not kept: whoever has it brings it along.
+    /// Returns the client in its stored form. The key is not stored, because the configuration provides it.
     pub(super) fn to_stored(&self) -> StoredClient {
         StoredClient {
             client_id: self.client_id.clone(),
@@ -43,19 +43,20 @@ impl KnownClient {
     }
 }
 
-/// What registering depends on.
+/// The inputs of a registration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registrar<'a> {
     pub(super) config: &'a OAuthSettings,
     pub(super) records: &'a Records,
     pub(super) fetcher: &'a DocumentFetcher,
     pub(super) server: &'a AuthorizationServerMetadata,
-    /// The MCP server that this is for.
+    /// The MCP server that the token is for.
     pub(super) resource: &'a str,
 }
 
 impl Registrar<'_> {
-    /// Finds the client's credentials for the server, and registers it if it has none, or none for this redirect.
+    /// Returns the client's credentials for the server. Registers the client if it has no credentials for the server or
+    /// the redirect URI.
     pub(super) async fn client(
         &self,
         redirect_uri: Option<&str>,
@@ -97,13 +98,13 @@ impl Registrar<'_> {
             }
             Registration::Dynamic => self.dynamic(redirect_uri).await,
             Registration::PreRegistered | Registration::AskUser => Err(AuthError::new(format!(
-                "{issuer} does not know this client and lets none register"
+                "{issuer} does not know this client and does not support registration"
             ))
-            .with_advice("register it there by hand, and give it the id that it gets")),
+            .with_advice("register the client there manually and configure its client id")),
         }
     }
 
-    /// The client that a token was given to. Nobody else can refresh it.
+    /// Returns the client that received a token. No other client can refresh it.
     pub(super) async fn client_of(&self, token: &StoredToken) -> Result<KnownClient, AuthError> {
         let stored = &token.client;
         let registered = self.records.client(&self.server.issuer).await;
@@ -124,7 +125,7 @@ impl Registrar<'_> {
         self.with_method(known, stored.auth_method.as_deref())
     }
 
-    /// Credentials without an issuer belong to the first that is asked, and are kept to it.
+    /// Binds credentials without an issuer to the first authorization server that they are used with.
     async fn bind(&self, client_id: &str) -> Result<(), AuthError> {
         let issuer = &self.server.issuer;
         let bound = self.records.bind(client_id, self.resource, issuer).await;
@@ -134,7 +135,7 @@ impl Registrar<'_> {
         Err(AuthError::new(format!(
             "the client {client_id:?} is registered with another authorization server than {issuer}"
         ))
-        .with_advice("register it there, too"))
+        .with_advice("register the client there as well"))
     }
 
     async fn dynamic(&self, redirect_uri: Option<&str>) -> Result<KnownClient, AuthError> {
@@ -187,28 +188,28 @@ impl Registrar<'_> {
             .await
             .map_err(AuthError::of)?;
         if !fetched.status.is_success() {
-            let refusal: Option<OAuthError> = fetched.refusal();
-            let why = reason(fetched.status, refusal.as_ref());
-            return Err(
-                AuthError::new(format!("{url} does not register this client: {why}"))
-                    .with_advice("register it there by hand, and give it the id that it gets"),
-            );
+            let error: Option<OAuthError> = fetched.refusal();
+            let why = reason(fetched.status, error.as_ref());
+            return Err(AuthError::new(format!(
+                "{url} rejected the registration of this client: {why}"
+            ))
+            .with_advice("register the client there manually and configure its client id"));
         }
         let registration: ClientRegistration = fetched.created(url).map_err(AuthError::of)?;
-        // A server may change what it was told (RFC 7591, section 3.2.1), but users have to come back to us.
+        // A server may change the registered metadata (RFC 7591, section 3.2.1), but it has to accept our redirect URI.
         if let Some(own) = redirect_uri
             && let Some(accepted) = &registration.metadata.redirect_uris
             && !is_registered(own, accepted)
         {
             return Err(AuthError::new(format!(
-                "{url} does not let users come back to {own}"
+                "{url} does not accept the redirect URI {own}"
             )));
         }
         Ok(StoredClient {
             client_id: registration.client_id,
             client_secret: registration.client_secret,
             auth_method: registration.metadata.token_endpoint_auth_method,
-            // Zero means never (RFC 7591, section 3.2.1).
+            // Zero means that the secret does not expire (RFC 7591, section 3.2.1).
             expires_at: registration
                 .client_secret_expires_at
                 .filter(|end| *end != 0),

@@ -1,4 +1,4 @@
-//! Asking an authorization server for a token.
+//! Requests tokens from the token endpoint of an authorization server.
 
 use http::{HeaderMap, Method, StatusCode};
 use toolwire_proto::auth::metadata_rules::AuthMethod;
@@ -16,23 +16,23 @@ use crate::auth::client::registration::KnownClient;
 use crate::auth::fetch::{DocumentFetcher, FetchedDocument};
 use crate::engine::since_epoch;
 
-/// Whom every request for a token goes to, and from whom.
+/// The token endpoint and the client that sends requests to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenEndpoint<'a> {
     pub(super) fetcher: &'a DocumentFetcher,
     pub(super) url: &'a str,
     pub(super) issuer: &'a str,
     pub(super) client: &'a KnownClient,
-    /// Given when the token shall be bound to a key.
+    /// The DPoP signer, if the token is to be bound to a key.
     pub(super) proofs: Option<&'a DpopSigner>,
 }
 
-/// Why there is no token.
+/// The reason why a token request failed.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// The server said so, and this follows from it.
+    /// The server rejected the request, with this consequence.
     ByServer(Consequence, AuthError),
-    /// The server could not be asked.
+    /// The request failed without a response from the token endpoint.
     Failed(AuthError),
 }
 
@@ -51,7 +51,7 @@ impl Refused {
 }
 
 impl TokenEndpoint<'_> {
-    /// Asks for a token in exchange for this.
+    /// Requests a token in exchange for a grant.
     pub(super) async fn ask(
         &self,
         grant: Grant<'_>,
@@ -59,7 +59,7 @@ impl TokenEndpoint<'_> {
         scopes: Option<&ScopeSet>,
     ) -> Result<TokenResponse, Refused> {
         let fetched = self.post(grant, resource, scopes).await?;
-        let Some((what, error)) = self.refusal(&fetched) else {
+        let Some((what, error)) = self.rejection(&fetched) else {
             let response = fetched.document(self.url).map_err(AuthError::of)?;
             return Ok(response);
         };
@@ -70,13 +70,13 @@ impl TokenEndpoint<'_> {
             return Err(Refused::ByServer(what, error));
         }
         let again = self.post(grant, resource, scopes).await?;
-        match self.refusal(&again) {
+        match self.rejection(&again) {
             None => Ok(again.document(self.url).map_err(AuthError::of)?),
             Some((what, error)) => Err(Refused::ByServer(what, error)),
         }
     }
 
-    /// Gives a token back; the URL is that of the revocation endpoint.
+    /// Revokes a token. The URL is that of the revocation endpoint.
     pub(super) async fn revoke(&self, token: RevokedToken<'_>) -> Result<(), AuthError> {
         let assertion = self.assertion()?;
         let request = TokenRequest::revocation(token, self.authentication(assertion.as_ref())?);
@@ -90,12 +90,12 @@ impl TokenEndpoint<'_> {
         }
         let why = reason(fetched.status, fetched.refusal::<OAuthError>().as_ref());
         Err(AuthError::new(format!(
-            "{} revokes nothing: {why}",
+            "{} rejected the revocation: {why}",
             self.url
         )))
     }
 
-    /// One request. An assertion and a proof are good once, so each request has its own.
+    /// Sends one request. An assertion and a proof are valid once, so each request has its own.
     async fn post(
         &self,
         grant: Grant<'_>,
@@ -122,14 +122,14 @@ impl TokenEndpoint<'_> {
         posting.await.map_err(AuthError::of)
     }
 
-    fn refusal(&self, fetched: &FetchedDocument) -> Option<(Consequence, AuthError)> {
+    fn rejection(&self, fetched: &FetchedDocument) -> Option<(Consequence, AuthError)> {
         if fetched.status.is_success() {
             return None;
         }
-        let refusal: Option<OAuthError> = fetched.refusal();
-        let what = consequence(fetched.status.as_u16(), refusal.as_ref());
-        let why = reason(fetched.status, refusal.as_ref());
-        let error = AuthError::new(format!("{} gives no token: {why}", self.url));
+        let error: Option<OAuthError> = fetched.refusal();
+        let what = consequence(fetched.status.as_u16(), error.as_ref());
+        let why = reason(fetched.status, error.as_ref());
+        let error = AuthError::new(format!("{} issued no token: {why}", self.url));
         Some((what, error))
     }
 
@@ -138,7 +138,8 @@ impl TokenEndpoint<'_> {
             return Ok(None);
         }
         let key = self.client.key.as_ref();
-        let key = key.ok_or_else(|| AuthError::new("the client has no key to sign with"))?;
+        let key =
+            key.ok_or_else(|| AuthError::new("the client has no private key for its assertion"))?;
         let claims = ClientAssertionClaims::new(
             &self.client.client_id,
             self.issuer,
@@ -153,7 +154,7 @@ impl TokenEndpoint<'_> {
         assertion: Option<&'s Secret>,
     ) -> Result<ClientAuthentication<'s>, AuthError> {
         let client_id = self.client.client_id.as_str();
-        let missing = || AuthError::new("the client has nothing to prove itself with");
+        let missing = || AuthError::new("the client has no credentials for authentication");
         let secret = || self.client.secret.as_ref().ok_or_else(missing);
         Ok(match self.client.method {
             AuthMethod::ClientSecretBasic => ClientAuthentication::Basic {
@@ -172,7 +173,7 @@ impl TokenEndpoint<'_> {
     }
 }
 
-/// What a server says about its refusal.
-pub(super) fn reason(status: StatusCode, refusal: Option<&OAuthError>) -> String {
-    refusal.map_or_else(|| status.to_string(), described)
+/// Returns the reason of an error response as text.
+pub(super) fn reason(status: StatusCode, error: Option<&OAuthError>) -> String {
+    error.map_or_else(|| status.to_string(), described)
 }

@@ -1,8 +1,8 @@
-//! The one way by which authorization fetches what others name: metadata, keys, answers about tokens.
+//! Fetches untrusted URLs for authorization: metadata, keys, and introspection responses.
 //!
-//! A URL from outside may point anywhere, so a fetch reaches only public addresses: the name is resolved once, every
-//! address is judged, and the connection is made to the address that was judged. Redirects are followed within the
-//! origin only, and size and time are bounded.
+//! An untrusted URL may point to an internal address, so a fetch reaches only public addresses. The name is resolved
+//! once, each address is checked, and the connection uses the checked address. Redirects are followed only within the
+//! origin. Size and time are limited.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use toolwire_types::auth::Secret;
 use crate::client::http::{HttpClient, HttpFailure};
 use crate::transport::http_client::HyperHttp;
 
-/// How many bytes a document may have, unless told otherwise.
+/// The default maximum size of a document.
 const DEFAULT_BYTES: usize = 256 * 1024;
 
-/// What servers are told: some answer nobody without a name.
+/// The `User-Agent` header. Some servers reject requests without one.
 const OWN_NAME: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
 
-/// How long a fetch may take from its beginning to its end, unless told otherwise.
+/// The default time limit of a complete fetch.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
-/// Fetches documents from public places only.
+/// A client that fetches documents from public addresses only.
 #[derive(Debug, Clone)]
 pub struct DocumentFetcher {
     http: Arc<dyn HttpClient>,
@@ -37,13 +37,13 @@ pub struct DocumentFetcher {
 }
 
 impl DocumentFetcher {
-    /// Reaches public addresses over HTTPS, without proxies.
+    /// Creates a fetcher for public addresses over HTTPS, without proxies.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_http_client(public_places(HyperHttp::new()))
+        Self::with_http_client(public_only(HyperHttp::new()))
     }
 
-    /// Reaches this machine, too, also over plain HTTP: for development and tests.
+    /// Creates a fetcher that also reaches this machine, including over plain HTTP. For development and tests.
     #[must_use]
     pub fn with_loopback_allowed() -> Self {
         let http = HyperHttp::new()
@@ -55,8 +55,8 @@ impl DocumentFetcher {
         Self::with_http_client(http)
     }
 
-    /// Uses an HTTP stack of your own, through a proxy that guards the way out, say. Which addresses it reaches is then
-    /// its business.
+    /// Creates a fetcher over a custom HTTP client, for example through an egress proxy. That client then decides which
+    /// addresses are reachable.
     #[must_use]
     pub fn with_http_client(http: impl HttpClient + 'static) -> Self {
         Self {
@@ -66,14 +66,14 @@ impl DocumentFetcher {
         }
     }
 
-    /// How many bytes a document may have: 256 KiB by default.
+    /// Sets the maximum size of a document. Default: 256 KiB.
     #[must_use]
     pub fn with_size_limit(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// How long a fetch may take: 10 seconds by default.
+    /// Sets the time limit of a fetch. Default: 10 s.
     #[must_use]
     pub fn with_time_limit(mut self, time: Duration) -> Self {
         self.time = time;
@@ -87,7 +87,7 @@ impl DocumentFetcher {
         fetched.await?.document(url)
     }
 
-    /// Sends a form and reads the JSON document that answers it.
+    /// Sends a form and parses the JSON response.
     #[cfg(feature = "resource-server")]
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
@@ -99,7 +99,7 @@ impl DocumentFetcher {
         fetched.await?.document(url)
     }
 
-    /// Sends a JSON document, which may hold a secret, and reads the one that answers it.
+    /// Sends a JSON document, which may contain a secret, and parses the JSON response.
     #[cfg(feature = "resource-server")]
     pub(crate) async fn post_json<T: DeserializeOwned>(
         &self,
@@ -115,7 +115,7 @@ impl DocumentFetcher {
         fetched.await?.document(url)
     }
 
-    /// Sends a form.
+    /// Sends a form and returns the response.
     pub(crate) async fn post_form(
         &self,
         url: &str,
@@ -132,7 +132,7 @@ impl DocumentFetcher {
         self.exchange(Method::POST, url, headers, body).await
     }
 
-    /// Sends a request and reads its answer, whatever its status.
+    /// Sends a request and returns the response with any status.
     pub(crate) async fn exchange(
         &self,
         method: Method,
@@ -173,7 +173,7 @@ impl DocumentFetcher {
     }
 }
 
-/// An answer.
+/// A response with its body.
 #[derive(Debug)]
 pub(crate) struct FetchedDocument {
     pub(crate) status: StatusCode,
@@ -183,7 +183,7 @@ pub(crate) struct FetchedDocument {
 }
 
 impl FetchedDocument {
-    /// The document of a successful answer.
+    /// Parses the document of a successful response.
     pub(crate) fn document<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
         if self.status != StatusCode::OK {
             return Err(FetchError::new(url, FetchErrorKind::Status(self.status)));
@@ -191,7 +191,7 @@ impl FetchedDocument {
         self.json(url)
     }
 
-    /// The document about something that was made.
+    /// Parses the document of a response with status 201 or 200.
     #[cfg(feature = "oauth-client")]
     pub(crate) fn created<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
         match self.status {
@@ -205,7 +205,7 @@ impl FetchedDocument {
             .map_err(|error| FetchError::new(url, FetchErrorKind::Json(error)))
     }
 
-    /// The document of a refusal, if it is one.
+    /// Parses the document of an error response. Returns `None` if it is invalid.
     #[cfg(any(feature = "oauth-client", feature = "oauth-proxy"))]
     pub(crate) fn refusal<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_slice(&self.body).ok()
@@ -219,8 +219,8 @@ fn sensitive(url: &str, secret: &Secret) -> Result<HeaderValue, FetchError> {
     Ok(value)
 }
 
-/// An HTTP stack that reaches public addresses only. A proxy would resolve names by itself, so there is none.
-fn public_places(http: HyperHttp) -> HyperHttp {
+/// Creates an HTTP client that reaches public addresses only. It uses no proxy, because a proxy resolves names itself.
+fn public_only(http: HyperHttp) -> HyperHttp {
     http.without_proxy()
         .with_address_policy(|address| is_global(address.ip()))
 }
@@ -231,10 +231,10 @@ impl Default for DocumentFetcher {
     }
 }
 
-/// Why a document could not be fetched.
+/// The reason why a document could not be fetched.
 #[derive(Debug)]
 pub struct FetchError {
-    /// Without its query.
+    /// The URL without its query.
     url: String,
     problem: FetchErrorKind,
 }
@@ -252,13 +252,13 @@ enum FetchErrorKind {
 }
 
 impl FetchError {
-    /// What was fetched from here, or would be, is of no use.
+    /// Creates an error for a URL whose document is invalid or must not be fetched.
     #[cfg(feature = "resource-server")]
     pub(crate) fn unusable(url: &str, why: String) -> Self {
         Self::new(url, FetchErrorKind::Unusable(why))
     }
 
-    /// The status of an answer that brought no document.
+    /// Returns the status of a response without a document.
     #[cfg(feature = "resource-server")]
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self.problem {
@@ -280,14 +280,14 @@ impl fmt::Display for FetchError {
         let url = &self.url;
         match &self.problem {
             FetchErrorKind::Url(invalid) => write!(f, "{invalid}"),
-            FetchErrorKind::Request => write!(f, "{url:?} cannot be asked"),
+            FetchErrorKind::Request => write!(f, "the request to {url:?} is invalid"),
             FetchErrorKind::Http(failure) => write!(f, "{url:?}: {failure}"),
-            FetchErrorKind::Status(status) => write!(f, "{url:?} answered with {status}"),
+            FetchErrorKind::Status(status) => write!(f, "{url:?} responded with {status}"),
             FetchErrorKind::Time(time) => {
                 write!(f, "{url:?} took longer than {} s", time.as_secs())
             }
             FetchErrorKind::Json(_) => {
-                write!(f, "{url:?} answered with something else than expected")
+                write!(f, "{url:?} responded with an unexpected document")
             }
             #[cfg(feature = "resource-server")]
             FetchErrorKind::Unusable(why) => write!(f, "{url:?}: {why}"),

@@ -13,15 +13,15 @@ async fn get(fetcher: &DocumentFetcher, url: &str) -> Result<Value, FetchErrorKi
     fetcher.get(url).await.map_err(|error| error.problem)
 }
 
-fn answering(status: u16, body: &str) -> (DocumentFetcher, CannedHttp) {
+fn fetcher_with_response(status: u16, body: &str) -> (DocumentFetcher, CannedHttp) {
     let body = body.to_owned();
     let http = CannedHttp::new(move |_| (status, body.clone()));
     (DocumentFetcher::with_http_client(http.clone()), http)
 }
 
 #[tokio::test]
-async fn only_confidential_urls_are_asked() {
-    let (fetcher, http) = answering(200, "{}");
+async fn only_https_urls_are_fetched() {
+    let (fetcher, http) = fetcher_with_response(200, "{}");
     for url in [
         "http://auth.example.com/keys",
         "http://10.0.0.1/keys",
@@ -31,8 +31,8 @@ async fn only_confidential_urls_are_asked() {
         "https://auth.example.com/#part",
         "",
     ] {
-        let refused = get(&fetcher, url).await;
-        assert!(matches!(refused, Err(FetchErrorKind::Url(_))), "{url}");
+        let outcome = get(&fetcher, url).await;
+        assert!(matches!(outcome, Err(FetchErrorKind::Url(_))), "{url}");
     }
     assert_eq!(http.count(), 0);
     assert!(get(&fetcher, URL).await.is_ok());
@@ -40,17 +40,17 @@ async fn only_confidential_urls_are_asked() {
 }
 
 #[tokio::test]
-async fn a_document_has_to_be_there_and_to_be_json() {
+async fn document_needs_status_200_and_valid_json() {
     for status in [201, 204, 301, 302, 307, 400, 401, 404, 500] {
-        let (fetcher, _) = answering(status, "{}");
-        let refused = get(&fetcher, URL).await;
+        let (fetcher, _) = fetcher_with_response(status, "{}");
+        let outcome = get(&fetcher, URL).await;
         assert!(
-            matches!(refused, Err(FetchErrorKind::Status(own)) if own == status),
+            matches!(outcome, Err(FetchErrorKind::Status(own)) if own == status),
             "{status}"
         );
     }
     for body in ["", "{", "<html>", "{} {}"] {
-        let (fetcher, _) = answering(200, body);
+        let (fetcher, _) = fetcher_with_response(200, body);
         assert!(
             matches!(get(&fetcher, URL).await, Err(FetchErrorKind::Json(_))),
             "{body}"
@@ -59,22 +59,22 @@ async fn a_document_has_to_be_there_and_to_be_json() {
 }
 
 #[tokio::test]
-async fn a_document_is_read_up_to_its_limit() {
+async fn document_over_the_size_limit_is_rejected() {
     let body = format!("\"{}\"", "a".repeat(DEFAULT_BYTES - 2));
-    let (fetcher, _) = answering(200, &body);
+    let (fetcher, _) = fetcher_with_response(200, &body);
     assert!(get(&fetcher, URL).await.is_ok());
-    let (fetcher, _) = answering(200, &format!("{body} "));
+    let (fetcher, _) = fetcher_with_response(200, &format!("{body} "));
     assert!(matches!(
         get(&fetcher, URL).await,
         Err(FetchErrorKind::Http(_))
     ));
-    let (fetcher, _) = answering(200, "[1,2]");
+    let (fetcher, _) = fetcher_with_response(200, "[1,2]");
     assert!(get(&fetcher.clone().with_size_limit(5), URL).await.is_ok());
     assert!(get(&fetcher.with_size_limit(4), URL).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fetch_ends_at_its_time_limit() {
+async fn fetch_times_out() {
     let http = CannedHttp::new(|_| (200, String::new())).held();
     let fetcher = DocumentFetcher::with_http_client(http);
     let began = tokio::time::Instant::now();
@@ -89,7 +89,7 @@ async fn a_fetch_ends_at_its_time_limit() {
 }
 
 #[track_caller]
-fn refused_by_policy(outcome: &Result<Value, FetchErrorKind>, what: &str) {
+fn assert_rejected_by_policy(outcome: &Result<Value, FetchErrorKind>, what: &str) {
     let Err(FetchErrorKind::Http(failure)) = outcome else {
         panic!("{what}: {outcome:?}");
     };
@@ -98,7 +98,7 @@ fn refused_by_policy(outcome: &Result<Value, FetchErrorKind>, what: &str) {
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_public_are_not_reached() {
+async fn non_public_addresses_are_rejected() {
     let fetcher = DocumentFetcher::new();
     for host in [
         "127.0.0.1",
@@ -116,32 +116,32 @@ async fn addresses_that_are_not_public_are_not_reached() {
         "localhost",
     ] {
         let outcome = get(&fetcher, &format!("https://{host}/keys")).await;
-        refused_by_policy(&outcome, host);
+        assert_rejected_by_policy(&outcome, host);
     }
     let outcome = get(&fetcher, "http://127.0.0.1/keys").await;
-    refused_by_policy(&outcome, "loopback without TLS");
+    assert_rejected_by_policy(&outcome, "loopback without TLS");
 }
 
 #[tokio::test]
-async fn a_name_that_leads_inside_is_not_followed() {
+async fn name_with_private_address_is_rejected() {
     for inside in ["127.0.0.1:443", "10.1.2.3:443", "[fd00::1]:443"] {
         let address: SocketAddr = inside.parse().unwrap();
         let http = HyperHttp::new().with_address("auth.example.com", address);
-        let fetcher = DocumentFetcher::with_http_client(public_places(http));
-        refused_by_policy(&get(&fetcher, URL).await, inside);
+        let fetcher = DocumentFetcher::with_http_client(public_only(http));
+        assert_rejected_by_policy(&get(&fetcher, URL).await, inside);
     }
 }
 
 #[tokio::test]
-async fn with_this_machine_private_networks_stay_closed() {
+async fn loopback_fetcher_rejects_private_networks() {
     let fetcher = DocumentFetcher::with_loopback_allowed();
     for host in ["10.0.0.1", "169.254.169.254", "[fd00::1]"] {
         let outcome = get(&fetcher, &format!("https://{host}/keys")).await;
-        refused_by_policy(&outcome, host);
+        assert_rejected_by_policy(&outcome, host);
     }
 }
 
-/// A server that gives the same answer to everybody; its address.
+/// Starts a server that sends the same response to every request. Returns its address.
 async fn serve(answer: String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -160,7 +160,7 @@ async fn serve(answer: String) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn redirects_lead_nowhere_else() {
+async fn redirects_to_another_origin_are_not_followed() {
     let fetcher = DocumentFetcher::with_loopback_allowed();
     let goal = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_owned()).await;
     assert_eq!(
@@ -179,14 +179,14 @@ async fn redirects_lead_nowhere_else() {
 }
 
 #[tokio::test]
-async fn errors_name_the_place_without_its_query() {
-    let (fetcher, _) = answering(404, "");
+async fn errors_name_the_url_without_its_query() {
+    let (fetcher, _) = fetcher_with_response(404, "");
     let error = fetcher
         .get::<Value>("https://auth.example.com/keys?key=secret")
         .await;
     let message = error.unwrap_err().to_string();
     assert_eq!(
         message,
-        "\"https://auth.example.com/keys\" answered with 404 Not Found"
+        "\"https://auth.example.com/keys\" responded with 404 Not Found"
     );
 }

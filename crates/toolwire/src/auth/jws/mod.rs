@@ -1,7 +1,7 @@
-//! Signed tokens: taking them apart, and verifying their signatures.
+//! Parses signed tokens and verifies their signatures.
 //!
-//! The algorithm is chosen by the rules before the signature is looked at, and a key is used only with an algorithm that
-//! fits it, so a token cannot talk its verifier into another algorithm.
+//! The algorithm is selected by configuration before verification, and a key is used only with a matching algorithm. So
+//! a token cannot select another algorithm.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
 use toolwire_types::auth::{Jwk, JwtHeader};
 
-/// A signed token in its compact form (RFC 7515, section 7.1), not verified yet.
+/// A compact JWS (RFC 7515, section 7.1) whose signature is not verified yet.
 pub(crate) struct Jws<'a> {
     pub(crate) header: JwtHeader,
     payload: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Jws<'a> {
 }
 
 impl<'a> Jws<'a> {
-    /// Takes a token apart; `None` when it is none.
+    /// Parses a token. Returns `None` if it is not a compact JWS.
     pub(crate) fn parse(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;
@@ -37,7 +37,7 @@ impl<'a> Jws<'a> {
         })
     }
 
-    /// Who is said to have signed it; nobody knows yet whether that is true.
+    /// Returns the `iss` claim, which is not verified yet.
     pub(crate) fn claimed_issuer(&self) -> Option<String> {
         #[derive(serde::Deserialize)]
         struct Claimed {
@@ -47,7 +47,7 @@ impl<'a> Jws<'a> {
         Some(claimed.iss)
     }
 
-    /// The claims, once the signature is verified with a key that fits the algorithm.
+    /// Returns the claims if the signature is valid for a key that matches the algorithm.
     pub(crate) fn verify<T: DeserializeOwned>(
         &self,
         algorithm: SigningAlgorithm,
@@ -56,14 +56,15 @@ impl<'a> Jws<'a> {
         let verified = algorithm.fits(key)
             && is_signed_with(algorithm, key, self.signed.as_bytes(), &self.signature)
                 .unwrap_or(false);
-        match verified {
-            true => serde_json::from_slice(&self.payload).ok(),
-            false => None,
+        if verified {
+            serde_json::from_slice(&self.payload).ok()
+        } else {
+            None
         }
     }
 }
 
-/// Whether the signature is that of the key; `None` when the key cannot be read.
+/// Returns whether the key signed the message, or `None` if the key is invalid.
 fn is_signed_with(
     algorithm: SigningAlgorithm,
     key: &Jwk,
@@ -106,7 +107,7 @@ fn p521_verifies(point: &[u8], message: &[u8], signature: &[u8]) -> Option<bool>
     Some(key.verify(message, &signature).is_ok())
 }
 
-/// An uncompressed point (SEC 1, section 2.3.3) of coordinates that have exactly this many bytes.
+/// Returns an uncompressed point (SEC 1, section 2.3.3) from coordinates of exactly this many bytes.
 fn point(key: &Jwk, bytes: usize) -> Option<Vec<u8>> {
     let (x, y) = (member(key.x.as_deref())?, member(key.y.as_deref())?);
     if x.len() != bytes || y.len() != bytes {
@@ -123,7 +124,7 @@ fn member(text: Option<&str>) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text?).ok()
 }
 
-/// Some writers pad numbers, which readers of keys refuse.
+/// Removes leading zeros. Some issuers pad numbers, and key parsers reject that.
 fn without_leading_zeros(number: Vec<u8>) -> Vec<u8> {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     number.get(zeros..).unwrap_or_default().to_vec()

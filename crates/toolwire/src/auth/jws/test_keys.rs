@@ -1,4 +1,4 @@
-//! Keys that tests sign with, of every kind.
+//! Signing keys of all types for tests.
 
 use base64::engine::general_purpose::STANDARD;
 use p521::ecdsa::signature::Signer as _;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// A private key.
+/// A private key for tests.
 pub(crate) enum TestKey {
     Rsa(rsa::KeyPair, &'static dyn RsaEncoding),
     Ec(EcdsaKeyPair, &'static str),
@@ -22,7 +22,7 @@ pub(crate) enum TestKey {
 }
 
 impl TestKey {
-    /// A new key for an algorithm; RSA keys are always the same one, since making them takes long.
+    /// Creates a key for an algorithm. The RSA key is fixed, because generating one is slow.
     pub(crate) fn new(algorithm: SigningAlgorithm) -> Self {
         let random = SystemRandom::new();
         let ec = |algorithm: &'static EcdsaSigningAlgorithm, curve| {
@@ -60,7 +60,7 @@ impl TestKey {
         Self::Rsa(rsa::KeyPair::from_pkcs8(&document).unwrap(), encoding)
     }
 
-    /// The public half.
+    /// Returns the public key.
     pub(crate) fn public(&self) -> Jwk {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let on_curve = |curve: &str, point: &[u8]| {
@@ -81,7 +81,7 @@ impl TestKey {
         }
     }
 
-    /// A token with this header and these claims.
+    /// Returns a token with this header and these claims.
     pub(crate) fn token(&self, header: &Value, claims: &Value) -> String {
         let encode = |json: &Value| URL_SAFE_NO_PAD.encode(json.to_string());
         let signed = format!("{}.{}", encode(header), encode(claims));
@@ -108,7 +108,7 @@ impl TestKey {
     }
 }
 
-/// Made for these tests and used nowhere else (PKCS#8).
+/// An RSA key (PKCS#8) that only these tests use.
 const RSA_KEY: &str = "\
     MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDevSh2dYZHeLMYmDLN+RFVkIQt5eSzvsICD5HfKsFORLHj2JwV\
     Fj6W2g5jSuesJP0J332qdv74kKk0mi2B4TUNEc7/KZ+ZA+02wCZ4vVMSzNogHhwO88iRWSVFlKkiFCfjySjTzAsy9yAwxWODjH7f\

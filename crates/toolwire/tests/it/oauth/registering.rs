@@ -83,7 +83,7 @@ async fn a_client_that_may_not_register_says_what_to_do() {
     let failure = client.send(call("add")).await.unwrap_err();
     let source = std::error::Error::source(&failure).unwrap().to_string();
     assert!(
-        source.contains("by hand") && source.contains(ISSUER),
+        source.contains("manually") && source.contains(ISSUER),
         "{source}"
     );
     assert_eq!(town.count("POST /register"), 0);

@@ -1,13 +1,13 @@
-//! Opening a page in the user's browser.
+//! Opens a page in the user's browser.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-/// Opens a page, without any shell: a URL is one argument and nothing else. False when there is no browser to be had.
+/// Opens a page without a shell, so that the URL is a single argument. Returns `false` if no browser is available.
 ///
-/// Only for URLs that were checked: what begins with a dash would be an option, and other schemes start other programs.
+/// The URL must be checked before: a leading dash is an option, and other schemes start other programs.
 pub(super) fn open(url: &str) -> bool {
-    if !is_at_hand(cfg!(any(windows, target_os = "macos")), |name| {
+    if !is_available(cfg!(any(windows, target_os = "macos")), |name| {
         std::env::var_os(name)
     }) {
         return false;
@@ -19,7 +19,7 @@ pub(super) fn open(url: &str) -> bool {
         .stderr(Stdio::null());
     match command.spawn() {
         Ok(mut child) => {
-            // Somebody has to wait for it, or it stays as a zombie.
+            // A thread waits for the child process, so that it does not stay as a zombie.
             std::thread::spawn(move || child.wait());
             true
         }
@@ -27,13 +27,13 @@ pub(super) fn open(url: &str) -> bool {
     }
 }
 
-/// Whether the user sits in front of a browser of this machine.
-fn is_at_hand(has_desktop: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+/// Returns `true` if the user can see a browser of this machine.
+fn is_available(has_desktop: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
     if is_set("BROWSER") {
         return true;
     }
-    // Whoever came over the network has the browser at the other end.
+    // A user who is connected over the network has a browser on the other machine.
     let is_remote = ["SSH_CONNECTION", "SSH_TTY"].into_iter().any(is_set);
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]
         .into_iter()
@@ -67,9 +67,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_is_not_looked_for_where_nobody_would_see_it() {
+    fn browser_is_opened_only_in_a_local_desktop_session() {
         fn check(has_desktop: bool, set: &[&str], expected: bool) {
-            let found = is_at_hand(has_desktop, |name| set.contains(&name).then(|| "x".into()));
+            let found = is_available(has_desktop, |name| set.contains(&name).then(|| "x".into()));
             assert_eq!(found, expected, "{has_desktop} {set:?}");
         }
         check(true, &[], true);
@@ -81,6 +81,6 @@ mod tests {
         check(false, &["SSH_TTY", "DISPLAY"], false);
         check(false, &["BROWSER"], true);
         check(false, &["BROWSER", "SSH_TTY"], true);
-        assert!(!is_at_hand(false, |_| Some(OsString::new())));
+        assert!(!is_available(false, |_| Some(OsString::new())));
     }
 }

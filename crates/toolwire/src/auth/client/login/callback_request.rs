@@ -1,17 +1,17 @@
-//! One request to the place where users come back. Browsers also ask for icons, and anybody on this machine may knock.
+//! One HTTP request to the login callback. Browsers also request icons, and any local program can connect.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// How long a visitor may take to send a request, and to take the answer.
+/// The timeout for reading a request and for writing the response.
 pub(super) const REQUEST_TIME: Duration = Duration::from_secs(5);
 
-/// The longest head of a request that is read.
+/// The maximum size of request headers, in bytes.
 pub(super) const LONGEST_HEAD: usize = 32 * 1024;
 
-/// Somebody who came to the right place, and waits for an answer.
+/// A request to the login callback that waits for its response.
 #[derive(Debug)]
 pub(super) struct CallbackRequest {
     stream: TcpStream,
@@ -19,9 +19,9 @@ pub(super) struct CallbackRequest {
 }
 
 impl CallbackRequest {
-    /// Reads the request; whoever wants anything but the redirect is told that there is nothing.
+    /// Reads the request. Responds with 404 and returns `None` if it is not the redirect.
     ///
-    /// `host` is what the redirect URI says: another one means that a name of somebody else leads to this machine.
+    /// `host` is the host of the redirect URI. Another host indicates DNS rebinding.
     pub(super) async fn receive(mut stream: TcpStream, host: &str, path: &str) -> Option<Self> {
         let head = tokio::time::timeout(REQUEST_TIME, read_head(&mut stream)).await;
         let head = head.ok()??;
@@ -31,28 +31,28 @@ impl CallbackRequest {
                 Some(Self { stream, query })
             }
             None => {
-                answer(stream, "404 Not Found", "There is nothing here.").await;
+                respond(stream, "404 Not Found", "There is nothing here.").await;
                 None
             }
         }
     }
 
-    /// The redirect that was waited for, with a code.
+    /// Responds to the expected redirect with a code.
     pub(super) async fn respond_ok(self) {
         let text = "You are logged in. You can close this page and go back.";
-        answer(self.stream, "200 OK", text).await;
+        respond(self.stream, "200 OK", text).await;
     }
 
-    /// The redirect that was waited for, with an error; the program knows more about it.
+    /// Responds to the expected redirect with an error. The program reports the details.
     pub(super) async fn respond_failed(self) {
         let text = "The login did not succeed. You can close this page and go back to see why.";
-        answer(self.stream, "200 OK", text).await;
+        respond(self.stream, "200 OK", text).await;
     }
 
-    /// A redirect of somebody else.
+    /// Responds to a redirect that belongs to another login.
     pub(super) async fn respond_not_found(self) {
-        let text = "This is not the answer to the login that is waited for. Please begin anew.";
-        answer(self.stream, "400 Bad Request", text).await;
+        let text = "This redirect does not belong to the current login. Please start again.";
+        respond(self.stream, "400 Bad Request", text).await;
     }
 }
 
@@ -69,7 +69,7 @@ async fn read_head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-/// The query of the redirect, if this is one.
+/// Returns the query of the redirect, or `None` if the request is not the redirect.
 fn query_of<'a>(head: &'a str, host: &str, path: &str) -> Option<&'a str> {
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.split(' ');
@@ -83,18 +83,18 @@ fn query_of<'a>(head: &'a str, host: &str, path: &str) -> Option<&'a str> {
     (method == "GET" && target_path == path && is_for_us).then_some(query)
 }
 
-/// Answers with a page that is the same for everybody: nothing of the request is in it.
-async fn answer(mut stream: TcpStream, status: &str, text: &str) {
+/// Responds with a page that contains nothing from the request.
+async fn respond(mut stream: TcpStream, status: &str, text: &str) {
     let page = format!("<!doctype html><meta charset=utf-8><title>Login</title><p>{text}\n");
     let length = page.len();
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {length}\r\n\
          content-security-policy: default-src 'none'; frame-ancestors 'none'\r\nx-content-type-options: nosniff\r\n\
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{page}"
     );
-    // A browser that has gone, or does not read, needs no answer.
+    // A browser that disconnected or does not read needs no response.
     let _ = tokio::time::timeout(REQUEST_TIME, async {
-        stream.write_all(answer.as_bytes()).await?;
+        stream.write_all(response.as_bytes()).await?;
         stream.shutdown().await
     })
     .await;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_visitor_who_says_nothing_is_not_listened_to_for_long() {
+    async fn silent_connection_times_out() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let _silent = TcpStream::connect(address).await.unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_redirect_is_let_in() {
+    fn only_the_redirect_is_accepted() {
         fn check(head: &str, expected: Option<&str>) {
             let head = head.replace('\n', "\r\n");
             assert_eq!(

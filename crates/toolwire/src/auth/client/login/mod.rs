@@ -1,4 +1,4 @@
-//! How a user gets to an authorization server and back.
+//! Redirects a user to an authorization server and receives the redirect back.
 
 mod browser;
 mod callback_request;
@@ -12,27 +12,27 @@ pub use loopback::LoopbackLogin;
 use crate::auth::client::AuthError;
 use crate::engine::BoxFuture;
 
-/// Sends users to authorization servers. [`LoopbackLogin`] does it on the user's own machine.
+/// A way to send users to authorization servers. [`LoopbackLogin`] uses the browser on the user's machine.
 pub trait Login: Send + Sync + fmt::Debug {
-    /// Gets ready for a user to come back.
+    /// Starts a login that can receive a redirect.
     ///
-    /// `registered` is where users came back to when the client was registered, if that is known. Many authorization
-    /// servers accept exactly that place; at another one the client is registered anew.
+    /// `registered` is the redirect URI of the client's registration, if it is known. Many authorization servers accept
+    /// only this URI. If the login uses another URI, the client registers again.
     fn begin<'a>(
         &'a self,
         registered: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Box<dyn PendingLogin>, AuthError>>;
 }
 
-/// A login that has begun.
+/// A started login.
 pub trait PendingLogin: Send + fmt::Debug {
-    /// Where the user has to come back to.
+    /// Returns the redirect URI.
     fn redirect_uri(&self) -> &str;
 
-    /// Sends the user to a URL and waits for the return; gives the query of the redirect as it came.
+    /// Sends the user to a URL and waits for the redirect. Returns the query of the redirect unchanged.
     ///
-    /// `check` says what a query means. After [`CallbackVerdict::Unrelated`] the login goes on waiting. The other two end
-    /// it, and tell what the user may be shown.
+    /// `check` classifies a query. After [`CallbackVerdict::Unrelated`], the login continues to wait. The other
+    /// verdicts end it and decide which page the user sees.
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
@@ -40,20 +40,21 @@ pub trait PendingLogin: Send + fmt::Debug {
     ) -> BoxFuture<'a, Result<String, AuthError>>;
 }
 
-/// Checks the query of a redirect: `state`, `iss` (RFC 9207), and whether it has a code.
+/// A function that checks the query of a redirect: `state`, `iss` (RFC 9207), and the presence of a code.
 pub type CheckCallback<'a> = &'a (dyn Fn(&str) -> CallbackVerdict + Send + Sync);
 
-/// What a redirect means for a login.
+/// The classification of a redirect query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a login that does not know a verdict could show success"
 )]
 pub enum CallbackVerdict {
-    /// It was not caused by this login: its `state` is another one, or is missing.
+    /// The redirect does not belong to this login: its `state` is different or missing.
     Unrelated,
-    /// It belongs to this login and has a code of the right authorization server.
+    /// The redirect belongs to this login and has a code of the expected authorization server.
     Success,
-    /// It belongs to this login and has no code that may be used: an error, or the `iss` of another authorization server.
+    /// The redirect belongs to this login and has no usable code: it carries an error, or the `iss` of another
+    /// authorization server.
     Failure,
 }

@@ -1,13 +1,13 @@
-//! What users bring back by hand, when their browser is on another machine than the program.
+//! Parses a redirect URL that a user pastes because the browser is on another machine.
 
-/// Why a pasted text is not taken.
-pub(super) const NO_QUERY: &str = "paste the whole address that the browser ended up at";
+/// The error for a pasted text without a query.
+pub(super) const NO_QUERY: &str = "paste the complete URL of the page that the browser shows";
 
-/// Why a pasted address is not taken.
+/// The error for a pasted URL of another login.
 pub(super) const NOT_OURS: &str =
-    "that address does not belong to this login; open the link anew and paste where it ends";
+    "the URL does not belong to this login; open the login URL again and paste the resulting URL";
 
-/// The query in a pasted text: a whole address, or only what comes after its question mark.
+/// Returns the query of a pasted text: a complete URL, or only its query.
 pub(super) fn query_of(text: &str) -> Option<&str> {
     let text = text.trim().trim_matches(['"', '\'', '<', '>']);
     let query = match text.split_once('?') {
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_queries_are_taken() {
+    fn urls_and_queries_are_accepted() {
         fn check(text: &str, expected: Option<&str>) {
             assert_eq!(query_of(text), expected, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Keys that a client signs with: assertions about itself, and proofs that it holds a key.
+//! Private keys for client assertions and DPoP proofs.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use toolwire_types::auth::{Jwk, JwtHeader, Secret};
 
 use crate::auth::client::AuthError;
 
-/// A private key.
+/// A private key that signs assertions and proofs.
 pub struct SigningKey {
     pair: Pair,
     kid: Option<String>,
@@ -28,10 +28,10 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads a key in PKCS#8: of the curve P-256, Ed25519 or RSA.
+    /// Parses a PKCS#8 key of type P-256, Ed25519 or RSA.
     ///
     /// # Errors
-    /// When it is none of these.
+    /// Returns an error if the key is not of one of these types.
     pub fn from_pkcs8(der: &[u8]) -> Result<Self, AuthError> {
         let random = SystemRandom::new();
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der, &random)
@@ -39,39 +39,39 @@ impl SigningKey {
             .or_else(|_| Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map(Pair::EdDsa))
             .or_else(|_| RsaKeyPair::from_pkcs8(der).map(Pair::Rs256))
             .map_err(|_| {
-                AuthError::new("the key cannot be read")
-                    .with_advice("give a PKCS#8 key of the curve P-256, Ed25519 or RSA")
+                AuthError::new("the private key is invalid")
+                    .with_advice("use a PKCS#8 key of type P-256, Ed25519 or RSA")
             })?;
         Ok(Self { pair, kid: None })
     }
 
-    /// Reads the same from a PEM file's text: the part between `BEGIN PRIVATE KEY` and `END PRIVATE KEY`.
+    /// Parses a PKCS#8 key from PEM text: the section between `BEGIN PRIVATE KEY` and `END PRIVATE KEY`.
     ///
     /// # Errors
-    /// When there is no such part, or no key in it.
+    /// Returns an error if the section is missing or contains no valid key.
     pub fn from_pem(pem: &str) -> Result<Self, AuthError> {
         let inside = pem.split_once("-----BEGIN PRIVATE KEY-----");
         let inside = inside.and_then(|(_, rest)| rest.split_once("-----END PRIVATE KEY-----"));
         let Some((text, _)) = inside else {
-            return Err(AuthError::new("the PEM text has no private key in PKCS#8")
+            return Err(AuthError::new("the PEM text has no PKCS#8 private key")
                 .with_advice("convert the key with `openssl pkcs8 -topk8 -nocrypt`"));
         };
         let text: String = text.split_ascii_whitespace().collect();
         let der = STANDARD
             .decode(text)
-            .map_err(|_| AuthError::new("the PEM text is damaged"))?;
+            .map_err(|_| AuthError::new("the PEM text is invalid"))?;
         Self::from_pkcs8(&der)
     }
 
-    /// A new key of the curve P-256, in PKCS#8.
+    /// Creates a P-256 key. Returns it in PKCS#8.
     pub(super) fn generate() -> Result<Vec<u8>, AuthError> {
         let random = SystemRandom::new();
         EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
             .map(|der| der.as_ref().to_vec())
-            .map_err(|_| AuthError::new("the system gives no random bytes"))
+            .map_err(|_| AuthError::new("the operating system returned no random bytes"))
     }
 
-    /// Names the key in what it signs.
+    /// Sets the key id (`kid`) in the header of signed tokens.
     #[must_use]
     pub fn with_kid(mut self, kid: impl Into<String>) -> Self {
         self.kid = Some(kid.into());
@@ -86,7 +86,7 @@ impl SigningKey {
         }
     }
 
-    /// The public half; `None` for RSA, which is not used for proofs.
+    /// Returns the public key, or `None` for RSA, which is not used for proofs.
     pub(super) fn public(&self) -> Option<Jwk> {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         match &self.pair {
@@ -100,7 +100,7 @@ impl SigningKey {
         }
     }
 
-    /// Signs claims as a compact token.
+    /// Signs claims and returns a compact JWS.
     pub(super) fn sign(
         &self,
         typ: &str,

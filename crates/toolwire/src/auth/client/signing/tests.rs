@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-// Keys of nobody, made for these tests.
+// Keys that were made for these tests.
 const EC: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgmFr4Ia3km7AV846uPwNkFoqNpgaM2HCxHWzkjN4jSWOhRANCAASg\
      HVBwftsex54DI0uKBHf8TuJFo25BqCydZSfjR0KHbFU5B53Y45oMct7kj/bxjlBCQVzLFmFT1evG7ym30lYJ";
 const ED: &str = "MC4CAQAwBQYDK2VwBCIEIMvDIb3NZS7NsI7maD9uXH6+F5dqfBhEA2ICpOtDjIvb";
@@ -46,7 +46,7 @@ fn header_of(token: &str) -> Value {
 }
 
 #[test]
-fn what_a_key_signs_can_be_verified() {
+fn signature_verifies_with_the_public_key() {
     let cases: [(&str, &str, &dyn VerificationAlgorithm); 3] = [
         (EC, "ES256", &ECDSA_P256_SHA256_FIXED),
         (ED, "EdDSA", &ED25519),
@@ -75,7 +75,7 @@ fn what_a_key_signs_can_be_verified() {
 }
 
 #[test]
-fn a_new_key_can_prove_itself() {
+fn generated_key_signs_verifiable_proofs() {
     let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
     let public = key.public().unwrap();
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_new_key_can_prove_itself() {
 }
 
 #[test]
-fn what_is_no_key_says_what_to_do() {
+fn invalid_key_error_names_the_remedy() {
     for text in [
         "",
         "-----BEGIN EC PRIVATE KEY-----\nAA==\n-----END EC PRIVATE KEY-----",
@@ -101,7 +101,7 @@ fn what_is_no_key_says_what_to_do() {
         assert!(error.contains("openssl pkcs8"), "{error}");
     }
     let damaged = SigningKey::from_pem(&pem("AA*A")).unwrap_err().to_string();
-    assert!(damaged.contains("damaged"), "{damaged}");
-    let foreign = SigningKey::from_pkcs8(b"no key").unwrap_err().to_string();
-    assert!(foreign.contains("P-256, Ed25519 or RSA"), "{foreign}");
+    assert!(damaged.contains("PEM text is invalid"), "{damaged}");
+    let invalid = SigningKey::from_pkcs8(b"no key").unwrap_err().to_string();
+    assert!(invalid.contains("P-256, Ed25519 or RSA"), "{invalid}");
 }

@@ -1,8 +1,7 @@
-//! The tests every token store has to pass.
+//! Contract tests for token stores.
 //!
-//! Whoever writes a store runs these from tests of their own. They check what the documentation of
-//! [`TokenStore`] says, one sentence after the other, and panic with the sentence that does not hold. They need a
-//! tokio runtime with time, use names of their own, and remove what they put.
+//! Run them from the tests of a [`TokenStore`] implementation. They check its documentation sentence by sentence, and
+//! panic with the violated rule. They need a tokio runtime with time, use unique names, and remove what they store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -10,7 +9,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! // Each call is another way to the same store, as another process would have it.
+//! Each call is another connection to the same store, as another process would have.
 //! let store = Arc::new(MemoryTokenStore::new());
 //! contract::token_store(async || store.clone()).await;
 //! # }
@@ -26,42 +25,48 @@ use toolwire_types::auth::Secret;
 
 use crate::auth::client::store::{TokenStore, TokenStoreError};
 
-/// How long anything may take that should happen at once. Only a store that is broken takes it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout of operations that should complete at once. Only a broken store reaches it.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many come at once.
-const CROWD: usize = 8;
+/// The number of concurrent tasks.
+const CONCURRENT_TASKS: usize = 8;
 
-/// Checks a [`TokenStore`]; `connect` is called once per process that shares it.
+/// Checks a [`TokenStore`]. `connect` is called once per process that shares it.
 pub async fn token_store<S: TokenStore + 'static>(connect: impl AsyncFn() -> Arc<S>) {
     let (store, other) = (connect().await, connect().await);
     values(&*store, &*other).await;
-    odd_texts(&*store).await;
-    nothing_is_lost(&store, &other).await;
-    locks_are_waited_for(&store, &other).await;
-    one_holds_a_lock(&store, &other).await;
+    unusual_texts(&*store).await;
+    concurrent_writes(&store, &other).await;
+    lock_waits(&store, &other).await;
+    lock_is_exclusive(&store, &other).await;
 }
 
 async fn values(store: &impl TokenStore, other: &impl TokenStore) {
     let (name, second) = (fresh("value"), fresh("value"));
     check(store, &name, None, "a name has no value at first").await;
     put(store, &name, "one").await;
-    check(store, &name, Some("one"), "a value is kept").await;
-    check(other, &name, Some("one"), "others see it").await;
-    check(store, &second, None, "names do not touch each other").await;
+    check(store, &name, Some("one"), "a value is stored").await;
+    check(other, &name, Some("one"), "other processes see it").await;
+    check(store, &second, None, "names are independent").await;
     put(other, &name, "two").await;
-    check(store, &name, Some("two"), "a new value takes the place").await;
+    check(
+        store,
+        &name,
+        Some("two"),
+        "a new value replaces the old one",
+    )
+    .await;
     put(store, &second, "three").await;
     remove(store, &name).await;
-    check(other, &name, None, "what was removed is gone").await;
-    check(store, &second, Some("three"), "and nothing else is").await;
+    check(other, &name, None, "a removed value is absent").await;
+    check(store, &second, Some("three"), "other values remain").await;
     remove(store, &name).await;
     remove(store, &second).await;
-    check(store, &second, None, "removing twice is no error").await;
+    check(store, &second, None, "removing an absent value succeeds").await;
 }
 
-/// Addresses are in the names and tokens in the values; neither is short or simple.
-async fn odd_texts(store: &impl TokenStore) {
+/// Names contain URLs and values contain tokens, which can be long and contain any character.
+async fn unusual_texts(store: &impl TokenStore) {
     let long = format!(
         "{} {}",
         fresh("token of"),
@@ -73,7 +78,7 @@ async fn odd_texts(store: &impl TokenStore) {
         let huge = "0123456789abcdef".repeat(2048) + "end";
         for value in ["", "{\"a\": \"b\"}", "\u{0}ü€😀\r\n", &huge, "short again"] {
             put(store, name, value).await;
-            check(store, name, Some(value), "every text is kept as it is").await;
+            check(store, name, Some(value), "every text is stored unchanged").await;
         }
         let shown = format!("{store:?}");
         assert!(
@@ -83,14 +88,14 @@ async fn odd_texts(store: &impl TokenStore) {
         remove(store, name).await;
         check(store, name, None, "every text can be removed").await;
     }
-    let rule = "names that begin alike are different names";
+    let rule = "names with a common prefix are different names";
     check(store, &same_start, Some("other"), rule).await;
     remove(store, &same_start).await;
 }
 
-async fn nothing_is_lost<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
+async fn concurrent_writes<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
     let name = fresh("crowd");
-    let tasks: Vec<_> = (0..CROWD)
+    let tasks: Vec<_> = (0..CONCURRENT_TASKS)
         .map(|number| {
             let store = Arc::clone(if number % 2 == 0 { store } else { other });
             let name = format!("{name} {number}");
@@ -98,29 +103,32 @@ async fn nothing_is_lost<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>
         })
         .collect();
     for task in tasks {
-        soon("all who write at once are served", task)
+        in_time("concurrent writes complete", task)
             .await
             .expect("no call panics");
     }
-    for number in 0..CROWD {
+    for number in 0..CONCURRENT_TASKS {
         let (name, value) = (format!("{name} {number}"), number.to_string());
-        let rule = "who writes at the same time takes nothing away";
+        let rule = "concurrent writes lose no value";
         check(&**store, &name, Some(&value), rule).await;
         remove(&**store, &name).await;
     }
 }
 
-async fn locks_are_waited_for<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
+async fn lock_waits<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
     let (name, second) = (fresh("lock"), fresh("lock"));
-    let held = soon("a free lock is given", store.lock(&name)).await;
+    let held = in_time("a free lock is acquired", store.lock(&name)).await;
     let held = ok("lock", held);
-    let another = soon("locks of other names are free", store.lock(&second)).await;
+    let another = in_time("locks of other names are independent", store.lock(&second)).await;
     drop(ok("lock", another));
     {
-        // Whoever gives up leaves nothing behind.
+        // A dropped future releases its place in the queue.
         let mut waiting = other.lock(&name);
         let first = std::future::poll_fn(|cx| std::task::Poll::Ready(waiting.as_mut().poll(cx)));
-        assert!(first.await.is_pending(), "a lock that is held is not given");
+        assert!(
+            first.await.is_pending(),
+            "a lock is not acquired while another owner holds it"
+        );
     }
     let (waits, waiting) = oneshot::channel();
     let waiter = {
@@ -134,26 +142,26 @@ async fn locks_are_waited_for<S: TokenStore + 'static>(store: &Arc<S>, other: &A
     let _ = waiting.await;
     put(&**store, &name, "made under the lock").await;
     drop(held);
-    let seen = soon("a lock that was let go is given", waiter).await;
+    let seen = in_time("a released lock is acquired", waiter).await;
     assert_eq!(
         seen.expect("no call panics"),
         Some("made under the lock".into()),
-        "whoever waited sees what was done"
+        "the next owner sees the previous owner's writes"
     );
     remove(&**store, &name).await;
 }
 
-async fn one_holds_a_lock<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
+async fn lock_is_exclusive<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
     let name = fresh("lock");
     let is_held = Arc::new(AtomicBool::new(false));
-    let tasks: Vec<_> = (0..CROWD)
+    let tasks: Vec<_> = (0..CONCURRENT_TASKS)
         .map(|number| {
             let store = Arc::clone(if number % 2 == 0 { store } else { other });
             let (name, is_held) = (name.clone(), Arc::clone(&is_held));
             tokio::spawn(async move {
                 let _lock = ok("lock", store.lock(&name).await);
                 let others = is_held.swap(true, Ordering::SeqCst);
-                assert!(!others, "one at a time holds a lock");
+                assert!(!others, "one owner at a time holds a lock");
                 for _ in 0..16 {
                     tokio::task::yield_now().await;
                 }
@@ -162,42 +170,42 @@ async fn one_holds_a_lock<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S
         })
         .collect();
     for task in tasks {
-        let done = soon("everybody gets the lock in the end", task).await;
-        done.expect("one at a time holds a lock");
+        let done = in_time("every waiting task acquires the lock", task).await;
+        done.expect("one owner at a time holds a lock");
     }
 }
 
 async fn check(store: &impl TokenStore, name: &str, expected: Option<&str>, rule: &str) {
-    let value = ok("get", soon(rule, store.get(name)).await);
-    // Not compared by `assert_eq!`: the value may be long, and its owner may not want it to be shown.
+    let value = ok("get", in_time(rule, store.get(name)).await);
+    // Not compared by `assert_eq!`, because the value may be long and secret.
     assert!(value == expected.map(Secret::from), "{rule}");
 }
 
 async fn put(store: &impl TokenStore, name: &str, value: &str) {
     let value = Secret::from(value);
-    let kept = soon("a value is kept soon", store.put(name, &value)).await;
+    let kept = in_time("storing a value completes", store.put(name, &value)).await;
     ok("put", kept);
 }
 
 async fn remove(store: &impl TokenStore, name: &str) {
-    let removed = soon("a value is removed soon", store.remove(name)).await;
+    let removed = in_time("removing a value completes", store.remove(name)).await;
     ok("remove", removed);
 }
 
-async fn soon<T>(rule: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
+async fn in_time<T>(rule: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TIMEOUT, future)
         .await
-        .unwrap_or_else(|_| panic!("{rule}: nothing happened for {PATIENCE:?}"))
+        .unwrap_or_else(|_| panic!("{rule}: timed out after {TIMEOUT:?}"))
 }
 
 fn ok<T>(what: &str, result: Result<T, TokenStoreError>) -> T {
     result.unwrap_or_else(|error| panic!("{what}: the store failed: {error:?}"))
 }
 
-/// A name nobody else uses.
+/// Returns a unique name.
 fn fresh(kind: &str) -> String {
     let mut bytes = [0; 12];
-    getrandom::fill(&mut bytes).expect("the system has randomness");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     let mut name = format!("{kind}-");
     for byte in bytes {
         write!(name, "{byte:02x}").expect("writing to a string succeeds");

@@ -1,14 +1,14 @@
-//! Where a program keeps what it needs from one run to the next.
+//! The directory for the state of a user's programs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::auth::client::store::TokenStoreError;
 
-/// Names another directory than the usual one.
+/// The variable that overrides the directory.
 const VARIABLE: &str = "TOOLWIRE_HOME";
 
-/// The rules of a system.
+/// The conventions of a platform.
 #[derive(Debug, Clone, Copy)]
 enum Platform {
     Windows,
@@ -17,7 +17,7 @@ enum Platform {
     Xdg,
 }
 
-/// The directory of this user.
+/// Returns the state directory of this user.
 pub(super) fn directory() -> Result<PathBuf, TokenStoreError> {
     let platform = match () {
         () if cfg!(windows) => Platform::Windows,
@@ -33,14 +33,15 @@ fn directory_of(
 ) -> Result<PathBuf, TokenStoreError> {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     if let Some(own) = set(VARIABLE).map(PathBuf::from) {
-        return match own.is_absolute() {
-            true => Ok(own),
-            false => Err(TokenStoreError::new(format!(
-                "{VARIABLE} is no absolute path, so every directory would have tokens of its own"
-            ))),
+        return if own.is_absolute() {
+            Ok(own)
+        } else {
+            Err(TokenStoreError::new(format!(
+                "{VARIABLE} is not an absolute path; set it to an absolute path"
+            )))
         };
     }
-    // The specification wants relative paths to be ignored; for the others they make no sense either.
+    // The specification requires that relative paths are ignored. The same is done on other platforms.
     let absolute = |name| {
         set(name)
             .map(PathBuf::from)
@@ -54,7 +55,7 @@ fn directory_of(
     };
     let state = state.ok_or_else(|| {
         TokenStoreError::new(format!(
-            "this user has no home directory to keep tokens in; set {VARIABLE} to a directory"
+            "this user has no home directory for tokens; set {VARIABLE} to a directory"
         ))
     })?;
     Ok(state.join("toolwire"))
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_system_has_its_place() {
+    fn each_platform_has_its_directory() {
         fn check(platform: Platform, variables: &[(&str, &str)], expected: Option<&str>) {
             let found = directory_of(platform, |name| {
                 let found = variables.iter().find(|(known, _)| *known == name);

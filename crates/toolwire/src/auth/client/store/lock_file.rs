@@ -1,4 +1,4 @@
-//! Locks that all processes of a machine respect. They end with the process that holds them, however it ends.
+//! File locks for all processes of a machine. The system releases them when their process ends.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -10,18 +10,18 @@ use tokio::time::Instant;
 use crate::auth::client::store::{TokenStoreError, private_file};
 use crate::engine::deadline_after;
 
-/// How long a lock is waited for, unless told otherwise.
+/// The default time to wait for a lock.
 pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 
-/// How long the first pause between two attempts is; each is twice as long as the one before.
+/// The first pause between two attempts. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long a pause is at most.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits for the lock of a file, but not forever. It is held until the file is dropped.
+/// Waits for the lock of a file, up to a timeout. The lock is held until the file is dropped.
 ///
-/// The system could wait for us, but nothing could end that: not a deadline, and not a caller who gives up.
+/// The function polls, because a blocking lock call of the system can be neither cancelled nor limited in time.
 pub(super) async fn acquire(path: PathBuf, wait: Duration) -> Result<File, TokenStoreError> {
     let end = deadline_after(Instant::now(), wait);
     let shown = path.display().to_string();
@@ -43,7 +43,7 @@ pub(super) async fn acquire(path: PathBuf, wait: Duration) -> Result<File, Token
         }
         if Instant::now() >= end {
             return Err(TokenStoreError::new(format!(
-                "another process has held {shown} for {} s; it may be waiting for somebody to log in: finish that, or end it",
+                "another process has held {shown} for {} s; it may be waiting for a login: finish the login, or end the process",
                 wait.as_secs_f64()
             )));
         }
@@ -52,9 +52,10 @@ pub(super) async fn acquire(path: PathBuf, wait: Duration) -> Result<File, Token
     }
 }
 
-/// The file of a lock beside another file; a name of any length gets a short one.
+/// Returns the path of a lock file beside another file. A name of any length gets a short file name.
 ///
-/// Two names may share a file (FNV-1a is short, and no secret is in it): then they only wait for each other.
+/// Two names may share a file, because FNV-1a is short. They then only wait for each other. The digest needs no
+/// secrecy.
 pub(super) fn beside(path: &Path, name: &str) -> PathBuf {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -77,6 +78,6 @@ async fn blocking<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.map_err(io::Error::other).flatten();
     done.map_err(|error| {
-        TokenStoreError::new(format!("the lock {shown} cannot be used: {error}")).with_source(error)
+        TokenStoreError::new(format!("cannot use the lock {shown}: {error}")).with_source(error)
     })
 }

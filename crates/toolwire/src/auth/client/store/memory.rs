@@ -1,4 +1,4 @@
-//! Tokens in the memory of this process.
+//! A token store in the memory of this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use toolwire_types::auth::Secret;
 
 use crate::auth::client::store::{TokenStore, TokenStoreFuture, TokenStoreLock};
 
-/// Keeps tokens until the process ends.
+/// A token store that lasts until the process ends.
 #[derive(Debug, Default)]
 pub struct MemoryTokenStore {
     values: Mutex<HashMap<String, Secret>>,
@@ -15,7 +15,7 @@ pub struct MemoryTokenStore {
 }
 
 impl MemoryTokenStore {
-    /// A store without tokens.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -27,7 +27,7 @@ impl MemoryTokenStore {
 
     fn lock_of(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those nobody holds or waits for are not kept.
+        // Locks without an owner or a waiting task are removed.
         locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         Arc::clone(locks.entry(name.to_owned()).or_default())
     }
@@ -63,13 +63,13 @@ mod tests {
     use crate::auth::client::contract;
 
     #[tokio::test]
-    async fn the_contract_holds() {
+    async fn store_meets_the_contract() {
         let store = Arc::new(MemoryTokenStore::new());
         contract::token_store(async || Arc::clone(&store)).await;
     }
 
     #[tokio::test]
-    async fn locks_that_nobody_holds_are_not_kept() {
+    async fn unused_locks_are_removed() {
         let store = MemoryTokenStore::new();
         for number in 0..100 {
             drop(store.lock(&number.to_string()).await.unwrap());

@@ -1,4 +1,4 @@
-//! Where a client keeps what it got: registrations and tokens.
+//! Stores for the registrations and tokens of a client.
 
 pub mod contract;
 mod file;
@@ -24,26 +24,26 @@ pub(super) use records::{Records, StoredClient, StoredToken};
 
 use crate::engine::BoxFuture;
 
-/// What every call of a token store returns.
+/// The future that the methods of a token store return.
 pub type TokenStoreFuture<'a, T> = BoxFuture<'a, Result<T, TokenStoreError>>;
 
-/// Keeps secrets by name: in memory, in a file, in the keyring of the system, or where you like.
+/// A store of secrets by name: in memory, in a file, in the keyring of the system, or elsewhere.
 ///
-/// Names and values are texts. A value is a secret: whoever can read it can speak in the user's name. [`contract`] holds
+/// Names and values are texts. A value is a secret: a program that reads it can act as the user. [`contract`] contains
 /// the tests that every store has to pass.
 pub trait TokenStore: Send + Sync + fmt::Debug {
-    /// The value under a name.
+    /// Returns the value of a name.
     fn get<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, Option<Secret>>;
 
-    /// Puts a value under a name, in place of an older one.
+    /// Stores a value under a name and replaces an older value.
     fn put<'a>(&'a self, name: &'a str, value: &'a Secret) -> TokenStoreFuture<'a, ()>;
 
-    /// Forgets a value.
+    /// Removes a value.
     fn remove<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, ()>;
 
-    /// Waits until nobody else who shares the store, in this process or another, holds the lock of this name.
+    /// Waits until no other user of the store, in this process or another, holds the lock of this name.
     ///
-    /// A token that can be refreshed once is refreshed by one process, while the others wait for what it got.
+    /// One process refreshes a token that can be refreshed once, while the others wait for the new token.
     fn lock<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, TokenStoreLock>;
 }
 
@@ -65,13 +65,13 @@ impl<T: TokenStore + ?Sized> TokenStore for Arc<T> {
     }
 }
 
-/// A lock that ends when it is dropped.
+/// A lock that is released on drop.
 pub struct TokenStoreLock {
     _held: Box<dyn Send + Sync>,
 }
 
 impl TokenStoreLock {
-    /// Holds the lock as long as this value lives.
+    /// Creates a lock that holds a value until it is dropped.
     #[must_use]
     pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl fmt::Debug for TokenStoreLock {
     }
 }
 
-/// Why a token store did not do what it was asked.
+/// The error of a token store.
 #[derive(Debug)]
 pub struct TokenStoreError {
     what: String,
@@ -94,7 +94,7 @@ pub struct TokenStoreError {
 }
 
 impl TokenStoreError {
-    /// What did not work. Never put a secret into it.
+    /// Creates an error with a message. The message must not contain a secret.
     pub fn new(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -102,7 +102,7 @@ impl TokenStoreError {
         }
     }
 
-    /// Adds the cause.
+    /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());

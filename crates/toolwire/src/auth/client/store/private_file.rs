@@ -1,29 +1,32 @@
-//! Files that only their owner may read, and that nobody else has put there.
+//! Files that only their owner can read and that another user did not create.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file of ours. Rights that are too wide are taken back.
+/// Opens a file of the current user and restricts permissions that are too wide.
 ///
 /// # Errors
-/// A symbolic link, a pipe or a file of somebody else is refused: what is written there would go to who knows where.
+/// Returns an error for a symbolic link, a non-regular file or a file of another user, because secrets would be written
+/// to an unknown destination.
 pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     if is_link {
-        return Err(refused("it is a symbolic link; name the file itself"));
+        return Err(rejected(
+            "it is a symbolic link; use the path of the file itself",
+        ));
     }
     restrict(options);
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(refused("it is no ordinary file"));
+        return Err(rejected("it is not a regular file"));
     }
     check_owner(&file, &metadata, path)?;
     Ok(file)
 }
 
-/// Makes the directories above a file that are not there, for their owner only.
+/// Creates the missing parent directories of a file, with access for their owner only.
 pub(super) fn create_directory_of(path: &Path) -> io::Result<()> {
     let parent = path.parent();
     let Some(directory) = parent.filter(|parent| !parent.as_os_str().is_empty()) else {
@@ -40,7 +43,7 @@ pub(super) fn create_directory_of(path: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-fn refused(why: impl Into<String>) -> io::Error {
+fn rejected(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.into())
 }
 
@@ -50,7 +53,7 @@ fn restrict(options: &mut OpenOptions) {
 
     use rustix::fs::OFlags;
 
-    // A link that somebody puts there after the look is not followed, and a pipe is not waited for.
+    // A link that is created after the check is not followed, and opening a pipe does not block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     options.mode(0o600).custom_flags(flags.bits().cast_signed());
 }
@@ -61,24 +64,25 @@ fn check_owner(file: &File, metadata: &fs::Metadata, path: &Path) -> io::Result<
 
     check_user(metadata.uid(), rustix::process::geteuid().as_raw())?;
     if metadata.mode() & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "others could read this file; now they cannot");
+        tracing::warn!(path = %path.display(), "the file was readable by other users; its permissions are now restricted");
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
     }
     Ok(())
 }
 
-/// Also for root: what root writes in the place of a user's file, the user cannot read any more.
+/// Checks the owner, also for root: a user cannot read a file that root creates in place of the user's file.
 #[cfg(unix)]
-fn check_user(owner: u32, ourselves: u32) -> io::Result<()> {
-    match owner == ourselves {
-        true => Ok(()),
-        false => Err(refused(format!(
-            "it belongs to the user {owner}, and this is the user {ourselves}"
-        ))),
+fn check_user(owner: u32, current: u32) -> io::Result<()> {
+    if owner == current {
+        Ok(())
+    } else {
+        Err(rejected(format!(
+            "it belongs to user {owner}, and the current user is {current}"
+        )))
     }
 }
 
-// Elsewhere what is in the directory of a user is the user's.
+// On other platforms, files in a user's directory belong to the user.
 
 #[cfg(not(unix))]
 fn restrict(_options: &mut OpenOptions) {}
@@ -93,10 +97,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_others_are_refused() {
+    fn files_of_other_users_are_rejected() {
         assert!(check_user(1000, 1000).is_ok());
-        for (owner, ourselves) in [(1000, 1001), (1000, 0), (0, 1000)] {
-            let error = check_user(owner, ourselves).unwrap_err();
+        for (owner, current) in [(1000, 1001), (1000, 0), (0, 1000)] {
+            let error = check_user(owner, current).unwrap_err();
             let text = error.to_string();
             assert!(text.contains(&format!("user {owner},")), "{text}");
         }

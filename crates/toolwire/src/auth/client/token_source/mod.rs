@@ -1,8 +1,8 @@
-//! Having a token, and a better one when it is refused.
+//! Holds the active token of an endpoint and renews it when the server rejects it.
 //!
-//! One task at a time gets a token in this process, and one process at a time among those that share a store: whoever
-//! waited finds another token than the one that was refused, and takes that. What has begun goes on when the request that
-//! caused it is given up: a refresh token that was used up must not get lost on the way.
+//! One task per process renews a token at a time, and one process among those that share a store. A waiting task finds
+//! a token other than the rejected one and uses it. A renewal continues if the request that caused it is dropped, so
+//! that a rotated refresh token is not lost.
 
 pub(crate) mod renew;
 
@@ -27,7 +27,7 @@ use crate::auth::client::store::{Records, StoredToken};
 use crate::auth::fetch::DocumentFetcher;
 use crate::engine::since_epoch;
 
-/// How a client is let in at one endpoint.
+/// The source of access tokens for one endpoint.
 #[derive(Debug)]
 pub(super) struct TokenSource {
     pub(super) config: OAuthSettings,
@@ -37,7 +37,7 @@ pub(super) struct TokenSource {
     pub(super) proofs: DpopSigner,
     state: Mutex<TokenState>,
     loaded: OnceCell<()>,
-    /// One at a time.
+    /// Serializes renewals in this process.
     getting: tokio::sync::Mutex<()>,
 }
 
@@ -46,12 +46,12 @@ struct TokenState {
     held: Option<Arc<ActiveToken>>,
     found: Option<DiscoveredServer>,
     denied: DeniedUpgrades,
-    /// How many attempts have come to an end, and how the last one failed.
+    /// The number of completed renewals. `failure` is the error of the last one.
     ended: u64,
     failure: Option<AuthError>,
 }
 
-/// A token, ready to be sent.
+/// A token with its `Authorization` header value.
 #[derive(Debug)]
 pub(super) struct ActiveToken {
     pub(super) token: StoredToken,
@@ -65,19 +65,19 @@ impl ActiveToken {
         let header = credentials.map(|credentials| credentials.to_header());
         let header = header.and_then(|header| HeaderValue::from_str(header.expose()).ok());
         let mut header =
-            header.ok_or_else(|| AuthError::new("the access token fits into no header"))?;
+            header.ok_or_else(|| AuthError::new("the access token is not a valid header value"))?;
         header.set_sensitive(true);
         Ok(Self { token, header })
     }
 }
 
-/// A token in the place of one that was refused.
+/// A token that replaces a rejected token.
 #[derive(Debug)]
 pub(super) struct RenewedToken {
     pub(super) held: Arc<ActiveToken>,
-    /// Whether somebody else had got it before. It may be just as old.
+    /// Whether another task or process had stored it before. It may be equally old.
     pub(super) was_taken_over: bool,
-    /// Why it will be lost with this process, if so.
+    /// The error if the token could not be stored and is lost when this process ends.
     pub(super) not_kept: Option<AuthError>,
 }
 
@@ -91,18 +91,18 @@ impl RenewedToken {
     }
 }
 
-/// What a request is refused with.
+/// The rejection of a request.
 #[derive(Debug, Clone)]
 pub(super) struct RejectedRequest {
     pub(super) challenges: Vec<Challenge>,
-    /// The scopes of the challenge that counts.
+    /// The scopes of the relevant challenge.
     pub(super) scope: Option<String>,
     pub(super) version: ProtocolVersion,
-    /// The token that was refused; zero if there was none.
+    /// The generation of the rejected token, or zero if the request had no token.
     pub(super) generation: u64,
     /// Whether a server without metadata may be its own authorization server.
     pub(super) allow_origin_server: bool,
-    /// Whether a user may be sent to log in for it.
+    /// Whether a user login may be started.
     pub(super) may_ask_user: bool,
 }
 
@@ -121,7 +121,7 @@ impl TokenSource {
         }
     }
 
-    /// The token to send with a request, if there is one that may still work.
+    /// Returns the token for a request, if there is one that may still be valid.
     pub(super) async fn token(self: &Arc<Self>) -> Result<Option<Arc<ActiveToken>>, AuthError> {
         let Some(held) = self.stored_token().await? else {
             return Ok(None);
@@ -130,7 +130,7 @@ impl TokenSource {
         if !held.token.is_due(now) {
             return Ok(Some(held));
         }
-        // Renewed before it is refused, which saves a round trip; but no user is asked for that.
+        // Renewing before the server rejects the token saves a round trip. It does not start a user login.
         let step = match held.token.refresh_token {
             Some(_) => Some(NextStep::Refresh),
             None => self
@@ -143,7 +143,7 @@ impl TokenSource {
         let Some(step) = step else {
             return Ok(still_good);
         };
-        let refused = RejectedRequest {
+        let rejected = RejectedRequest {
             challenges: Vec::new(),
             scope: None,
             version: ProtocolVersion::LATEST,
@@ -151,12 +151,12 @@ impl TokenSource {
             allow_origin_server: self.config.allow_origin_server,
             may_ask_user: false,
         };
-        // A failure is found out by the request itself.
-        let renewed = self.renew(step, refused).await;
-        Ok(renewed.ok().map(|better| better.held).or(still_good))
+        // On failure, the request itself reports the error.
+        let renewed = self.renew(step, rejected).await;
+        Ok(renewed.ok().map(|token| token.held).or(still_good))
     }
 
-    /// The token that is held, or was kept from an earlier time.
+    /// Returns the active token, or loads the stored one.
     pub(super) async fn stored_token(&self) -> Result<Option<Arc<ActiveToken>>, AuthError> {
         self.loaded.get_or_try_init(|| self.load()).await?;
         Ok(self.held())
@@ -167,7 +167,7 @@ impl TokenSource {
         held.is_some_and(|held| held.token.refresh_token.is_some())
     }
 
-    /// Whether it was in vain to ask for scopes for an operation, a short while ago.
+    /// Returns `true` if requesting scopes for an operation failed recently.
     pub(super) fn was_denied(&self, operation: &str, scopes: &ScopeSet) -> bool {
         let now = since_epoch().as_secs();
         let state = self.state();
@@ -184,23 +184,23 @@ impl TokenSource {
             .remember(&self.endpoint, operation, scopes, now);
     }
 
-    /// Gets a better token than the one that was refused.
+    /// Gets a token that replaces the rejected one.
     pub(super) async fn renew(
         self: &Arc<Self>,
         step: NextStep,
-        refused: RejectedRequest,
+        rejected: RejectedRequest,
     ) -> Result<RenewedToken, AuthError> {
         let seen = self.state().ended;
         let flow = Arc::clone(self);
-        let improving = async move { flow.improve_alone(&step, &refused, seen).await };
+        let improving = async move { flow.improve_alone(&step, &rejected, seen).await };
         let improved = tokio::spawn(improving.in_current_span()).await;
-        improved.unwrap_or_else(|_| Err(AuthError::new("getting an access token was interrupted")))
+        improved.unwrap_or_else(|_| Err(AuthError::new("the token renewal was interrupted")))
     }
 
     async fn improve_alone(
         &self,
         step: &NextStep,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
         seen: u64,
     ) -> Result<RenewedToken, AuthError> {
         let _one = self.getting.lock().await;
@@ -208,23 +208,23 @@ impl TokenSource {
         {
             let state = self.state();
             if let Some(held) = &state.held
-                && held.token.generation != refused.generation
+                && held.token.generation != rejected.generation
                 && !held.token.is_over(now)
             {
                 return Ok(RenewedToken::taken_over(Arc::clone(held)));
             }
-            // A user who said no while others waited is not asked again for each of them.
+            // If a user declined while other requests waited, the user is not asked again for each of them.
             if let Some(failure) = &state.failure
                 && state.ended > seen
             {
                 return Err(failure.clone());
             }
         }
-        let outcome = self.renew_token(step, refused).await;
+        let outcome = self.renew_token(step, rejected).await;
         let mut state = self.state();
         state.ended += 1;
-        // What failed because nobody could be asked is no answer to those who can.
-        let failure = outcome.as_ref().err().filter(|_| refused.may_ask_user);
+        // A failure without user interaction is not returned to requests that may ask the user.
+        let failure = outcome.as_ref().err().filter(|_| rejected.may_ask_user);
         state.failure = failure.cloned();
         outcome
     }
@@ -241,13 +241,13 @@ impl TokenSource {
         Ok(held)
     }
 
-    /// What was kept from an earlier time.
+    /// Loads the stored token.
     async fn load(&self) -> Result<(), AuthError> {
         let kept = self.records.last_token(&self.resource()).await;
         if let Some((_, token)) = kept.map_err(AuthError::of)?
             && let Err(error) = self.hold(token, None)
         {
-            tracing::warn!(%error, "the token that was kept cannot be used");
+            tracing::warn!(%error, "the stored token cannot be used");
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl TokenSource {
         self.state().held.clone()
     }
 
-    /// The name under which tokens for the endpoint are kept.
+    /// Returns the store key of tokens for the endpoint.
     pub(super) fn resource(&self) -> String {
         ResourceIndicator::of_endpoint(&self.endpoint).map_or_else(
             |_| self.endpoint.clone(),

@@ -1,4 +1,4 @@
-//! The ways to a better token: somebody else's, a refresh, or a new authorization.
+//! Renews a token: takes over the token of another process, refreshes it, or starts a new authorization.
 
 use toolwire_proto::auth::attempts::NextStep;
 use toolwire_proto::scopes::{ScopeSet, ScopeSources};
@@ -12,45 +12,45 @@ use crate::auth::client::token_source::{RejectedRequest, RenewedToken, TokenSour
 use crate::engine::since_epoch;
 
 impl TokenSource {
-    /// Gets another token than the refused one, by whatever way is open.
-    pub(crate) async fn renew_token(
+    /// Gets a token that replaces the rejected one, with the first method that succeeds.
+    pub(super) async fn renew_token(
         &self,
         step: &NextStep,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
     ) -> Result<RenewedToken, AuthError> {
-        // A refresh goes where the token came from. Only when that is over it matters who gives out tokens by now.
+        // A refresh uses the server that issued the token. Discovery runs only if the refresh fails.
         let known = self.state().found.clone();
         if *step == NextStep::Refresh {
             let found = match known {
                 Some(found) => found,
-                None => self.search(refused).discover(&refused.challenges).await?,
+                None => self.search(rejected).discover(&rejected.challenges).await?,
             };
-            if let Some(better) = self.refresh(&found, refused).await? {
-                return Ok(better);
+            if let Some(renewed) = self.refresh(&found, rejected).await? {
+                return Ok(renewed);
             }
         }
-        if !refused.may_ask_user && !self.config.grant.is_unattended() {
+        if !rejected.may_ask_user && !self.config.grant.is_unattended() {
             return Err(AuthError::login_needed(&self.resource()));
         }
         if matches!(self.config.grant, GrantKind::Stored) {
-            self.reload_stored(step, refused).await?;
+            self.reload_stored(step, rejected).await?;
         }
-        let found = self.search(refused).discover(&refused.challenges).await?;
-        self.authorize(step, &found, refused).await
+        let found = self.search(rejected).discover(&rejected.challenges).await?;
+        self.authorize(step, &found, rejected).await
     }
 
     async fn refresh(
         &self,
         found: &DiscoveredServer,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
     ) -> Result<Option<RenewedToken>, AuthError> {
         let resource = self.resource();
         let _lock = self.lock(found, &resource).await?;
         let stored = self.stored(found, &resource).await?;
-        if let Some(other) = is_newer_token(stored.as_ref(), refused) {
+        if let Some(other) = is_newer_token(stored.as_ref(), rejected) {
             return self.take_over(other, found).map(Some);
         }
-        let grants = self.grants(found, refused, &resource, stored.as_ref());
+        let grants = self.grants(found, rejected, &resource, stored.as_ref());
         let refreshed = match &stored {
             Some(stored) => grants.refresh(stored).await?,
             None => None,
@@ -58,7 +58,7 @@ impl TokenSource {
         match (refreshed, stored) {
             (Some(token), _) => self.keep(token, found, &resource).await.map(Some),
             (None, Some(mut stored)) => {
-                // The refresh token is used up. The access token may still be good.
+                // The refresh token is no longer valid. The access token may still be valid.
                 stored.refresh_token = None;
                 self.keep(stored, found, &resource).await?;
                 Ok(None)
@@ -71,28 +71,28 @@ impl TokenSource {
         &self,
         step: &NextStep,
         found: &DiscoveredServer,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
     ) -> Result<RenewedToken, AuthError> {
         let resource = self.resource();
         let _lock = self.lock(found, &resource).await?;
         let stored = self.stored(found, &resource).await?;
-        if let Some(other) = is_newer_token(stored.as_ref(), refused) {
+        if let Some(other) = is_newer_token(stored.as_ref(), rejected) {
             return self.take_over(other, found);
         }
-        let grants = self.grants(found, refused, &resource, stored.as_ref());
-        // One that has ended, but that nobody has tried to refresh yet, saves the user from being asked.
+        let grants = self.grants(found, rejected, &resource, stored.as_ref());
+        // An expired token with an unused refresh token avoids a user login.
         if let Some(other) = &stored
-            && other.generation != refused.generation
+            && other.generation != rejected.generation
             && let Some(token) = grants.refresh(other).await?
         {
             return self.keep(token, found, &resource).await;
         }
-        let scopes = self.scopes(step, refused, found, stored.as_ref())?;
+        let scopes = self.scopes(step, rejected, found, stored.as_ref())?;
         let token = grants.authorize(scopes.as_ref()).await?;
         self.keep(token, found, &resource).await
     }
 
-    /// One process at a time.
+    /// Locks the stored token, so that one process at a time renews it.
     async fn lock(
         &self,
         found: &DiscoveredServer,
@@ -102,7 +102,8 @@ impl TokenSource {
         locked.map_err(AuthError::of)
     }
 
-    /// The newest token of the authorization server. A store that could not be written knows less than this process.
+    /// Returns the newest token of the authorization server. The token in memory is newer if the store could not be
+    /// written.
     async fn stored(
         &self,
         found: &DiscoveredServer,
@@ -125,7 +126,7 @@ impl TokenSource {
     fn grants<'a>(
         &'a self,
         found: &'a DiscoveredServer,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
         resource: &'a str,
         before: Option<&StoredToken>,
     ) -> GrantClient<'a> {
@@ -136,9 +137,9 @@ impl TokenSource {
             fetcher: &self.fetcher,
             proofs: &self.proofs,
             found,
-            search: self.search(refused),
+            search: self.search(rejected),
             resource,
-            generation: generation.max(refused.generation),
+            generation: generation.max(rejected.generation),
         }
     }
 
@@ -161,9 +162,9 @@ impl TokenSource {
         let issuer = &found.server.issuer;
         let kept = self.records.keep_token(issuer, resource, &held.token);
         let not_kept = kept.await.err().map(AuthError::of);
-        // It is good all the same, as long as this process lives.
+        // The token stays usable as long as this process runs.
         if let Some(error) = &not_kept {
-            tracing::warn!(%error, "the access token cannot be kept");
+            tracing::warn!(%error, "the access token cannot be stored");
         }
         Ok(RenewedToken {
             held,
@@ -172,16 +173,16 @@ impl TokenSource {
         })
     }
 
-    /// Where nobody can be asked for a token, another process may still have got one.
+    /// Reloads the stored token. Used if no new token can be requested, because another process may have stored one.
     async fn reload_stored(
         &self,
         step: &NextStep,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
     ) -> Result<(), AuthError> {
         let resource = self.resource();
         let kept = self.records.last_token(&resource).await;
         match kept.map_err(AuthError::of)? {
-            Some((_, token)) if token.generation != refused.generation => Ok(()),
+            Some((_, token)) if token.generation != rejected.generation => Ok(()),
             _ => Err(match step {
                 NextStep::StepUp(scopes) => AuthError::more_needed(&resource, &scopes.to_string()),
                 _ => AuthError::login_needed(&resource),
@@ -189,12 +190,12 @@ impl TokenSource {
         }
     }
 
-    pub(in crate::auth::client) fn search(&self, refused: &RejectedRequest) -> Discovery<'_> {
+    pub(in crate::auth::client) fn search(&self, rejected: &RejectedRequest) -> Discovery<'_> {
         Discovery {
             fetcher: &self.fetcher,
             endpoint: &self.endpoint,
-            version: refused.version,
-            allow_origin_server: refused.allow_origin_server,
+            version: rejected.version,
+            allow_origin_server: rejected.allow_origin_server,
             needs_redirect: self.config.grant.needs_redirect(),
             issuer_exceptions: &self.config.issuer_exceptions,
         }
@@ -203,7 +204,7 @@ impl TokenSource {
     fn scopes(
         &self,
         step: &NextStep,
-        refused: &RejectedRequest,
+        rejected: &RejectedRequest,
         found: &DiscoveredServer,
         before: Option<&StoredToken>,
     ) -> Result<Option<ScopeSet>, AuthError> {
@@ -215,7 +216,7 @@ impl TokenSource {
         };
         let challenged = match step {
             NextStep::StepUp(scopes) => Some(scopes.to_string()),
-            _ => refused.scope.clone(),
+            _ => rejected.scope.clone(),
         };
         let sources = ScopeSources {
             challenged: challenged.as_deref(),
@@ -228,11 +229,11 @@ impl TokenSource {
     }
 }
 
-/// A token that is not the refused one and has not ended: another process was faster.
+/// Returns `true` if a token is not the rejected one and has not expired, so that another process renewed it.
 fn is_newer_token<'a>(
     stored: Option<&'a StoredToken>,
-    refused: &RejectedRequest,
+    rejected: &RejectedRequest,
 ) -> Option<&'a StoredToken> {
     let now = since_epoch().as_secs();
-    stored.filter(|token| token.generation != refused.generation && !token.is_over(now))
+    stored.filter(|token| token.generation != rejected.generation && !token.is_over(now))
 }

@@ -14,7 +14,7 @@ fn verified(token: &str, algorithm: SigningAlgorithm, key: &Jwk) -> Option<Value
 }
 
 #[test]
-fn every_algorithm_verifies_what_its_key_signed_and_nothing_else() {
+fn each_algorithm_verifies_only_its_own_signatures() {
     for algorithm in SigningAlgorithm::ALL {
         let key = TestKey::new(algorithm);
         let public = key.public();
@@ -53,7 +53,7 @@ fn every_algorithm_verifies_what_its_key_signed_and_nothing_else() {
 }
 
 #[test]
-fn a_signature_of_another_key_is_none() {
+fn signature_of_another_key_is_rejected() {
     use SigningAlgorithm::{EdDsa, Es256, Es384, Es512};
 
     for algorithm in [Es256, Es384, Es512, EdDsa] {
@@ -65,7 +65,7 @@ fn a_signature_of_another_key_is_none() {
 
 /// RFC 7515, appendix A.3.
 #[test]
-fn the_example_of_the_standard_for_elliptic_curves_verifies() {
+fn rfc_7515_example_verifies() {
     let key = Jwk::ec(
         "P-256",
         "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
@@ -79,7 +79,7 @@ fn the_example_of_the_standard_for_elliptic_curves_verifies() {
 
 /// RFC 8037, appendix A.4.
 #[test]
-fn the_example_of_the_standard_for_edwards_curves_verifies() {
+fn rfc_8037_example_verifies() {
     let key = Jwk::okp("Ed25519", "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
     let signed = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
     let signature = member(Some(
@@ -95,7 +95,7 @@ fn the_example_of_the_standard_for_edwards_curves_verifies() {
 }
 
 #[test]
-fn what_is_no_signed_token_is_not_taken_apart() {
+fn malformed_token_is_not_parsed() {
     let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256"}"#);
     let deep = URL_SAFE_NO_PAD.encode("[".repeat(100_000));
     for text in [
@@ -117,7 +117,7 @@ fn what_is_no_signed_token_is_not_taken_apart() {
 }
 
 #[test]
-fn keys_that_cannot_be_read_verify_nothing() {
+fn invalid_keys_verify_nothing() {
     let key = TestKey::new(SigningAlgorithm::Es256);
     let token = key.token(&json!({"alg": "ES256"}), &claims());
     let good = key.public();
@@ -136,7 +136,7 @@ fn keys_that_cannot_be_read_verify_nothing() {
 }
 
 #[test]
-fn numbers_of_keys_may_be_padded_with_zeros() {
+fn key_numbers_may_have_leading_zeros() {
     let key = TestKey::new(SigningAlgorithm::Rs256);
     let token = key.token(&json!({"alg": "RS256"}), &claims());
     let mut padded = key.public();

@@ -5,7 +5,7 @@ use proptest::sample::Index;
 
 use super::*;
 
-/// A key of every kind that is fast, and a token it signed.
+/// A key of each fast type, and a token that it signed.
 static SIGNED: LazyLock<Vec<(SigningAlgorithm, Jwk, String)>> = LazyLock::new(|| {
     use SigningAlgorithm::{EdDsa, Es256, Es384, Ps256, Rs256};
 
@@ -33,7 +33,7 @@ fn member() -> impl Strategy<Value = Option<String>> {
 
 proptest! {
     #[test]
-    fn any_text_is_taken_apart_or_not(
+    fn arbitrary_text_never_verifies(
         text in any::<String>(),
         parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..5),
         near in "[A-Za-z0-9_.=-]{0,80}",
@@ -46,16 +46,13 @@ proptest! {
         }
     }
 
-    /// Not even a text that only spells the same bytes in another way.
+    /// Also covers texts that encode the same bytes differently.
     #[test]
-    fn no_other_text_verifies(at in any::<Index>(), byte in 0x20..0x7f_u8, inserts in any::<bool>()) {
+    fn changed_token_never_verifies(at in any::<Index>(), byte in 0x20..0x7f_u8, inserts in any::<bool>()) {
         for (algorithm, key, token) in &*SIGNED {
             let mut changed = token.clone().into_bytes();
             let at = at.index(changed.len());
-            match inserts {
-                true => changed.insert(at, byte),
-                false => changed[at] = byte,
-            }
+            if inserts { changed.insert(at, byte) } else { changed[at] = byte }
             let changed = String::from_utf8(changed).unwrap();
             let expected = (changed == *token).then(claims);
             prop_assert_eq!(verified(&changed, *algorithm, key), expected);
@@ -63,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_anything_verify_nothing(x in member(), y in member(), n in member(), e in member()) {
+    fn arbitrary_keys_verify_nothing(x in member(), y in member(), n in member(), e in member()) {
         for (algorithm, good, token) in &*SIGNED {
             let mut key = good.clone();
             (key.x, key.y, key.n, key.e) = (x.clone(), y.clone(), n.clone(), e.clone());

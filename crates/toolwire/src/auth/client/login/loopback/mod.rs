@@ -1,7 +1,6 @@
-//! A login on the user's own machine: a page in the browser, and a listener that the browser comes back to (RFC 8252).
+//! A login through the user's browser, with a listener on the loopback interface for the redirect (RFC 8252).
 //!
-//! Where the browser is on another machine it does not get back to the listener, and its user can bring the address by
-//! hand.
+//! A browser on another machine cannot reach the listener. In this case, the user can paste the redirect URL.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,35 +21,35 @@ use crate::auth::client::login::{
 };
 use crate::engine::BoxFuture;
 
-/// How long a user may take, unless told otherwise.
-const DEFAULT_PATIENCE: Duration = Duration::from_secs(300);
+/// The default time limit for a user login.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How many visitors are listened to at once; when there is one more, the one who has been there longest goes. Browsers
-/// are quick, so those who stay are not the one that is waited for.
-const VISITORS: usize = 32;
+/// The maximum number of callback connections that are read at once. One more drops the oldest. Browsers send their
+/// request at once, so an old connection is not the expected redirect.
+const MAX_CONNECTIONS: usize = 32;
 
-/// The path of the redirect.
+/// The path of the redirect URI.
 const PATH: &str = "/callback";
 
 type Show = dyn Fn(&str) + Send + Sync;
 type Open = dyn Fn(&str) -> bool + Send + Sync;
 type Ask = dyn Fn(Option<&'static str>) -> BoxFuture<'static, Option<String>> + Send + Sync;
 
-/// Opens the user's browser and waits for it to come back to a port of this machine.
+/// A login that opens the user's browser and waits for the redirect to a port of this machine.
 ///
-/// The user is shown the URL, too; see [`with_url_display`](Self::with_url_display). Where the browser is on another
-/// machine, let the user bring back where it ended: [`with_paste_prompt`](Self::with_paste_prompt).
+/// The URL is also displayed; see [`with_url_display`](Self::with_url_display). If the browser is on another machine,
+/// the user can paste the redirect URL; see [`with_paste_prompt`](Self::with_paste_prompt).
 #[derive(Clone)]
 pub struct LoopbackLogin {
     port: u16,
     open: Option<Arc<Open>>,
     show: Arc<Show>,
     ask: Option<Arc<Ask>>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl LoopbackLogin {
-    /// A free port, the user's browser, and the URL on standard error.
+    /// Creates a login with a free port and the user's browser that prints the URL to standard error.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -58,26 +57,26 @@ impl LoopbackLogin {
             open: Some(Arc::new(browser::open)),
             show: Arc::new(|url| eprintln!("Log in at:\n\n  {url}\n")),
             ask: None,
-            patience: DEFAULT_PATIENCE,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
-    /// Listens on one port, for authorization servers that want to know it beforehand.
+    /// Listens on a fixed port, for authorization servers that require an exact redirect URI.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// Leaves it to the user to open the URL.
+    /// Does not open a browser. The user opens the URL.
     #[must_use]
     pub fn without_browser(mut self) -> Self {
         self.open = None;
         self
     }
 
-    /// Opens the URL in another way than with the browser of the system; `open` says whether it could. Only `https` URLs,
-    /// and `http` ones of this machine, get there.
+    /// Sets a function that opens the URL instead of the system's browser. `open` returns whether it succeeded. It
+    /// receives only `https` URLs, and `http` URLs of this machine.
     #[must_use]
     pub fn with_browser_opener(
         mut self,
@@ -87,17 +86,17 @@ impl LoopbackLogin {
         self
     }
 
-    /// Shows the URL in another way than on standard error.
+    /// Sets a function that displays the URL. Default: standard error.
     #[must_use]
     pub fn with_url_display(mut self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.show = Arc::new(show);
         self
     }
 
-    /// Lets users paste the address that their browser ended up at, or its query, while it is also waited for at the port.
+    /// Lets the user paste the redirect URL or its query, while the listener also waits for the redirect.
     ///
-    /// `ask` is called for one text after the other until one fits, with what was wrong with the last one. It gives `None`
-    /// when there will be no more.
+    /// `ask` is called until a pasted text is valid. Its argument is the error of the previous text. It returns `None`
+    /// if there is no further text.
     #[must_use]
     pub fn with_paste_prompt<F>(
         mut self,
@@ -110,10 +109,10 @@ impl LoopbackLogin {
         self
     }
 
-    /// How long the user may take: five minutes by default.
+    /// Sets the time limit of a login. Default: 5 min.
     #[must_use]
-    pub fn with_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 }
@@ -161,7 +160,7 @@ impl Login for LoopbackLogin {
     }
 }
 
-/// Listens where users came back to before, if that place is ours and free.
+/// Listens on the previously registered address, if it is a loopback address and free.
 async fn bind_again(registered: Option<&str>) -> Option<TcpListener> {
     let authority = registered?.strip_prefix("http://")?.strip_suffix(PATH)?;
     let address: SocketAddr = authority.parse().ok()?;
@@ -175,10 +174,10 @@ fn cannot_listen(address: SocketAddr, error: io::Error) -> AuthError {
     let is_taken = error.kind() == io::ErrorKind::AddrInUse;
     let failed =
         AuthError::new(format!("cannot listen on {address} for the login")).with_source(error);
-    match is_taken {
-        true => failed
-            .with_advice("another login may be using that port: finish it, or take another port"),
-        false => failed,
+    if is_taken {
+        failed.with_advice("another login may be using that port; finish it, or use another port")
+    } else {
+        failed
     }
 }
 
@@ -208,25 +207,25 @@ impl PendingLogin for PendingLoopback {
         check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
-            // What a server calls its login page may be anything, and users open what they are shown.
+            // The authorization endpoint is untrusted, and users open the URL that they see.
             endpoints::check(url).map_err(AuthError::of)?;
             (self.settings.show)(url);
             if let Some(open) = &self.settings.open
                 && !open(url)
             {
-                tracing::info!("there is no browser to open; the user has to open the URL");
+                tracing::info!("no browser is available; the user has to open the URL");
             }
             let returning = async {
                 tokio::select! {
-                    query = self.visited(check) => query,
-                    query = self.pasted(check) => Ok(query),
+                    query = self.wait_for_redirect(check) => query,
+                    query = self.wait_for_paste(check) => Ok(query),
                 }
             };
-            let returned = tokio::time::timeout(self.settings.patience, returning).await;
+            let returned = tokio::time::timeout(self.settings.timeout, returning).await;
             returned.unwrap_or_else(|_| {
-                let seconds = self.settings.patience.as_secs_f64();
+                let seconds = self.settings.timeout.as_secs_f64();
                 Err(AuthError::new(format!(
-                    "nobody came back from the login within {seconds} s"
+                    "the login was not completed within {seconds} s"
                 )))
             })
         })
@@ -234,41 +233,41 @@ impl PendingLogin for PendingLoopback {
 }
 
 impl PendingLoopback {
-    /// Waits for the browser. All visitors are listened to at once, so that nobody keeps it out by being slow.
-    async fn visited(&self, check: CheckCallback<'_>) -> Result<String, AuthError> {
+    /// Waits for the redirect. Connections are read concurrently, so that a slow one does not block the browser.
+    async fn wait_for_redirect(&self, check: CheckCallback<'_>) -> Result<String, AuthError> {
         let (arrived, mut arrivals) = mpsc::channel(1);
         let mut visits = CallbackTasks::default();
         loop {
-            let visitor: CallbackRequest = tokio::select! {
+            let request: CallbackRequest = tokio::select! {
                 accepted = self.listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => visits.begin(stream, self.host.clone(), arrived.clone()),
-                        // A visitor who left before being let in says nothing about the next one.
+                        // A connection that was aborted before it was accepted does not affect the next one.
                         Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                         Err(error) => {
-                            let failed = AuthError::new("the login cannot be waited for");
+                            let failed = AuthError::new("cannot accept connections for the login");
                             return Err(failed.with_source(error));
                         }
                     }
                     continue;
                 }
-                arrival = arrivals.recv() => arrival.expect("a sender is kept here"),
+                arrival = arrivals.recv() => arrival.expect("this function holds a sender"),
             };
-            let query = visitor.query.clone();
+            let query = request.query.clone();
             match check(&query) {
                 CallbackVerdict::Unrelated => {
-                    visits.spawn(visitor.respond_not_found());
+                    visits.spawn(request.respond_not_found());
                     continue;
                 }
-                CallbackVerdict::Failure => visitor.respond_failed().await,
-                CallbackVerdict::Success => visitor.respond_ok().await,
+                CallbackVerdict::Failure => request.respond_failed().await,
+                CallbackVerdict::Success => request.respond_ok().await,
             }
             return Ok(query);
         }
     }
 
-    /// Waits for somebody to paste where the browser ended.
-    async fn pasted(&self, check: CheckCallback<'_>) -> String {
+    /// Waits for a valid pasted redirect URL.
+    async fn wait_for_paste(&self, check: CheckCallback<'_>) -> String {
         let Some(ask) = &self.settings.ask else {
             return std::future::pending().await;
         };
@@ -286,7 +285,7 @@ impl PendingLoopback {
     }
 }
 
-/// Whoever is being listened to; they all end with this.
+/// The tasks that read callback connections. Dropping this aborts them.
 #[derive(Default)]
 struct CallbackTasks {
     tasks: JoinSet<()>,
@@ -296,22 +295,22 @@ struct CallbackTasks {
 impl CallbackTasks {
     fn begin(&mut self, stream: TcpStream, host: String, arrived: mpsc::Sender<CallbackRequest>) {
         self.spawn(async move {
-            if let Some(visitor) = CallbackRequest::receive(stream, &host, PATH).await {
-                // Nobody waits any more when the login is over.
-                let _ = arrived.send(visitor).await;
+            if let Some(request) = CallbackRequest::receive(stream, &host, PATH).await {
+                // The receiver is gone if the login has ended.
+                let _ = arrived.send(request).await;
             }
         });
     }
 
-    fn spawn(&mut self, visit: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         while self.tasks.try_join_next().is_some() {}
-        self.oldest_first.retain(|visit| !visit.is_finished());
-        if self.oldest_first.len() >= VISITORS
+        self.oldest_first.retain(|task| !task.is_finished());
+        if self.oldest_first.len() >= MAX_CONNECTIONS
             && let Some(oldest) = self.oldest_first.pop_front()
         {
             oldest.abort();
         }
-        self.oldest_first.push_back(self.tasks.spawn(visit));
+        self.oldest_first.push_back(self.tasks.spawn(task));
     }
 }
 

@@ -1,4 +1,4 @@
-//! A login and all who may come to its port.
+//! A login and the requests that can reach its port.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ fn check(query: &str) -> CallbackVerdict {
     }
 }
 
-/// A login that is waited for.
+/// A login in progress.
 struct Attempt {
     host: String,
     outcome: JoinHandle<Result<String, AuthError>>,
@@ -44,7 +44,7 @@ impl Attempt {
         TcpStream::connect(&self.host).await.unwrap()
     }
 
-    /// Sends a request line with the right host; the answer.
+    /// Sends a request line with the expected host. Returns the response.
     async fn visit(&self, line: &str) -> String {
         self.send(&format!("{line} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host))
             .await
@@ -53,26 +53,26 @@ impl Attempt {
     async fn send(&self, head: &str) -> String {
         let mut stream = self.connect().await;
         stream.write_all(head.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
     }
 
-    /// The browser comes back; how the login ended.
+    /// Sends the expected redirect and checks that the login succeeds.
     async fn succeed(self) {
-        let answer = self.visit("GET /callback?code=1&state=right").await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        let response = self.visit("GET /callback?code=1&state=right").await;
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
         assert_eq!(self.outcome.await.unwrap().unwrap(), "code=1&state=right");
     }
 }
 
 #[tokio::test]
-async fn the_browser_comes_back() {
+async fn redirect_completes_the_login() {
     Attempt::begin(LoopbackLogin::new()).await.succeed().await;
 }
 
 #[tokio::test]
-async fn whatever_else_comes_is_turned_away_and_the_login_goes_on() {
+async fn other_requests_are_rejected_and_the_login_continues() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     for line in [
         "GET /favicon.ico",
@@ -81,19 +81,19 @@ async fn whatever_else_comes_is_turned_away_and_the_login_goes_on() {
         "POST /callback?code=1&state=right",
         "GET /elsewhere?code=1&state=right",
     ] {
-        let answer = attempt.visit(line).await;
-        assert!(answer.starts_with("HTTP/1.1 404 "), "{line}: {answer}");
+        let response = attempt.visit(line).await;
+        assert!(response.starts_with("HTTP/1.1 404 "), "{line}: {response}");
     }
     let rebound = "GET /callback?code=1&state=right HTTP/1.1\r\nHost: evil.example\r\n\r\n";
-    let answer = attempt.send(rebound).await;
-    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    let response = attempt.send(rebound).await;
+    assert!(response.starts_with("HTTP/1.1 404 "), "{response}");
     let forged = attempt.visit("GET /callback?code=2&state=wrong").await;
     assert!(forged.starts_with("HTTP/1.1 400 "), "{forged}");
     attempt.succeed().await;
 }
 
 #[tokio::test]
-async fn pages_say_nothing_of_the_request() {
+async fn pages_contain_nothing_from_the_request() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let evil = "<script>alert(1)</script>";
     for line in [
@@ -101,67 +101,67 @@ async fn pages_say_nothing_of_the_request() {
         format!("GET /callback?state={evil}"),
         format!("GET /callback?error={evil}&state=right"),
     ] {
-        let answer = attempt.visit(&line).await;
-        assert!(!answer.contains("script"), "{answer}");
+        let response = attempt.visit(&line).await;
+        assert!(!response.contains("script"), "{response}");
         for header in [
             "content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n",
             "x-content-type-options: nosniff\r\n",
             "cache-control: no-store\r\n",
             "referrer-policy: no-referrer\r\n",
         ] {
-            assert!(answer.contains(header), "{answer}");
+            assert!(response.contains(header), "{response}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_ends_the_login() {
+async fn error_response_ends_the_login() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
-    let answer = attempt
+    let response = attempt
         .visit("GET /callback?error=access_denied&state=right")
         .await;
-    assert!(answer.contains("did not succeed"), "{answer}");
+    assert!(response.contains("did not succeed"), "{response}");
     let query = attempt.outcome.await.unwrap().unwrap();
     assert_eq!(query, "error=access_denied&state=right");
 }
 
 #[tokio::test]
-async fn a_code_of_another_issuer_shows_the_failure_page() {
+async fn code_of_another_issuer_shows_the_failure_page() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
-    let answer = attempt
+    let response = attempt
         .visit("GET /callback?code=1&state=right&iss=wrong")
         .await;
-    assert!(answer.contains("did not succeed"), "{answer}");
-    assert!(!answer.contains("logged in"), "{answer}");
+    assert!(response.contains("did not succeed"), "{response}");
+    assert!(!response.contains("logged in"), "{response}");
     attempt.outcome.await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn slow_visitors_do_not_keep_the_browser_out() {
+async fn slow_connections_do_not_block_the_redirect() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let mut slow = Vec::new();
-    // More than are listened to at once.
-    for _ in 0..VISITORS + 8 {
+    // More than are read at once.
+    for _ in 0..MAX_CONNECTIONS + 8 {
         let mut stream = attempt.connect().await;
         stream.write_all(b"GET /callback?").await.unwrap();
         slow.push(stream);
     }
     let at_once = async {
-        // Those who have been there longest had to go.
+        // The oldest connections were closed.
         let mut nothing = Vec::new();
         let first = slow.first_mut().unwrap();
         let _ = first.read_to_end(&mut nothing).await;
         assert!(nothing.is_empty());
         attempt.succeed().await;
     };
-    // Before any of them was there too long.
+    // Before the timeout of the first connection.
     tokio::time::timeout(REQUEST_TIME / 2, at_once)
         .await
         .unwrap();
 }
 
 #[tokio::test]
-async fn heads_have_an_end() {
+async fn oversized_request_headers_close_the_connection() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let head = |length: usize| {
         let start = format!("GET / HTTP/1.1\r\nHost: {}\r\nX: ", attempt.host);
@@ -172,16 +172,16 @@ async fn heads_have_an_end() {
     assert!(longest.starts_with("HTTP/1.1 404 "), "{longest}");
     let mut stream = attempt.connect().await;
     let too_long = head(LONGEST_HEAD + 1);
-    // They may be gone before everything is sent.
+    // The server may close the connection before everything is sent.
     let _ = stream.write_all(too_long.as_bytes()).await;
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer).await;
-    assert!(answer.is_empty());
+    let mut response = Vec::new();
+    let _ = stream.read_to_end(&mut response).await;
+    assert!(response.is_empty());
     attempt.succeed().await;
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_named() {
+async fn port_in_use_is_named_in_the_error() {
     let first = LoopbackLogin::new().begin(None).await.unwrap();
     let uri = first.redirect_uri().to_owned();
     let port = uri.split([':', '/']).nth(4).unwrap();
@@ -199,7 +199,7 @@ async fn a_port_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn users_come_back_to_the_same_port_where_they_can() {
+async fn registered_port_is_reused_if_free() {
     let first = LoopbackLogin::new().begin(None).await.unwrap();
     let uri = first.redirect_uri().to_owned();
     let while_taken = LoopbackLogin::new().begin(Some(&uri)).await.unwrap();
@@ -215,7 +215,7 @@ async fn users_come_back_to_the_same_port_where_they_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_ends() {
+async fn login_times_out() {
     let start = tokio::time::Instant::now();
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let text = attempt.outcome.await.unwrap().unwrap_err().to_string();
@@ -228,7 +228,7 @@ async fn patience_ends() {
 }
 
 #[tokio::test]
-async fn only_safe_addresses_are_shown_and_opened() {
+async fn only_https_and_loopback_urls_are_shown_and_opened() {
     for url in [
         "javascript:alert(1)",
         "file:///etc/passwd",
@@ -249,12 +249,12 @@ async fn only_safe_addresses_are_shown_and_opened() {
 }
 
 #[tokio::test]
-async fn a_safe_address_is_opened_as_it_is() {
+async fn valid_url_is_opened_unchanged() {
     let opened = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&opened);
     let login = LoopbackLogin::new().with_browser_opener(move |url| {
         seen.lock().unwrap().push(url.to_owned());
-        // Nothing could be opened; the user still has the address.
+        // The URL could not be opened. The user still sees it.
         false
     });
     let attempt = Attempt::begin_at(login, URL).await;
@@ -262,7 +262,7 @@ async fn a_safe_address_is_opened_as_it_is() {
     assert_eq!(*opened.lock().unwrap(), [URL]);
 }
 
-/// A login into which these texts are pasted, and what was said about each.
+/// Returns a login with these pasted texts, and the error shown for each of them.
 fn pasting(
     texts: &'static [&'static str],
 ) -> (LoopbackLogin, Arc<Mutex<Vec<Option<&'static str>>>>) {
@@ -277,7 +277,7 @@ fn pasting(
 }
 
 #[tokio::test]
-async fn an_address_can_be_pasted() {
+async fn redirect_url_can_be_pasted() {
     let (login, said) = pasting(&[
         "what?",
         "http://127.0.0.1:1/callback?code=3&state=wrong",
@@ -296,7 +296,7 @@ async fn an_address_can_be_pasted() {
 }
 
 #[tokio::test]
-async fn the_browser_is_still_waited_for_when_nothing_more_is_pasted() {
+async fn redirect_is_awaited_after_the_last_paste() {
     let (login, said) = pasting(&["code=2&state=wrong"]);
     let attempt = Attempt::begin(login).await;
     attempt.succeed().await;
@@ -305,7 +305,7 @@ async fn the_browser_is_still_waited_for_when_nothing_more_is_pasted() {
 }
 
 #[test]
-fn nothing_of_the_settings_is_shown_but_the_port() {
+fn debug_output_shows_only_the_port() {
     let shown = format!("{:?}", LoopbackLogin::new().with_port(7));
     assert_eq!(shown, "LoopbackLogin { port: 7, .. }");
 }

@@ -1,4 +1,4 @@
-//! Tokens in a file that only its owner can read.
+//! A token store in a file that only its owner can read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,16 +14,16 @@ use crate::auth::client::store::{
     TokenStore, TokenStoreError, TokenStoreFuture, TokenStoreLock, home, lock_file, private_file,
 };
 
-/// How the file is laid out today.
+/// The current version of the file format.
 const LAYOUT: u64 = 1;
 
-/// Keeps tokens in a file. Several processes may share it.
+/// A token store in a file. Several processes may share it.
 ///
-/// The file and what lies beside it can be read by their owner only, and a new version takes the place of the old one in
-/// one step. The tokens in it are not encrypted: whoever can read the files of the user can read them. Where that is not
-/// enough, use the keyring of the system.
+/// Only the owner can read the file and the files beside it. A write replaces the file atomically. The tokens are not
+/// encrypted: any program with access to the user's files can read them. If that is insufficient, use the keyring of
+/// the system.
 ///
-/// A file that cannot be read, or is not ours, is an error that says what to do about it. It is never written over.
+/// A file that is unreadable or has another format returns an error with a remedy. It is never overwritten.
 #[derive(Debug, Clone)]
 pub struct FileTokenStore {
     path: Arc<Path>,
@@ -31,7 +31,7 @@ pub struct FileTokenStore {
 }
 
 impl FileTokenStore {
-    /// The file at a path; it and its directory are made when the first token is kept.
+    /// Creates a store for the file at a path. The first write creates the file and its directory.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -40,42 +40,43 @@ impl FileTokenStore {
         }
     }
 
-    /// The file of the `toolwire` command, `tokens.json`, in a directory for state that the system gives to this user:
-    /// `$XDG_STATE_HOME/toolwire` (`~/.local/state/toolwire`), on macOS `~/Library/Application Support/toolwire`, on
-    /// Windows `%LOCALAPPDATA%\toolwire`. The variable `TOOLWIRE_HOME` names another directory.
+    /// Creates a store for `tokens.json`, the file of the `toolwire` command, in the state directory of the user. The
+    /// directory is `$XDG_STATE_HOME/toolwire` (`~/.local/state/toolwire`), on macOS `~/Library/Application
+    /// Support/toolwire`, on Windows `%LOCALAPPDATA%\toolwire`. The variable `TOOLWIRE_HOME` overrides it.
     ///
     /// # Errors
-    /// When the user has no such directory.
+    /// Returns an error if the user has no such directory.
     pub fn in_home() -> Result<Self, TokenStoreError> {
         Ok(Self::new(home::directory()?.join("tokens.json")))
     }
 
-    /// How long a lock that another process holds is waited for: 60 seconds by default.
+    /// Sets how long to wait for a lock that another process holds. Default: 60 s.
     #[must_use]
     pub fn with_lock_timeout(mut self, wait: Duration) -> Self {
         self.lock_wait = wait;
         self
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads, changes and writes, while nobody else does.
+    /// Reads, changes and writes the file under its lock.
     async fn change(
         &self,
         change: impl FnOnce(&mut Values) -> bool + Send + 'static,
     ) -> Result<(), TokenStoreError> {
         let lock = lock_file::acquire(self.lock_path(""), self.lock_wait).await?;
         self.blocking(move |path| {
-            // Whoever asked may have gone; what has begun is finished under the lock.
+            // The caller may have dropped the future. A started change completes under the lock.
             let _lock = lock;
             let mut values = read(path)?;
-            match change(&mut values) {
-                true => write(path, values).map_err(FileError::Io),
-                false => Ok(()),
+            if change(&mut values) {
+                write(path, values).map_err(FileError::Io)
+            } else {
+                Ok(())
             }
         })
         .await
@@ -139,14 +140,14 @@ struct FileContent {
     values: Values,
 }
 
-/// Why the file is of no use.
+/// The reason why the file is unusable.
 #[derive(Debug)]
 enum FileError {
     Io(io::Error),
-    /// It cannot be read from this line and column on.
+    /// The JSON is invalid at this line and column.
     Damaged(usize, usize),
-    /// Another program, or a later version of this one, has written it.
-    Foreign(u64),
+    /// Another program or a later version wrote the file with this format version.
+    UnknownVersion(u64),
 }
 
 impl FileError {
@@ -154,13 +155,13 @@ impl FileError {
         let shown = path.display();
         match self {
             Self::Io(error) => {
-                TokenStoreError::new(format!("the token file {shown} cannot be used: {error}"))
+                TokenStoreError::new(format!("cannot use the token file {shown}: {error}"))
                     .with_source(error)
             }
             Self::Damaged(line, column) => TokenStoreError::new(format!(
-                "{shown} is no token file, or it is damaged at line {line}, column {column}; move it away and log in again"
+                "{shown} is not a token file, or it is damaged at line {line}, column {column}; move it away and log in again"
             )),
-            Self::Foreign(layout) => TokenStoreError::new(format!(
+            Self::UnknownVersion(layout) => TokenStoreError::new(format!(
                 "the token file {shown} was written by a newer version (layout {layout}); update this program, or move the file away and log in again"
             )),
         }
@@ -168,13 +169,13 @@ impl FileError {
 }
 
 impl From<serde_json::Error> for FileError {
-    /// Only where: the words of the error repeat what is in the file, and that may be a token.
+    /// Stores only the position, because the message repeats file content, which may be a token.
     fn from(error: serde_json::Error) -> Self {
         Self::Damaged(error.line(), error.column())
     }
 }
 
-/// Reads all values; a file that is not there has none.
+/// Reads all values. An absent file has none.
 fn read(path: &Path) -> Result<Values, FileError> {
     let mut file = match private_file::open(File::options().read(true), path) {
         Ok(file) => file,
@@ -185,12 +186,12 @@ fn read(path: &Path) -> Result<Values, FileError> {
     file.read_to_end(&mut bytes).map_err(FileError::Io)?;
     let Layout { toolwire_tokens } = serde_json::from_slice(&bytes)?;
     if toolwire_tokens != LAYOUT {
-        return Err(FileError::Foreign(toolwire_tokens));
+        return Err(FileError::UnknownVersion(toolwire_tokens));
     }
     Ok(serde_json::from_slice::<FileContent>(&bytes)?.values)
 }
 
-/// Writes beside the file, then puts that in its place: whoever reads meanwhile sees one or the other.
+/// Writes a new file and renames it over the old one, so that readers see either version completely.
 fn write(path: &Path, values: Values) -> io::Result<()> {
     let content = FileContent {
         layout: Layout {
@@ -202,14 +203,14 @@ fn write(path: &Path, values: Values) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    // A process may have ended before it had put its own in place.
+    // A process may have ended before the rename.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let mut file = private_file::open(File::options().write(true).create_new(true), &new)?;
     file.write_all(&bytes)?;
-    // A refresh token that was used up is worth nothing, so the new one has to be on the disk before anything goes on.
+    // A rotated refresh token is lost if it is not on the disk, so the file is synced before anything continues.
     file.sync_all()?;
     drop(file);
     fs::rename(&new, path)?;

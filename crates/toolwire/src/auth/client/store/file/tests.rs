@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::auth::client::contract;
 
-/// A directory of its own, gone when the test is over.
+/// A temporary directory that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -16,7 +16,7 @@ impl Scratch {
         Self(path)
     }
 
-    /// Its directory does not exist yet.
+    /// Returns a path whose directory does not exist yet.
     fn file(&self) -> PathBuf {
         self.0.join("deep/er/tokens.json")
     }
@@ -25,7 +25,7 @@ impl Scratch {
         FileTokenStore::new(self.file())
     }
 
-    /// A file with this content.
+    /// Creates a directory with a token file of this content.
     fn with(content: &[u8]) -> Self {
         let scratch = Self::new();
         fs::create_dir_all(scratch.file().parent().unwrap()).unwrap();
@@ -45,13 +45,13 @@ async fn put(store: &FileTokenStore, name: &str, value: &str) {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn store_meets_the_contract() {
     let scratch = Scratch::new();
     contract::token_store(async || Arc::new(scratch.store())).await;
 }
 
 #[tokio::test]
-async fn reading_makes_no_file() {
+async fn reading_creates_no_file() {
     let scratch = Scratch::new();
     let store = scratch.store();
     assert_eq!(store.get("a").await.unwrap(), None);
@@ -59,8 +59,8 @@ async fn reading_makes_no_file() {
     assert!(!store.path().exists());
 }
 
-/// What is wrong with a file is said, and the file stays as it was.
-async fn check_refused(content: &[u8], part: &str) {
+/// Checks that invalid content returns an error with a remedy and that the file stays unchanged.
+async fn check_rejected(content: &[u8], part: &str) {
     let scratch = Scratch::with(content);
     let store = scratch.store();
     let path = store.path().display().to_string();
@@ -81,22 +81,22 @@ async fn check_refused(content: &[u8], part: &str) {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_ours_is_never_written_over() {
-    check_refused(b"", "damaged at line 1, column 0").await;
-    check_refused(b"{\"toolwire_tokens\": 1, \"val", "damaged at line 1").await;
-    check_refused(
+async fn invalid_file_is_never_overwritten() {
+    check_rejected(b"", "damaged at line 1, column 0").await;
+    check_rejected(b"{\"toolwire_tokens\": 1, \"val", "damaged at line 1").await;
+    check_rejected(
         b"{\"toolwire_tokens\": 1, \"values\": \"s3cret\"}",
         "damaged",
     )
     .await;
-    check_refused(b"{\"toolwire_tokens\": \"s3cret\"}", "damaged").await;
-    check_refused(b"{\"name\": \"s3cret\"}", "no token file").await;
-    check_refused(b"\xff\xfe", "damaged").await;
-    check_refused(b"{\"toolwire_tokens\": 2, \"pairs\": []}", "newer version").await;
+    check_rejected(b"{\"toolwire_tokens\": \"s3cret\"}", "damaged").await;
+    check_rejected(b"{\"name\": \"s3cret\"}", "is not a token file").await;
+    check_rejected(b"\xff\xfe", "damaged").await;
+    check_rejected(b"{\"toolwire_tokens\": 2, \"pairs\": []}", "newer version").await;
 }
 
 #[tokio::test]
-async fn what_a_process_left_half_written_does_no_harm() {
+async fn incomplete_new_file_is_replaced() {
     let scratch = Scratch::new();
     let store = scratch.store();
     put(&store, "a", "one").await;
@@ -109,7 +109,7 @@ async fn what_a_process_left_half_written_does_no_harm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_not_waited_for_forever() {
+async fn waiting_for_a_lock_times_out() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let held = store.lock("a").await.unwrap();
@@ -130,7 +130,7 @@ async fn a_lock_is_not_waited_for_forever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changing_the_file_does_not_wait_forever_either() {
+async fn waiting_for_the_file_lock_times_out() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let lock = lock_file::acquire(store.lock_path(""), Duration::ZERO);
@@ -151,7 +151,7 @@ mod on_unix {
     }
 
     #[tokio::test]
-    async fn only_the_owner_can_read_anything() {
+    async fn files_are_readable_by_the_owner_only() {
         let scratch = Scratch::new();
         let store = scratch.store();
         put(&store, "a", "one").await;
@@ -169,7 +169,7 @@ mod on_unix {
     }
 
     #[tokio::test]
-    async fn rights_that_are_too_wide_are_taken_back_when_it_is_read() {
+    async fn reading_restricts_permissions_that_are_too_wide() {
         let scratch = Scratch::new();
         let store = scratch.store();
         put(&store, "a", "one").await;
@@ -179,7 +179,7 @@ mod on_unix {
     }
 
     #[tokio::test]
-    async fn links_are_not_followed() {
+    async fn symbolic_links_are_rejected() {
         let scratch = Scratch::new();
         let target = scratch.0.join("elsewhere");
         let store = FileTokenStore::new(scratch.0.join("tokens.json"));
@@ -188,7 +188,7 @@ mod on_unix {
         assert!(text.contains("symbolic link"), "{text}");
         assert!(!target.exists());
         fs::remove_file(store.path()).unwrap();
-        // Nor where the new version is written, nor where the lock is.
+        // The same applies to the new file and the lock file.
         symlink(&target, store.path().with_file_name("tokens.json.new")).unwrap();
         put(&store, "a", "one").await;
         symlink(&target, store.lock_path("lock of b")).unwrap();
@@ -198,7 +198,7 @@ mod on_unix {
     }
 
     #[tokio::test]
-    async fn what_is_no_file_is_refused_at_once() {
+    async fn non_regular_file_is_rejected() {
         let scratch = Scratch::new();
         let store = FileTokenStore::new(scratch.0.join("tokens.json"));
         let made = std::process::Command::new("mkfifo")
@@ -206,13 +206,13 @@ mod on_unix {
             .status();
         assert!(made.unwrap().success());
         let text = store.get("a").await.unwrap_err().to_string();
-        assert!(text.contains("no ordinary file"), "{text}");
+        assert!(text.contains("not a regular file"), "{text}");
     }
 
     #[tokio::test]
-    async fn a_directory_that_cannot_be_written_is_named() {
+    async fn error_names_a_directory_that_cannot_be_created() {
         let scratch = Scratch::with(b"");
-        // A file where a directory should be stops everybody, also those who may write anywhere.
+        // A file in place of a directory also stops a privileged user.
         let store = FileTokenStore::new(scratch.file().join("tokens.json"));
         let text = store.put("a", &"one".into()).await.unwrap_err().to_string();
         assert!(

@@ -1,8 +1,8 @@
-//! Values of any length in entries that are short, and names of any length.
+//! Stores values and names of any length in entries of limited size.
 //!
-//! An entry holds `=` and the value, or `+`, how many pieces there are, which, and the first of them. The pieces of a new
-//! value are put beside those of the old one; the entry itself is changed last, in one step, so that whoever reads sees
-//! one value or the other.
+//! An entry holds `=` and the value, or `+`, the number of further chunks, their id, and the first chunk. The chunks of
+//! a new value are written beside those of the old one. The entry itself is written last, so that readers see one value
+//! or the other.
 
 use std::fmt::Write as _;
 
@@ -13,13 +13,14 @@ use toolwire_types::auth::Secret;
 use crate::auth::client::store::TokenStoreError;
 use crate::auth::client::store::keyring::failed;
 
-/// How many bytes of a value go into one entry: Windows takes 2560, and there is a head.
+/// The maximum number of value bytes in one entry. Windows permits 2560 bytes, including a header.
 pub(super) const CHUNK_BYTES: usize = 2048;
 
-/// How many bytes a name has before it is shortened: Windows takes 512, and pieces have longer names.
+/// The maximum length of a name in bytes before it is shortened. Windows permits 512 bytes, and names of chunks are
+/// longer.
 pub(super) const LONGEST_NAME: usize = 256;
 
-/// How often reading begins anew because somebody else writes.
+/// The number of read attempts while another process writes.
 const ATTEMPTS: usize = 8;
 
 /// The entries of one service.
@@ -28,11 +29,11 @@ pub(super) struct Keyring<'a> {
     service: &'a str,
 }
 
-/// What the entry of a name says.
+/// The header of a name's entry.
 struct EntryHeader {
-    /// How many pieces there are beside the first.
+    /// The number of chunks besides the first.
     others: usize,
-    /// Tells the pieces of one value from those of another.
+    /// The id that distinguishes the chunks of different values.
     id: String,
     first: Vec<u8>,
 }
@@ -49,15 +50,15 @@ impl<'a> Keyring<'a> {
                 return Ok(None);
             };
             let mut value = head.first;
-            let mut is_whole = true;
+            let mut is_complete = true;
             for number in 1..=head.others {
-                match self.read(&piece(&name, &head.id, number))? {
-                    Some(piece) => value.extend_from_slice(&piece),
-                    // It was written anew meanwhile, and what is there now is another value.
-                    None => is_whole = false,
+                match self.read(&chunk_name(&name, &head.id, number))? {
+                    Some(chunk) => value.extend_from_slice(&chunk),
+                    // The value was rewritten during the read.
+                    None => is_complete = false,
                 }
             }
-            if is_whole {
+            if is_complete {
                 let value = String::from_utf8(value).map_err(|_| damaged(&name))?;
                 return Ok(Some(value.into()));
             }
@@ -67,27 +68,27 @@ impl<'a> Keyring<'a> {
 
     pub(super) fn put(&self, name: &str, value: &Secret) -> Result<(), TokenStoreError> {
         let name = short(name);
-        // What cannot be read is written over: nothing could be got out of it.
+        // An entry that cannot be parsed is overwritten.
         let before = self.head(&name).ok().flatten();
-        let id = fresh()?;
-        let mut pieces = value.expose().as_bytes().chunks(CHUNK_BYTES);
-        let first = pieces.next().unwrap_or_default();
-        let others = pieces.len();
-        let written = pieces
+        let id = random_id()?;
+        let mut chunks = value.expose().as_bytes().chunks(CHUNK_BYTES);
+        let first = chunks.next().unwrap_or_default();
+        let others = chunks.len();
+        let written = chunks
             .zip(1..)
-            .try_for_each(|(bytes, number)| self.write(&piece(&name, &id, number), bytes));
+            .try_for_each(|(bytes, number)| self.write(&chunk_name(&name, &id, number), bytes));
         let head = match others {
             0 => b"=".to_vec(),
             _ => format!("+{others} {id}\n").into_bytes(),
         };
         match written.and_then(|()| self.write(&name, &[&head, first].concat())) {
             Ok(()) => {
-                self.drop_pieces(&name, before.as_ref());
+                self.remove_chunks(&name, before.as_ref());
                 Ok(())
             }
             Err(error) => {
                 let first = Vec::new();
-                self.drop_pieces(&name, Some(&EntryHeader { others, id, first }));
+                self.remove_chunks(&name, Some(&EntryHeader { others, id, first }));
                 Err(error)
             }
         }
@@ -97,7 +98,7 @@ impl<'a> Keyring<'a> {
         let name = short(name);
         let before = self.head(&name).ok().flatten();
         self.delete(&name)?;
-        self.drop_pieces(&name, before.as_ref());
+        self.remove_chunks(&name, before.as_ref());
         Ok(())
     }
 
@@ -110,12 +111,12 @@ impl<'a> Keyring<'a> {
             .ok_or_else(|| damaged(name))
     }
 
-    /// Removes what nobody needs any more. What stays behind only takes up room.
-    fn drop_pieces(&self, name: &str, head: Option<&EntryHeader>) {
+    /// Removes the chunks of an old value. Remaining chunks only occupy space.
+    fn remove_chunks(&self, name: &str, head: Option<&EntryHeader>) {
         let Some(head) = head else { return };
         for number in 1..=head.others {
-            if let Err(error) = self.delete(&piece(name, &head.id, number)) {
-                tracing::warn!(%error, "a piece of an old token stays in the keyring");
+            if let Err(error) = self.delete(&chunk_name(name, &head.id, number)) {
+                tracing::warn!(%error, "a chunk of an old token cannot be removed from the keyring");
             }
         }
     }
@@ -167,7 +168,7 @@ impl EntryHeader {
     }
 }
 
-/// The name of an entry. A long name keeps its beginning, for people, and gets a digest, so that no other has the same.
+/// Returns the name of an entry. A long name is cut and gets a digest, so that it stays readable and unique.
 fn short(name: &str) -> String {
     if name.len() <= LONGEST_NAME {
         return name.to_owned();
@@ -183,14 +184,14 @@ fn short(name: &str) -> String {
     short
 }
 
-fn piece(name: &str, id: &str, number: usize) -> String {
+fn chunk_name(name: &str, id: &str, number: usize) -> String {
     format!("{name} [{id} {number}]")
 }
 
-fn fresh() -> Result<String, TokenStoreError> {
+fn random_id() -> Result<String, TokenStoreError> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
-        .map_err(|_| TokenStoreError::new("the system gives no random bytes"))?;
+        .map_err(|_| TokenStoreError::new("the operating system returned no random bytes"))?;
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 

@@ -1,4 +1,4 @@
-//! Tokens in the keyring of the system.
+//! A token store in the keyring of the system.
 
 mod chunks;
 
@@ -18,11 +18,12 @@ use chunks::Keyring;
 
 type Opener = dyn Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sync;
 
-/// Keeps tokens in the keyring of the system: the Secret Service on Linux and the BSDs (GNOME Keyring, KWallet,
-/// KeePassXC), the keychain on macOS, the credential manager on Windows. Several processes may share it.
+/// A token store in the keyring of the system. Several processes may share it.
 ///
-/// A value that is longer than a keyring takes is kept in pieces. A keyring knows no locks, so these are files in the
-/// directory of [`FileTokenStore::in_home`](crate::auth::client::store::FileTokenStore::in_home); there are no secrets in them.
+/// The keyring is the Secret Service on Linux and the BSDs (GNOME Keyring, KWallet, KeePassXC), the keychain on macOS,
+/// and the credential manager on Windows. A value that exceeds the limit of a keyring entry is stored in several
+/// entries. Keyrings have no locks, so the locks are files in the directory of
+/// [`FileTokenStore::in_home`](crate::auth::client::store::FileTokenStore::in_home). They contain no secrets.
 #[derive(Clone)]
 pub struct KeyringTokenStore {
     service: Arc<str>,
@@ -33,17 +34,18 @@ pub struct KeyringTokenStore {
 }
 
 impl KeyringTokenStore {
-    /// The entries of a service, which is the name under which users see them. The keyring is opened when it is needed.
+    /// Creates a store for the entries of a service. Users see the service name in their keyring. The keyring is opened
+    /// on first use.
     ///
     /// # Errors
-    /// When there is no directory for the locks.
+    /// Returns an error if there is no directory for the locks.
     pub fn new(service: impl Into<String>) -> Result<Self, TokenStoreError> {
         let directory = home::directory()?;
         Ok(Self::with_keyring(service.into(), directory, open_system))
     }
 
-    /// How long the keyring, and a lock that another process holds, are waited for: 60 seconds by default. A keyring that
-    /// is locked asks its user, who may be slow or not there.
+    /// Sets how long to wait for the keyring and for a lock that another process holds. Default: 60 s. A locked keyring
+    /// prompts the user, who may not respond.
     #[must_use]
     pub fn with_wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
@@ -55,7 +57,7 @@ impl KeyringTokenStore {
         lock_directory: PathBuf,
         open: impl Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sync + 'static,
     ) -> Self {
-        // Two services share no lock. Names of files take less than names of services, so they have the same short form.
+        // Services do not share locks. File names are shorter than service names, so the same short form is used.
         let lock_base = lock_file::beside(&lock_directory.join("keyring"), &service);
         Self {
             service: service.into(),
@@ -66,7 +68,7 @@ impl KeyringTokenStore {
         }
     }
 
-    /// Does something with the keyring on a thread that may wait.
+    /// Runs a keyring operation on a blocking thread.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Keyring<'_>) -> Result<T, TokenStoreError> + Send + 'static,
@@ -86,23 +88,23 @@ impl KeyringTokenStore {
         match tokio::time::timeout(self.wait, done).await {
             Ok(Ok(done)) => done,
             Ok(Err(error)) => {
-                Err(TokenStoreError::new("the keyring cannot be used").with_source(error))
+                Err(TokenStoreError::new("cannot use the keyring").with_source(error))
             }
             Err(_) => Err(TokenStoreError::new(format!(
-                "the keyring of the system did not answer within {} s; it may be waiting to be unlocked",
+                "the keyring of the system did not respond within {} s; it may have to be unlocked first",
                 self.wait.as_secs_f64()
             ))),
         }
     }
 
-    /// Changes something, while nobody else does.
+    /// Runs a change under the lock for changes.
     async fn change(
         &self,
         change: impl FnOnce(&Keyring<'_>) -> Result<(), TokenStoreError> + Send + 'static,
     ) -> Result<(), TokenStoreError> {
         let lock = lock_file::acquire(lock_file::beside(&self.lock_base, ""), self.wait).await?;
         self.blocking(move |keyring| {
-            // Whoever asked may have gone; what has begun is finished under the lock.
+            // The caller may have dropped the future. A started change completes under the lock.
             let _lock = lock;
             change(keyring)
         })
@@ -144,11 +146,11 @@ impl TokenStore for KeyringTokenStore {
     }
 }
 
-/// Tells of an error of the keyring in words only: some errors carry the secret itself.
+/// Converts a keyring error to text without its source, because some errors contain the secret.
 fn failed(error: &KeyringError) -> TokenStoreError {
     let advice = match error {
         KeyringError::NoStorageAccess(_) | KeyringError::PlatformFailure(_) => {
-            "; check that there is one and that it is unlocked, or keep tokens in a file"
+            "; check that a keyring is available and unlocked, or store tokens in a file"
         }
         _ => "",
     };

@@ -1,4 +1,4 @@
-//! The logic, over a keyring in memory. No keyring of a system is asked: few machines that run tests have one.
+//! Tests over a keyring in memory. No system keyring is used, because few test machines have one.
 
 use std::sync::mpsc;
 
@@ -8,7 +8,7 @@ use super::chunks::{CHUNK_BYTES, LONGEST_NAME};
 use super::*;
 use crate::auth::client::contract;
 
-/// A keyring in memory, and a directory for the locks that is gone when the test is over.
+/// A keyring in memory, and a directory for the locks that is removed on drop.
 struct Scratch {
     keyring: Arc<CredentialStore>,
     directory: PathBuf,
@@ -35,7 +35,7 @@ impl Scratch {
         self.keyring.build("tests", name, None).unwrap()
     }
 
-    /// How long the secrets are that exist.
+    /// Returns the lengths of all stored secrets.
     fn lengths(&self) -> Vec<usize> {
         let entries = self.keyring.search(&std::collections::HashMap::new());
         let entries = entries.unwrap().into_iter();
@@ -53,14 +53,14 @@ impl Drop for Scratch {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn store_meets_the_contract() {
     let scratch = Scratch::new();
     contract::token_store(async || Arc::new(scratch.store())).await;
-    assert!(scratch.lengths().is_empty(), "nothing stays behind");
+    assert!(scratch.lengths().is_empty(), "no entry remains");
 }
 
 #[tokio::test]
-async fn no_entry_is_longer_than_windows_takes() {
+async fn entries_stay_within_the_limit_of_windows() {
     let scratch = Scratch::new();
     let store = scratch.store();
     for (length, entries) in [
@@ -76,14 +76,14 @@ async fn no_entry_is_longer_than_windows_takes() {
         assert_eq!(
             lengths.len(),
             entries,
-            "the pieces of older values are gone"
+            "the chunks of older values are removed"
         );
         assert!(lengths.iter().all(|length| *length <= 2560), "{lengths:?}");
     }
 }
 
 #[tokio::test]
-async fn names_are_shortened_without_becoming_the_same() {
+async fn shortened_names_stay_unique() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let longest = "n".repeat(LONGEST_NAME);
@@ -101,7 +101,7 @@ async fn names_are_shortened_without_becoming_the_same() {
     }
 }
 
-/// A keyring in which nothing can be made anew; what is there can be changed.
+/// A keyring without space for new entries. Existing entries can be changed.
 #[derive(Debug)]
 struct Full(Arc<CredentialStore>);
 
@@ -133,7 +133,7 @@ impl keyring_core::api::CredentialStoreApi for Full {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_leaves_the_old_value() {
+async fn failed_write_preserves_the_old_value() {
     let scratch = Scratch::new();
     let old = Secret::from("o".repeat(CHUNK_BYTES * 2));
     scratch.store().put("a", &old).await.unwrap();
@@ -144,17 +144,21 @@ async fn a_write_that_fails_leaves_the_old_value() {
     let new = Secret::from("n".repeat(CHUNK_BYTES * 3));
     full.put("a", &new).await.unwrap_err();
     assert_eq!(scratch.store().get("a").await.unwrap(), Some(old));
-    assert_eq!(scratch.lengths().len(), 2, "nothing of the new value stays");
+    assert_eq!(
+        scratch.lengths().len(),
+        2,
+        "no chunk of the new value remains"
+    );
 }
 
 #[tokio::test]
-async fn entries_of_others_are_named() {
+async fn error_names_an_invalid_entry() {
     let scratch = Scratch::new();
     let store = scratch.store();
     for content in ["s3cret", "+", "+x y\ns3cret", "+1 id\ns3cret", "=\u{e9}"] {
         let mut bytes = content.as_bytes().to_vec();
         if content.starts_with('=') {
-            // Half a letter.
+            // Half a UTF-8 character.
             bytes.pop();
         }
         scratch.entry("a").set_secret(&bytes).unwrap();
@@ -169,7 +173,7 @@ async fn entries_of_others_are_named() {
 }
 
 #[tokio::test]
-async fn errors_of_the_keyring_show_no_secret() {
+async fn keyring_errors_contain_no_secret() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let entry = scratch.entry("a");
@@ -191,7 +195,7 @@ async fn errors_of_the_keyring_show_no_secret() {
 }
 
 #[tokio::test]
-async fn a_keyring_that_is_not_there_can_come_later() {
+async fn unavailable_keyring_is_opened_again() {
     let scratch = Scratch::new();
     let keyring = Arc::clone(&scratch.keyring);
     let attempts = std::sync::atomic::AtomicUsize::new(0);
@@ -204,13 +208,13 @@ async fn a_keyring_that_is_not_there_can_come_later() {
     let store = KeyringTokenStore::with_keyring("tests".to_owned(), directory, open);
     let text = store.get("a").await.unwrap_err().to_string();
     assert!(text.contains("no bus"), "{text}");
-    assert!(text.contains("keep tokens in a file"), "{text}");
+    assert!(text.contains("store tokens in a file"), "{text}");
     assert_eq!(store.get("a").await.unwrap(), None);
     assert_eq!(store.get("a").await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn a_keyring_that_waits_for_its_user_is_not_waited_for_forever() {
+async fn unresponsive_keyring_times_out() {
     let scratch = Scratch::new();
     let keyring = Arc::clone(&scratch.keyring);
     let (unlock, locked) = mpsc::channel::<()>();
@@ -229,7 +233,7 @@ async fn a_keyring_that_waits_for_its_user_is_not_waited_for_forever() {
 }
 
 #[tokio::test]
-async fn services_do_not_see_each_other() {
+async fn services_are_isolated() {
     let scratch = Scratch::new();
     let store = scratch.store();
     store.put("a", &"one".into()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is kept, by whom it came from and whom it is for.
+//! Typed records in a token store, keyed by issuer and resource.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::auth::client::AuthError;
 use crate::auth::client::signing::SigningKey;
 use crate::auth::client::store::{TokenStore, TokenStoreError, TokenStoreLock};
 
-/// The name of the list of servers.
+/// The name of the list of MCP servers.
 const RESOURCES: &str = "resources";
 
 /// The name of the key that tokens are bound to.
 const PROOF_KEY: &str = "key for proofs";
 
-/// A client that an authorization server knows.
+/// A client registration at an authorization server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StoredClient {
     pub(crate) client_id: String,
@@ -27,67 +27,67 @@ pub(crate) struct StoredClient {
     pub(crate) client_secret: Option<Secret>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) auth_method: Option<String>,
-    /// When the secret ends, in seconds since the Unix epoch.
+    /// The expiry of the secret, in seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<u64>,
-    /// What it was registered with.
+    /// The registered redirect URIs.
     #[serde(default)]
     pub(crate) redirect_uris: Vec<String>,
 }
 
-/// A token for one server.
+/// A token for one MCP server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StoredToken {
     pub(crate) access_token: Secret,
     /// `Bearer` or `DPoP`.
     pub(crate) scheme: String,
-    /// In seconds since the Unix epoch: how long it lasts does not depend on when it is read.
+    /// The expiry, in seconds since the Unix epoch, so that it does not depend on the time of reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<u64>,
-    /// When a new one is asked for.
+    /// The time of the next renewal, in seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) renew_at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_token: Option<Secret>,
-    /// What was granted, separated by spaces.
+    /// The granted scopes, separated by spaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scope: Option<String>,
-    /// What was asked for, separated by spaces; a step up adds to it.
+    /// The requested scopes, separated by spaces. A step-up adds to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<String>,
-    /// Who logged in, as far as the authorization server said so.
+    /// The user's name, if the authorization server stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
-    /// The client that it was given to, who alone can refresh it.
+    /// The client that received the token. Only this client can refresh it.
     pub(crate) client: StoredClient,
-    /// Counts the tokens that took the place of an older one.
+    /// The number of tokens that this one replaces.
     #[serde(default)]
     pub(crate) generation: u64,
 }
 
-/// The typed face of a store.
+/// Typed access to a token store.
 #[derive(Debug, Clone)]
 pub(crate) struct Records(pub(crate) Arc<dyn TokenStore>);
 
 impl StoredToken {
-    /// Whether it has ended at a time in seconds since the Unix epoch.
+    /// Returns `true` if the token has expired at `now`, in seconds since the Unix epoch.
     pub(crate) fn is_over(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
-    /// Whether a new one should be asked for.
+    /// Returns `true` if the token should be renewed.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.renew_at.is_some_and(|due| due <= now)
     }
 
-    /// Whether it is worth nothing without the key for proofs.
+    /// Returns `true` if the token is unusable without the DPoP key.
     pub(crate) fn is_bound(&self) -> bool {
         TokenScheme::from_name(&self.scheme) == Some(TokenScheme::Dpop)
     }
 }
 
 impl Records {
-    /// The token that was kept last for a resource, and its issuer.
+    /// Returns the token that was stored last for a resource, and its issuer.
     pub(crate) async fn last_token(
         &self,
         resource: &str,
@@ -100,7 +100,7 @@ impl Records {
         Ok(token.map(|token| (issuer, token)))
     }
 
-    /// How an authorization server knows this client.
+    /// Returns the client registration at an authorization server.
     pub(crate) async fn client(
         &self,
         issuer: &str,
@@ -120,8 +120,8 @@ impl Records {
         self.0.remove(&client_name(issuer)).await
     }
 
-    /// Binds credentials that were given without an issuer to the first that they are used with; false when that was
-    /// another one.
+    /// Binds credentials without an issuer to the first issuer that they are used with. Returns `false` if they are
+    /// bound to another issuer.
     pub(crate) async fn bind(
         &self,
         client_id: &str,
@@ -164,27 +164,28 @@ impl Records {
         self.list_resource(resource, false).await
     }
 
-    /// The servers that tokens were kept for.
+    /// Returns the MCP servers with stored tokens.
     pub(crate) async fn resources(&self) -> Result<Vec<String>, TokenStoreError> {
         let list: Option<Vec<String>> = self.read(RESOURCES).await?;
         Ok(list.unwrap_or_default())
     }
 
-    /// Adds a server to that list, or takes it out.
+    /// Adds an MCP server to the list of servers, or removes it.
     async fn list_resource(&self, resource: &str, is_there: bool) -> Result<(), TokenStoreError> {
         let _alone = self.0.lock(RESOURCES).await?;
         let mut list = self.resources().await?;
         if list.iter().any(|known| known == resource) == is_there {
             return Ok(());
         }
-        match is_there {
-            true => list.push(resource.to_owned()),
-            false => list.retain(|known| known != resource),
+        if is_there {
+            list.push(resource.to_owned())
+        } else {
+            list.retain(|known| known != resource)
         }
         self.write(RESOURCES, &list).await
     }
 
-    /// The key that tokens are bound to; made when there is none.
+    /// Returns the key that tokens are bound to. Creates it if it is absent.
     pub(crate) async fn proof_key(&self) -> Result<SigningKey, AuthError> {
         let _alone = self.0.lock(PROOF_KEY).await.map_err(AuthError::of)?;
         let kept: Option<Secret> = self.read(PROOF_KEY).await.map_err(AuthError::of)?;
@@ -199,7 +200,7 @@ impl Records {
         SigningKey::from_pkcs8(&der)
     }
 
-    /// One process at a time gets a new token.
+    /// Locks a token, so that one process at a time renews it.
     pub(crate) async fn lock(
         &self,
         issuer: &str,
@@ -213,22 +214,26 @@ impl Records {
             return Ok(None);
         };
         let record = serde_json::from_str(value.expose());
-        // What an older version wrote, or somebody changed, counts as not there. Its text is not shown: it is a secret.
+        // A record of an older version or an edited record counts as absent. Its text is not logged, because it is a
+        // secret.
         if record.is_err() {
-            tracing::warn!(name, "a record of the token store cannot be read");
+            tracing::warn!(
+                name,
+                "a record of the token store is invalid and is ignored"
+            );
         }
         Ok(record.ok())
     }
 
     async fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), TokenStoreError> {
         let value = serde_json::to_string(value).map_err(|error| {
-            TokenStoreError::new("a record cannot be written").with_source(error)
+            TokenStoreError::new("cannot serialize a token record").with_source(error)
         })?;
         self.0.put(name, &value.into()).await
     }
 }
 
-// Credentials of one issuer are never given to another, so the issuer is part of every name.
+// Credentials of one issuer are never sent to another, so each name includes the issuer.
 
 fn issuer_name(resource: &str) -> String {
     format!("issuer of {resource}")

@@ -34,7 +34,7 @@ async fn keep(records: &Records, resource: &str) {
 }
 
 #[tokio::test]
-async fn servers_are_listed_until_they_are_forgotten() {
+async fn servers_are_listed_until_their_token_is_removed() {
     let records = records();
     assert!(records.resources().await.unwrap().is_empty());
     for resource in ["https://b", "https://a", "https://b"] {
@@ -55,7 +55,7 @@ async fn servers_are_listed_until_they_are_forgotten() {
 }
 
 #[tokio::test]
-async fn logins_at_the_same_time_are_all_listed() {
+async fn concurrent_logins_are_all_listed() {
     let records = records();
     let tasks: Vec<_> = (0..16)
         .map(|number| {
@@ -70,7 +70,7 @@ async fn logins_at_the_same_time_are_all_listed() {
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_counts_as_not_there() {
+async fn invalid_record_counts_as_absent() {
     let records = records();
     let name = token_name(ISSUER, "https://a");
     records.0.put(&name, &"{\"half\":".into()).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_record_that_cannot_be_read_counts_as_not_there() {
 }
 
 #[tokio::test]
-async fn tokens_of_one_issuer_are_not_found_under_another() {
+async fn tokens_are_separated_by_issuer() {
     let records = records();
     keep(&records, "https://a").await;
     let elsewhere = records.token("https://evil", "https://a").await.unwrap();
@@ -87,7 +87,7 @@ async fn tokens_of_one_issuer_are_not_found_under_another() {
 }
 
 #[test]
-fn a_token_ends_when_it_says() {
+fn token_expires_at_its_expiry() {
     let token = token("a");
     assert!(!token.is_over(99));
     assert!(token.is_over(100));
@@ -96,7 +96,7 @@ fn a_token_ends_when_it_says() {
 }
 
 #[test]
-fn nothing_shows_a_secret() {
+fn debug_output_contains_no_secret() {
     let mut token = token("s3cret");
     token.refresh_token = Some("s3cret".into());
     token.client.client_secret = Some("s3cret".into());
