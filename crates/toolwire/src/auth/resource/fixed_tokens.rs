@@ -1,24 +1,24 @@
-//! Tokens that are written down, for development.
+//! Fixed tokens for development.
 
 use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
-/// A few tokens that are known beforehand. For development and tests: they never end and cannot be taken back.
+/// A verifier with a fixed list of tokens. For development and tests: the tokens do not expire and cannot be revoked.
 #[derive(Debug, Clone, Default)]
 pub struct StaticTokens {
     tokens: Vec<(Secret, AccessTokenClaims)>,
 }
 
 impl StaticTokens {
-    /// No token is good.
+    /// Creates a verifier without tokens.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets a token speak for somebody, with scopes separated by spaces.
+    /// Adds a token for a subject, with scopes separated by spaces.
     #[must_use]
     pub fn with_token(
         mut self,
@@ -40,7 +40,7 @@ impl TokenVerifier for StaticTokens {
         token: &'a Secret,
         purpose: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        // All are compared, so that time does not tell which one was nearly right.
+        // All tokens are compared, so that the duration does not reveal a partial match.
         let mut found = None;
         for (known, claims) in &self.tokens {
             if known == token {
@@ -55,7 +55,7 @@ impl TokenVerifier for StaticTokens {
                 claims.exp = Some(u64::MAX);
                 Ok(claims)
             }
-            None => Err(TokenError::Invalid("the token is not known".to_owned())),
+            None => Err(TokenError::Invalid("the token is unknown".to_owned())),
         };
         Box::pin(std::future::ready(outcome))
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn known_tokens_speak_for_their_subjects_and_no_others_do() {
+    async fn only_known_tokens_are_accepted() {
         let tokens = StaticTokens::new()
             .with_token("one", "ann", "read")
             .with_token("two", "bob", "");
@@ -77,8 +77,8 @@ mod tests {
         assert_eq!(ann.scope, Some("read".into()));
         assert_eq!(purpose.rules.check_claims(&ann, 1), Ok(()));
         for token in ["", "on", "onee", "ONE"] {
-            let refused = tokens.verify(&token.into(), &purpose).await;
-            assert!(matches!(refused, Err(TokenError::Invalid(_))), "{token}");
+            let outcome = tokens.verify(&token.into(), &purpose).await;
+            assert!(matches!(outcome, Err(TokenError::Invalid(_))), "{token}");
         }
         assert!(!format!("{tokens:?}").contains("\"one"));
     }

@@ -1,4 +1,4 @@
-//! A server that serves only whom a token lets in (OAuth 2.1, RFC 9728).
+//! A resource server that accepts only requests with a valid access token (OAuth 2.1, RFC 9728).
 
 mod config;
 mod fixed_tokens;
@@ -38,7 +38,8 @@ use crate::engine::{BoxFuture, Principal, TokenInfo, since_epoch};
 use crate::store::StoreError;
 use crate::transport::http::{AuthorizationError, Authorizer};
 
-/// Verifies the tokens of requests and publishes the metadata of the resource; made by a [`ResourceServerConfig`].
+/// A resource server that verifies the tokens of requests and publishes the resource metadata. Built by a
+/// [`ResourceServerConfig`].
 pub struct ResourceServer {
     verifier: Box<dyn TokenVerifier>,
     purpose: TokenPurpose,
@@ -50,7 +51,7 @@ pub struct ResourceServer {
     realm: Option<String>,
     metadata: Bytes,
     metadata_url: String,
-    /// Where the metadata is served: the path of its URL, and the root.
+    /// The paths of the metadata: the path of its URL, and the root.
     metadata_paths: [String; 2],
 }
 
@@ -59,31 +60,32 @@ impl ResourceServer {
         let preferred = self.preferred_scheme();
         let malformed = |reason| {
             let error = Some(ChallengeError::InvalidRequest);
-            Err(self.refuse(preferred, error, reason))
+            Err(self.unauthorized(preferred, error, reason))
         };
         if is_in_query(head.uri.query().unwrap_or_default()) {
             return malformed(
-                "a token in the query can be seen by many; send it in the Authorization header",
+                "a token in the query is not confidential; send it in the Authorization header",
             );
         }
         let headers = head.headers.get_all(AUTHORIZATION).iter();
         let texts: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
         let credentials = texts.ok().and_then(|texts| Credentials::read(texts).ok());
         let Some(credentials) = credentials else {
-            return malformed("the Authorization header cannot be read");
+            return malformed("the Authorization header is malformed");
         };
         let Some(credentials) = credentials else {
-            return Err(self.refuse(preferred, None, "this server wants an access token"));
+            return Err(self.unauthorized(preferred, None, "this server requires an access token"));
         };
         let claims = self.verify(&credentials).await?;
         let proof = self.check_possession(head, &credentials, &claims)?;
         let token = self.token_info(credentials.scheme, claims)?;
         if let Some(proof) = proof {
-            self.spend(&proof, &token).await?;
+            self.mark_proof_used(&proof, &token).await?;
         }
-        match token.missing_scopes(&self.required).is_empty() {
-            true => Ok(token),
-            false => Err(self.insufficient_scope(&ScopeSet::new(), &token)),
+        if token.missing_scopes(&self.required).is_empty() {
+            Ok(token)
+        } else {
+            Err(self.insufficient_scope(&ScopeSet::new(), &token))
         }
     }
 
@@ -102,12 +104,12 @@ impl ResourceServer {
         };
         match self.purpose.rules.check_claims(&claims, now()) {
             Ok(()) => Ok(claims),
-            Err(refused) => Err(self.reject(credentials.scheme, &refused)),
+            Err(error) => Err(self.reject(credentials.scheme, &error)),
         }
     }
 
-    /// Checks that a token is presented by the holder of its key, if it is bound to one (RFC 9449, section 7). Returns the
-    /// proof, which is still to be [used up](Self::spend).
+    /// Checks that the holder of its key presents a bound token (RFC 9449, section 7). Returns the proof, which still
+    /// has to be [marked as used](Self::mark_proof_used).
     fn check_possession(
         &self,
         head: &Parts,
@@ -118,7 +120,7 @@ impl ResourceServer {
         if scheme == TokenScheme::Bearer {
             let bound_to_key = claims.cnf.as_ref().is_some_and(|cnf| cnf.jkt.is_some());
             if self.needs_proof || bound_to_key {
-                let why = "a token that is or has to be bound to a key came without a proof";
+                let why = "a token that is or has to be bound to a key has no proof";
                 return Err(self.reject(TokenScheme::Dpop, &why));
             }
             return dpop::check_binding(claims, scheme, None)
@@ -132,13 +134,17 @@ impl ResourceServer {
         Ok(Some(proof))
     }
 
-    /// Uses up a verified proof of a verified token, so that it is not accepted again.
-    async fn spend(&self, proof: &Proof, token: &TokenInfo) -> Result<(), AuthorizationError> {
+    /// Marks the proof of a verified token as used, so that it is not accepted again.
+    async fn mark_proof_used(
+        &self,
+        proof: &Proof,
+        token: &TokenInfo,
+    ) -> Result<(), AuthorizationError> {
         match self.proofs.mark_used(&Principal::of(token), proof).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.reject_proof(&"the proof was used before")),
             Err(StoreError::OwnerFull) => {
-                tracing::warn!("a user sends more proofs of possession than one user may");
+                tracing::warn!("a user exceeded the limit of proofs of possession");
                 Err(AuthorizationError::new(
                     StatusCode::TOO_MANY_REQUESTS,
                     "this user has sent too many requests in a short time",
@@ -165,7 +171,7 @@ impl ResourceServer {
             subject: claims.sub.clone(),
             client_id: client_of(&claims).map(str::to_owned),
             scopes: scopes.iter().map(str::to_owned).collect(),
-            // An end that no calendar has is none.
+            // An expiry beyond the range of `SystemTime` counts as no expiry.
             expires_at: self
                 .purpose
                 .rules
@@ -173,7 +179,7 @@ impl ResourceServer {
                 .and_then(|end| UNIX_EPOCH.checked_add(Duration::from_secs(end))),
             ..TokenInfo::default()
         };
-        // Sessions belong to whom a token names; those of nobody would belong to all such tokens.
+        // Sessions belong to the principal of a token. Sessions without a principal would belong to all such tokens.
         if token.subject.is_none() && token.client_id.is_none() {
             return Err(self.reject(scheme, &"the token names neither a subject nor a client"));
         }
@@ -183,25 +189,25 @@ impl ResourceServer {
         Ok(token)
     }
 
-    /// A proof of possession that is not accepted.
+    /// Rejects a proof of possession.
     fn reject_proof(&self, why: &dyn fmt::Display) -> AuthorizationError {
         tracing::debug!(%why, "a proof of possession is rejected");
         let error = Some(ChallengeError::InvalidDpopProof);
         let reason = "the proof of possession is not accepted";
-        self.refuse(TokenScheme::Dpop, error, reason)
+        self.unauthorized(TokenScheme::Dpop, error, reason)
     }
 
-    /// A token that is not accepted. Why is for the log: whoever tries tokens learns nothing.
+    /// Rejects a token. The reason is only logged, so that responses reveal nothing about tokens.
     fn reject(&self, scheme: TokenScheme, why: &dyn fmt::Display) -> AuthorizationError {
-        tracing::debug!(%why, "an access token is refused");
-        self.refuse(
+        tracing::debug!(%why, "an access token is rejected");
+        self.unauthorized(
             scheme,
             Some(ChallengeError::InvalidToken),
             "the access token is not accepted",
         )
     }
 
-    fn refuse(
+    fn unauthorized(
         &self,
         scheme: TokenScheme,
         error: Option<ChallengeError>,
@@ -225,11 +231,12 @@ impl ResourceServer {
         }
     }
 
-    /// What those are told to use who have not chosen.
+    /// Returns the scheme of the challenge for clients that have not chosen one.
     fn preferred_scheme(&self) -> TokenScheme {
-        match self.needs_proof {
-            true => TokenScheme::Dpop,
-            false => TokenScheme::Bearer,
+        if self.needs_proof {
+            TokenScheme::Dpop
+        } else {
+            TokenScheme::Bearer
         }
     }
 }
@@ -243,10 +250,11 @@ impl Authorizer for ResourceServer {
     }
 
     fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
-        let reason = "the access token does not grant all that this needs";
-        let scheme = match token.claims.contains_key("cnf") {
-            true => TokenScheme::Dpop,
-            false => self.preferred_scheme(),
+        let reason = "the access token lacks required scopes";
+        let scheme = if token.claims.contains_key("cnf") {
+            TokenScheme::Dpop
+        } else {
+            self.preferred_scheme()
         };
         let challenge = self
             .challenge(scheme)
@@ -271,7 +279,7 @@ impl fmt::Debug for ResourceServer {
     }
 }
 
-/// The refusal while nobody can tell whether a token is good.
+/// Creates the error if tokens cannot be verified temporarily.
 fn unavailable() -> AuthorizationError {
     AuthorizationError::new(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -288,7 +296,7 @@ fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationError
     }
 }
 
-/// Seconds since the Unix epoch, as tokens count.
+/// Returns the current time in seconds since the Unix epoch.
 fn now() -> u64 {
     since_epoch().as_secs()
 }

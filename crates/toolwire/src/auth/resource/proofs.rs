@@ -1,4 +1,4 @@
-//! Proofs that a caller has the key its token is bound to (RFC 9449): verified, and good once.
+//! Verifies DPoP proofs and accepts each of them once (RFC 9449).
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::store::{NonceStore, StoreError};
 
 const PROOF: HeaderName = HeaderName::from_static("dpop");
 
-/// Verifies proofs.
+/// A verifier of DPoP proofs.
 #[derive(Debug)]
 pub(super) struct DpopVerifier {
-    /// Where the server is, as clients know it: scheme and authority.
+    /// The public origin of the server: scheme and authority.
     pub(super) origin: String,
-    /// The URL of the resource, for servers whose path is changed on the way to them.
+    /// The URL of the resource, for servers behind a proxy that changes the path.
     pub(super) resource: String,
     pub(super) spent: Arc<dyn NonceStore>,
 }
 
-/// A proof that is good, except that it may have been used before.
+/// A valid proof that may have been used before.
 #[derive(Debug)]
 pub(super) struct Proof {
     /// The thumbprint of the key.
@@ -38,7 +38,7 @@ pub(super) struct Proof {
 }
 
 impl DpopVerifier {
-    /// Verifies the proof of a request; all that is left is to [`spend`](Self::spend) it.
+    /// Verifies the proof of a request. The caller then has to [mark it as used](Self::mark_used).
     pub(super) fn verify(
         &self,
         head: &Parts,
@@ -71,13 +71,14 @@ impl DpopVerifier {
             Err(ProofRefused::Url) => dpop::check_claims(&claims, &expected(&self.resource))?,
             judged => judged?,
         }
-        // Ids are chosen by clients, so only those of one key count as equal.
+        // Clients choose the ids, so ids are compared only within one key.
         let fingerprint = Sha256::digest(format!("{key} {}", claims.jti)).into();
         Ok(Proof { key, fingerprint })
     }
 
-    /// Uses a proof up; false when somebody did before. Only proofs of good tokens come here, or strangers could fill
-    /// the store. `owner` is the principal of the token, whose share of the store the proof counts for.
+    /// Marks a proof as used. Returns `false` if it was used before. Only proofs of valid tokens are stored, so that
+    /// unauthenticated clients cannot fill the store. `owner` is the principal of the token, whose share of the store
+    /// the proof counts for.
     pub(super) async fn mark_used(
         &self,
         owner: &Principal,
@@ -90,14 +91,14 @@ impl DpopVerifier {
     }
 }
 
-/// The names of all algorithms that proofs may be signed with, separated by spaces.
+/// Returns the names of all accepted signature algorithms, separated by spaces.
 pub(super) fn algorithms() -> String {
     SigningAlgorithm::ALL
         .map(SigningAlgorithm::as_str)
         .join(" ")
 }
 
-/// Why a proof is not accepted.
+/// The reason why a proof is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DpopError {
     Count,
@@ -107,18 +108,18 @@ pub(super) enum DpopError {
 }
 
 impl From<ProofRefused> for DpopError {
-    fn from(refused: ProofRefused) -> Self {
-        Self::Refused(refused)
+    fn from(error: ProofRefused) -> Self {
+        Self::Refused(error)
     }
 }
 
 impl fmt::Display for DpopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Count => f.write_str("the request does not have one proof"),
-            Self::Unreadable => f.write_str("the proof cannot be read"),
+            Self::Count => f.write_str("the request does not have exactly one proof"),
+            Self::Unreadable => f.write_str("the proof is malformed"),
             Self::Signature => f.write_str("the proof is not signed with its own key"),
-            Self::Refused(refused) => write!(f, "{refused}"),
+            Self::Refused(error) => write!(f, "{error}"),
         }
     }
 }

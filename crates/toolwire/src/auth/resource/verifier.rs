@@ -1,4 +1,4 @@
-//! What verifies a token, whatever kind of token it is.
+//! The trait of token verifiers.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,19 +9,20 @@ use toolwire_types::auth::{AccessTokenClaims, Secret};
 
 use crate::engine::BoxFuture;
 
-/// Verifies access tokens: [`JwtVerifier`](crate::auth::resource::JwtVerifier), [`Introspection`](crate::auth::resource::Introspection),
-/// [`StaticTokens`](crate::auth::resource::StaticTokens), or one of your own.
+/// A verifier of access tokens: [`JwtVerifier`](crate::auth::resource::JwtVerifier),
+/// [`Introspection`](crate::auth::resource::Introspection), [`StaticTokens`](crate::auth::resource::StaticTokens), or a
+/// custom one.
 ///
-/// It finds out what a token says. Whether that is good for this server (its issuer, whom it is for, its times, its
-/// scopes) is judged by the resource server afterwards, so no verifier can forget to. So the claims have to name the
-/// issuer (`iss`), whom the token is for (`aud`), its end (`exp`), and a subject (`sub`) or a client (`client_id`); scopes
-/// are in `scope` or `scp`. Handlers see all of them in [`TokenInfo`](crate::TokenInfo), the token itself is not kept.
+/// It returns the claims of a token. The resource server then checks the issuer, audience, times and scopes, so that no
+/// verifier can omit these checks. The claims have to contain the issuer (`iss`), the audience (`aud`), the expiry
+/// (`exp`), and a subject (`sub`) or a client (`client_id`). Scopes are in `scope` or `scp`. Handlers see all of them
+/// in [`TokenInfo`](crate::TokenInfo). The token itself is not stored.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify access tokens",
     note = "implement `TokenVerifier` for it, or use `JwtVerifier`, `Introspection` or `StaticTokens`"
 )]
 pub trait TokenVerifier: Send + Sync + fmt::Debug {
-    /// Finds out what a token says.
+    /// Verifies a token and returns its claims.
     fn verify<'a>(
         &'a self,
         token: &'a Secret,
@@ -29,25 +30,25 @@ pub trait TokenVerifier: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>>;
 }
 
-/// What tokens have to be good for.
+/// The requirements that a token has to meet.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TokenPurpose {
-    /// The resource they have to be for.
+    /// The resource that the token has to be for.
     pub resource: ResourceIndicator,
-    /// Who may give them out; there is at least one.
+    /// The accepted issuers; there is at least one.
     pub issuers: Vec<String>,
-    /// The same, with everything else that tokens are judged by.
+    /// The same values with all other rules for tokens.
     pub(super) rules: TokenRules,
 }
 
-/// A token that was not verified.
+/// The reason why a token was not verified.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// It is not good; the reason is for the log. Clients are told no more than that.
+    /// The token is invalid. The reason is logged and not sent to clients.
     Invalid(String),
-    /// It cannot be told at the moment. Clients are told to come back.
+    /// The token cannot be verified at the moment. Clients get a 503 response.
     Unavailable(Box<dyn StdError + Send + Sync>),
 }
 

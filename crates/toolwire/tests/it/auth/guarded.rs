@@ -39,7 +39,7 @@ pub(crate) fn invalid_token() -> String {
 pub(crate) fn insufficient(scopes: &str) -> String {
     format!(
         "Bearer error=\"insufficient_scope\", \
-         error_description=\"the access token does not grant all that this needs\", \
+         error_description=\"the access token lacks required scopes\", \
          scope=\"{scopes}\", resource_metadata=\"{METADATA}\""
     )
 }

@@ -217,8 +217,8 @@ async fn the_scheme_has_no_case_and_the_token_has() {
 async fn malformed_requests_are_not_read_for_their_best() {
     let guarded = Guarded::new().await;
     let good = || with_token(Request::modern(&whoami()), "ann");
-    let unreadable = "the Authorization header cannot be read";
-    let in_query = "a token in the query can be seen by many; send it in the Authorization header";
+    let unreadable = "the Authorization header is malformed";
+    let in_query = "a token in the query is not confidential; send it in the Authorization header";
     for (request, reason) in [
         (good().with("Authorization", "Bearer ann"), unreadable),
         (good().with("Authorization", "Basic YTpi"), unreadable),

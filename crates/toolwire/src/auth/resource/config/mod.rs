@@ -1,4 +1,4 @@
-//! What a resource server needs to know.
+//! The configuration of a resource server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::auth::resource::proofs::{self, DpopVerifier};
 use crate::auth::resource::verifier::{TokenPurpose, TokenVerifier};
 use crate::store::{MemoryNonceStore, NonceStore};
 
-/// Where metadata of resources is found at a root (RFC 9728, section 3).
+/// The path of protected resource metadata at the root (RFC 9728, section 3).
 const ROOT_METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// Which tokens let somebody in, and what clients are told to get one.
+/// The configuration of a resource server: the accepted tokens, and the metadata for clients.
 ///
-/// The tokens are JWTs signed by one of the issuers, unless another [`TokenVerifier`] is given. A token has to be for this
-/// resource, by its `aud`; that cannot be switched off.
+/// Tokens are JWTs that one of the issuers signed, unless another [`TokenVerifier`] is set. The `aud` of a token has to
+/// name this resource. This check cannot be disabled.
 #[derive(Debug)]
 pub struct ResourceServerConfig {
     resource: String,
@@ -45,7 +45,7 @@ pub struct ResourceServerConfig {
 }
 
 impl ResourceServerConfig {
-    /// Protects the endpoint at a URL, as clients know it, with tokens of these authorization servers.
+    /// Creates a configuration for the endpoint at a public URL, with tokens of these authorization servers.
     #[must_use]
     pub fn new<S: Into<String>>(
         resource: impl Into<String>,
@@ -70,21 +70,21 @@ impl ResourceServerConfig {
         }
     }
 
-    /// Verifies tokens in another way than by the issuers' signatures.
+    /// Sets a verifier in place of the signature check with the issuers' keys.
     #[must_use]
     pub fn with_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
         self.verifier = Some(Box::new(verifier));
         self
     }
 
-    /// Fetches metadata and keys in this way.
+    /// Sets the fetcher for metadata and keys.
     #[must_use]
     pub fn with_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.fetcher = fetcher;
         self
     }
 
-    /// Scopes every request needs; single tools, prompts and resources may need more.
+    /// Sets the scopes that every request needs. Tools, prompts and resources may need further scopes.
     #[must_use]
     pub fn with_required_scopes<S: Into<String>>(
         mut self,
@@ -94,7 +94,7 @@ impl ResourceServerConfig {
         self
     }
 
-    /// Scopes the metadata names for clients that begin; the required ones if not said otherwise.
+    /// Sets the scopes in the metadata, which clients request initially. Default: the required scopes.
     #[must_use]
     pub fn with_supported_scopes<S: Into<String>>(
         mut self,
@@ -104,76 +104,75 @@ impl ResourceServerConfig {
         self
     }
 
-    /// Lets broader scopes imply narrower ones.
+    /// Sets the hierarchy in which broader scopes imply narrower ones.
     #[must_use]
     pub fn with_scope_hierarchy(mut self, hierarchy: ScopeHierarchy) -> Self {
         self.hierarchy = hierarchy;
         self
     }
 
-    /// Accepts tokens for another name of this resource, too: some authorization servers put an id of their own into
-    /// `aud`.
+    /// Accepts tokens for another audience as well. Some authorization servers put an id of their own into `aud`.
     #[must_use]
     pub fn with_audience(mut self, audience: impl Into<String>) -> Self {
         self.other_audiences.push(audience.into());
         self
     }
 
-    /// How many seconds clocks may differ: 60 by default, 300 at most.
+    /// Sets the permitted clock difference in seconds. Default: 60 s, at most 300 s.
     #[must_use]
     pub fn with_leeway(mut self, seconds: u64) -> Self {
         self.leeway = Some(seconds);
         self
     }
 
-    /// Accepts only tokens that call themselves access tokens (`typ` is `at+jwt`, RFC 9068).
+    /// Accepts only tokens that declare the access token type (`typ` is `at+jwt`, RFC 9068).
     #[must_use]
     pub fn with_access_token_type(mut self) -> Self {
         self.access_tokens_only = true;
         self
     }
 
-    /// Accepts only tokens that are bound to a key, with a proof that the caller has it (DPoP, RFC 9449). Without this,
-    /// bearer tokens are good, too; a token that is bound is never good without a proof.
+    /// Accepts only tokens that are bound to a key, with a proof of possession (DPoP, RFC 9449). By default, bearer
+    /// tokens are also accepted. A bound token is never accepted without a proof.
     #[must_use]
     pub fn with_dpop_required(mut self) -> Self {
         self.needs_proof = true;
         self
     }
 
-    /// Where the ids of used proofs are kept, so that none is good twice: in the memory of this process by default.
-    /// Nodes that stand for one server share one store.
+    /// Sets the store for the ids of used proofs, so that each proof is accepted once. Default: the memory of this
+    /// process. Nodes of one service share one store.
     #[must_use]
     pub fn with_nonce_store(mut self, store: impl NonceStore + 'static) -> Self {
         self.spent_proofs = Arc::new(store);
         self
     }
 
-    /// What the challenge calls this server.
+    /// Sets the `realm` of the challenge.
     #[must_use]
     pub fn with_realm(mut self, realm: impl Into<String>) -> Self {
         self.realm = Some(realm.into());
         self
     }
 
-    /// A name for people, in the metadata.
+    /// Sets the display name in the metadata.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Where developers read about this server, in the metadata.
+    /// Sets the URL of the developer documentation in the metadata.
     #[must_use]
     pub fn with_documentation(mut self, url: impl Into<String>) -> Self {
         self.documentation = Some(url.into());
         self
     }
 
-    /// Makes the resource server.
+    /// Builds the resource server.
     ///
     /// # Errors
-    /// When there is no authorization server, or a URL or a scope is none.
+    /// Returns an error if there is no authorization server, or if a URL or scope is invalid.
     pub fn build(self) -> Result<ResourceServer, ResourceServerConfigError> {
         let first = self
             .issuers
@@ -187,9 +186,10 @@ impl ResourceServerConfig {
         let metadata_url =
             resource_metadata_url(&self.resource).map_err(ResourceServerConfigError::Url)?;
         let required = scope_set(&self.required)?;
-        let supported = match self.supported.is_empty() {
-            true => required.clone(),
-            false => scope_set(&self.supported)?,
+        let supported = if self.supported.is_empty() {
+            required.clone()
+        } else {
+            scope_set(&self.supported)?
         };
         let mut rules = TokenRules::new(first, resource.clone());
         for issuer in self.issuers.iter().skip(1) {
@@ -214,7 +214,7 @@ impl ResourceServerConfig {
         if !supported.is_empty() {
             metadata = metadata.with_scopes(supported.iter());
         }
-        let metadata = serde_json::to_vec(&metadata).expect("texts by name are JSON");
+        let metadata = serde_json::to_vec(&metadata).expect("the metadata serializes to JSON");
         let verifier = self
             .verifier
             .unwrap_or_else(|| Box::new(JwtVerifier::new(&self.issuers, &self.fetcher)));
@@ -248,7 +248,7 @@ fn scope_set(scopes: &[String]) -> Result<ScopeSet, ResourceServerConfigError> {
     scopes.map_err(ResourceServerConfigError::Scope)
 }
 
-/// An absolute URL, cut before its path; the query is left out.
+/// Splits an absolute URL before its path. The query is dropped.
 fn split_at_path(url: &str) -> (&str, &str) {
     let url = url.split('?').next().unwrap_or(url);
     let authority = url.find("://").map_or(0, |at| at + 3);
@@ -256,17 +256,17 @@ fn split_at_path(url: &str) -> (&str, &str) {
     url.split_at(path.map_or(url.len(), |at| authority + at))
 }
 
-/// A configuration that protects nothing.
+/// The error of an invalid resource server configuration.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ResourceServerConfigError {
-    /// Nobody gives out tokens for this server.
+    /// The configuration names no authorization server.
     NoAuthorizationServer,
-    /// A URL is none that tokens may be sent to.
+    /// A URL is invalid or not confidential.
     Url(InvalidUrl),
-    /// A scope is none.
+    /// A scope is invalid.
     Scope(InvalidScope),
-    /// A tenant of Microsoft Entra ID is not an id.
+    /// A tenant of Microsoft Entra ID is not a tenant id.
     Tenant(String),
 }
 

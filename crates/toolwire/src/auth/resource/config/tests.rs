@@ -8,7 +8,7 @@ fn config() -> ResourceServerConfig {
     ResourceServerConfig::new("https://mcp.example.com/mcp", [ISSUER])
 }
 
-/// What tokens have to be good for, in tests of verifiers.
+/// Returns the purpose of tokens for tests of verifiers.
 pub(crate) fn purpose() -> TokenPurpose {
     config().build().unwrap().purpose
 }
@@ -18,7 +18,7 @@ fn metadata(server: &ResourceServer) -> Value {
 }
 
 #[test]
-fn what_protects_nothing_is_not_built() {
+fn invalid_configuration_is_rejected() {
     let none = ResourceServerConfig::new("https://mcp.example.com/mcp", Vec::<String>::new());
     assert!(matches!(
         none.build(),
@@ -33,25 +33,25 @@ fn what_protects_nothing_is_not_built() {
         ("https://mcp.example.com/mcp", "auth.example.com"),
         ("https://mcp.example.com/mcp", ""),
     ] {
-        let refused = ResourceServerConfig::new(resource, [issuer]).build();
+        let outcome = ResourceServerConfig::new(resource, [issuer]).build();
         assert!(
-            matches!(refused, Err(ResourceServerConfigError::Url(_))),
+            matches!(outcome, Err(ResourceServerConfigError::Url(_))),
             "{resource} {issuer}"
         );
     }
-    for refused in [
+    for config in [
         config().with_required_scopes(["a\"b"]),
         config().with_supported_scopes(["a\\b"]),
     ] {
         assert!(matches!(
-            refused.build(),
+            config.build(),
             Err(ResourceServerConfigError::Scope(_))
         ));
     }
 }
 
 #[test]
-fn the_metadata_says_all_that_clients_need() {
+fn metadata_contains_the_configured_values() {
     let server = config()
         .with_required_scopes(["read"])
         .with_supported_scopes(["read", "write"])
@@ -78,7 +78,7 @@ fn the_metadata_says_all_that_clients_need() {
 }
 
 #[test]
-fn required_scopes_are_supported_and_none_are_not_named() {
+fn required_scopes_are_the_default_of_supported_scopes() {
     let server = config().with_required_scopes(["read"]).build().unwrap();
     assert_eq!(metadata(&server)["scopes_supported"], json!(["read"]));
     let plain = metadata(&config().build().unwrap());
@@ -87,7 +87,7 @@ fn required_scopes_are_supported_and_none_are_not_named() {
 }
 
 #[test]
-fn the_metadata_is_at_the_path_of_the_resource_and_at_the_root() {
+fn metadata_is_served_at_the_resource_path_and_at_the_root() {
     for (resource, url, path) in [
         (
             "https://a.example",
@@ -119,7 +119,7 @@ fn the_metadata_is_at_the_path_of_the_resource_and_at_the_root() {
 }
 
 #[test]
-fn clocks_may_differ_by_five_minutes_at_most() {
+fn leeway_is_at_most_five_minutes() {
     let mut claims = toolwire_types::auth::AccessTokenClaims::default();
     claims.iss = Some(ISSUER.to_owned());
     claims.aud = Some("https://mcp.example.com/mcp".into());

@@ -1,4 +1,4 @@
-//! Tokens that only their issuer can read, which is asked about each (RFC 7662).
+//! Verifies opaque tokens by introspection (RFC 7662).
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use crate::auth::resource::verification_cache::VerificationCache;
 use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
-/// Asks an authorization server what a token says.
+/// A verifier that asks an authorization server about each token.
 ///
-/// The answer must say whom the token is for (`aud`), or it is not accepted. It may leave out who gave the token out,
-/// which is then the first issuer of the configuration, and when it ends. Up to 10 000 answers are kept, by the digests
-/// of their tokens.
+/// The response has to name the audience (`aud`), or the token is rejected. The issuer is optional; the default is the
+/// first issuer of the configuration. The expiry is optional, too. Up to 10 000 responses are cached by the digests of
+/// their tokens.
 #[derive(Debug)]
 pub struct Introspection {
     endpoint: String,
     client_id: String,
     client_secret: Secret,
     fetcher: DocumentFetcher,
-    answers: VerificationCache,
+    cache: VerificationCache,
 }
 
 impl Introspection {
-    /// Asks at an endpoint, as this client of the authorization server.
+    /// Creates a verifier for an introspection endpoint, with this client's credentials at the authorization server.
     ///
     /// # Errors
-    /// When the endpoint is neither `https` nor on this machine.
+    /// Returns an error if the endpoint is neither `https` nor on this machine.
     pub fn new(
         endpoint: impl Into<String>,
         client_id: &str,
@@ -44,15 +44,15 @@ impl Introspection {
             client_id: client_id.to_owned(),
             client_secret: client_secret.clone(),
             fetcher,
-            answers: VerificationCache::default(),
+            cache: VerificationCache::default(),
         })
     }
 
-    /// How long an answer is believed: 30 seconds by default, an hour at most, and never longer than its token lasts.
-    /// Zero asks each time.
+    /// Sets how long a response is cached. Default: 30 s, at most 1 h, and never beyond the expiry of the token. Zero
+    /// disables the cache.
     #[must_use]
     pub fn with_cache_time(mut self, time: Duration) -> Self {
-        self.answers.with_ttl(time);
+        self.cache.with_ttl(time);
         self
     }
 
@@ -71,15 +71,15 @@ impl Introspection {
             client_secret: &self.client_secret,
         };
         let authorization = client.authorization();
-        let asking = self
+        let request = self
             .fetcher
             .post(&self.endpoint, &form, authorization.as_ref());
-        let answer: IntrospectionResponse = asking.await?;
-        // What is left out goes without saying, since the issuer itself answers.
-        let mut claims = answer.claims;
+        let response: IntrospectionResponse = request.await?;
+        // The issuer itself responds, so omitted values have defaults.
+        let mut claims = response.claims;
         claims.iss = claims.iss.or_else(|| purpose.issuers.first().cloned());
-        claims.sub = claims.sub.or(answer.username);
-        Ok(answer.active.then_some(claims))
+        claims.sub = claims.sub.or(response.username);
+        Ok(response.active.then_some(claims))
     }
 }
 
@@ -89,7 +89,7 @@ impl TokenVerifier for Introspection {
         token: &'a Secret,
         purpose: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.answers.get_or_verify(token, self.ask(token, purpose)))
+        Box::pin(self.cache.get_or_verify(token, self.ask(token, purpose)))
     }
 }
 

@@ -11,12 +11,12 @@ use crate::auth::canned_http::CannedHttp;
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-fn answering(answer: Value) -> (Introspection, CannedHttp) {
-    let http = CannedHttp::new(move |_| (200, answer.to_string()));
-    (asking(&http), http)
+fn verifier_with_response(response: Value) -> (Introspection, CannedHttp) {
+    let http = CannedHttp::new(move |_| (200, response.to_string()));
+    (verifier_over(&http), http)
 }
 
-fn asking(http: &CannedHttp) -> Introspection {
+fn verifier_over(http: &CannedHttp) -> Introspection {
     let fetcher = DocumentFetcher::with_http_client(http.clone());
     Introspection::new(
         "https://auth.example.com/introspect",
@@ -37,8 +37,9 @@ async fn ask(verifier: &Introspection, token: &str) -> Result<AccessTokenClaims,
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_believed_for_a_while() {
-    let (verifier, http) = answering(json!({"active": true, "sub": "ann", "aud": RESOURCE}));
+async fn response_is_cached() {
+    let (verifier, http) =
+        verifier_with_response(json!({"active": true, "sub": "ann", "aud": RESOURCE}));
     for _ in 0..3 {
         assert_eq!(
             ask(&verifier, "t").await.unwrap().sub.as_deref(),
@@ -57,9 +58,10 @@ async fn an_answer_is_believed_for_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_outlives_its_token() {
+async fn cached_response_ends_with_its_token() {
     let end = now() + 10;
-    let (verifier, http) = answering(json!({"active": true, "sub": "ann", "exp": end}));
+    let (verifier, http) =
+        verifier_with_response(json!({"active": true, "sub": "ann", "exp": end}));
     ask(&verifier, "t").await.unwrap();
     advance(Duration::from_secs(10)).await;
     ask(&verifier, "t").await.unwrap();
@@ -67,8 +69,8 @@ async fn no_answer_outlives_its_token() {
 }
 
 #[tokio::test]
-async fn answers_need_not_be_kept_and_are_not_kept_for_ever() {
-    let (verifier, http) = answering(json!({"active": true, "sub": "ann"}));
+async fn cache_time_is_configurable_and_limited() {
+    let (verifier, http) = verifier_with_response(json!({"active": true, "sub": "ann"}));
     let verifier = verifier.with_cache_time(Duration::ZERO);
     ask(&verifier, "t").await.unwrap();
     ask(&verifier, "t").await.unwrap();
@@ -78,17 +80,18 @@ async fn answers_need_not_be_kept_and_are_not_kept_for_ever() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_active_is_refused_and_remembered() {
-    let (verifier, http) = answering(json!({"active": false, "sub": "ann", "aud": RESOURCE}));
+async fn inactive_token_is_rejected_and_cached() {
+    let (verifier, http) =
+        verifier_with_response(json!({"active": false, "sub": "ann", "aud": RESOURCE}));
     for _ in 0..2 {
-        let refused = ask(&verifier, "t").await;
-        assert!(matches!(refused, Err(TokenError::Invalid(_))));
+        let outcome = ask(&verifier, "t").await;
+        assert!(matches!(outcome, Err(TokenError::Invalid(_))));
     }
     assert_eq!(http.count(), 1);
 }
 
 #[tokio::test]
-async fn a_question_without_answer_is_asked_again() {
+async fn failed_introspection_is_not_cached() {
     let times = Arc::new(AtomicUsize::new(0));
     let http = CannedHttp::new(move |_| match times.fetch_add(1, Ordering::SeqCst) {
         0 => (500, String::new()),
@@ -97,36 +100,38 @@ async fn a_question_without_answer_is_asked_again() {
         3 => (401, json!({"active": true}).to_string()),
         _ => (200, json!({"active": true, "sub": "ann"}).to_string()),
     });
-    let verifier = asking(&http);
+    let verifier = verifier_over(&http);
     for _ in 0..4 {
-        let refused = ask(&verifier, "t").await;
-        assert!(matches!(refused, Err(TokenError::Unavailable(_))));
+        let outcome = ask(&verifier, "t").await;
+        assert!(matches!(outcome, Err(TokenError::Unavailable(_))));
     }
     assert!(ask(&verifier, "t").await.is_ok());
 }
 
 #[tokio::test]
-async fn what_an_answer_leaves_out_is_filled_in_except_whom_it_is_for() {
-    let (verifier, _) = answering(json!({"active": true, "username": "ann", "aud": RESOURCE}));
+async fn omitted_claims_have_defaults_except_the_audience() {
+    let (verifier, _) =
+        verifier_with_response(json!({"active": true, "username": "ann", "aud": RESOURCE}));
     let claims = ask(&verifier, "t").await.unwrap();
     assert_eq!(claims.iss.as_deref(), Some(ISSUER));
     assert_eq!(claims.sub.as_deref(), Some("ann"));
     let now = now();
     assert_eq!(purpose().rules.check_claims(&claims, now), Ok(()));
 
-    let (verifier, _) = answering(json!({"active": true, "sub": "ann"}));
+    let (verifier, _) = verifier_with_response(json!({"active": true, "sub": "ann"}));
     let claims = ask(&verifier, "t").await.unwrap();
     assert!(purpose().rules.check_claims(&claims, now).is_err());
 
-    let (verifier, _) =
-        answering(json!({"active": true, "iss": "https://evil.example", "aud": RESOURCE}));
+    let (verifier, _) = verifier_with_response(
+        json!({"active": true, "iss": "https://evil.example", "aud": RESOURCE}),
+    );
     let claims = ask(&verifier, "t").await.unwrap();
     assert!(purpose().rules.check_claims(&claims, now).is_err());
 }
 
 #[tokio::test]
-async fn the_question_is_a_form_of_a_known_client() {
-    let (verifier, http) = answering(json!({"active": false}));
+async fn introspection_request_is_an_authenticated_form() {
+    let (verifier, http) = verifier_with_response(json!({"active": false}));
     ask(&verifier, "a+b/c=").await.unwrap_err();
     let request = http.last();
     assert_eq!(request.method(), http::Method::POST);
@@ -144,12 +149,12 @@ async fn the_question_is_a_form_of_a_known_client() {
 }
 
 #[test]
-fn the_endpoint_is_asked_over_tls_only_and_the_secret_does_not_print() {
+fn endpoint_requires_https_and_debug_output_has_no_secret() {
     let fetcher = DocumentFetcher::new();
-    let secret = "do not tell".into();
+    let secret = "hidden secret".into();
     assert!(
         Introspection::new("http://auth.example.com/", "me", &secret, fetcher.clone()).is_err()
     );
     let verifier = Introspection::new("https://auth.example.com/", "me", &secret, fetcher).unwrap();
-    assert!(!format!("{verifier:?}").contains("do not tell"));
+    assert!(!format!("{verifier:?}").contains("hidden secret"));
 }

@@ -1,4 +1,4 @@
-//! Access tokens that are signed by their issuer (RFC 9068).
+//! Verifies access tokens that are signed by their issuer (RFC 9068).
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::auth::resource::keys::{IssuerKeys, KeySource};
 use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
-/// Verifies signed tokens with the keys of their issuers.
+/// A verifier for signed tokens that uses the keys of their issuers.
 ///
-/// The keys are fetched when the first token comes, kept for an hour, and fetched again when a token names one that is
-/// not among them, at most twice a minute. While that fails, they are used for another hour. Of one issuer 64 keys are
-/// looked at, and 8 are tried with a token that names none.
+/// The keys are fetched for the first token and cached for 1 h. They are fetched again if a token names an unknown key,
+/// at most twice a minute. If a fetch fails, the cached keys are used for another hour. At most 64 keys of an issuer
+/// are used, and 8 are tried with a token that names no key.
 #[derive(Debug)]
 pub struct JwtVerifier {
     issuers: Vec<Issuer>,
@@ -28,7 +28,7 @@ struct Issuer {
 }
 
 impl JwtVerifier {
-    /// Finds the keys of these issuers through their metadata.
+    /// Creates a verifier that finds the keys of these issuers through their metadata.
     #[must_use]
     pub fn new<S: Into<String>>(
         issuers: impl IntoIterator<Item = S>,
@@ -47,10 +47,10 @@ impl JwtVerifier {
         }
     }
 
-    /// Fetches the keys of an issuer from a URL.
+    /// Sets the URL of an issuer's keys.
     ///
     /// # Errors
-    /// When the URL is neither `https` nor on this machine.
+    /// Returns an error if the URL is neither `https` nor on this machine.
     pub fn with_keys_at(
         self,
         issuer: impl Into<String>,
@@ -62,7 +62,7 @@ impl JwtVerifier {
         Ok(self.with(issuer.into(), fetcher, KeySource::Url(url)))
     }
 
-    /// Uses these keys of an issuer.
+    /// Sets fixed keys of an issuer.
     #[must_use]
     pub fn with_keys(self, issuer: impl Into<String>, keys: JwkSet) -> Self {
         let place = KeySource::Given(keys.keys.into());
@@ -83,17 +83,17 @@ impl JwtVerifier {
     ) -> Result<AccessTokenClaims, TokenError> {
         let invalid = |reason: &str| TokenError::Invalid(reason.to_owned());
         let jws = Jws::parse(token.expose()).ok_or_else(|| invalid("the token is not signed"))?;
-        // What an unverified token says only chooses the keys that it must be signed with.
+        // The unverified issuer only selects the keys that have to verify the token.
         let claimed = jws.claimed_issuer();
         let issuer = self
             .issuers
             .iter()
             .find(|issuer| claimed.as_ref() == Some(&issuer.name));
-        let issuer = issuer.ok_or_else(|| invalid("the token is of another issuer"))?;
+        let issuer = issuer.ok_or_else(|| invalid("the token has an unknown issuer"))?;
         let algorithm = purpose
             .rules
             .check_header(&jws.header)
-            .map_err(|refused| invalid(&refused.to_string()))?;
+            .map_err(|error| invalid(&error.to_string()))?;
         let kid = jws.header.kid.as_deref();
         let keys = issuer.keys.candidates(kid, algorithm).await;
         let keys = keys.map_err(|error| TokenError::Unavailable(Box::new(error)))?;

@@ -63,11 +63,11 @@ async fn only_headers_of_access_tokens_are_accepted() {
 }
 
 #[tokio::test]
-async fn a_public_key_is_no_shared_secret() {
+async fn public_key_is_not_accepted_as_hmac_secret() {
     let key = TestKey::new(SigningAlgorithm::Rs256);
     let encode = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
     let signed = format!("{}.{}", encode(json!({"alg": "HS256"})), encode(claims()));
-    // Whoever knows the public key can make this signature.
+    // This signature can be made with the public key.
     let modulus = key.public().n.unwrap();
     let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, modulus.as_bytes());
     let signature = URL_SAFE_NO_PAD.encode(ring::hmac::sign(&secret, signed.as_bytes()));
@@ -76,7 +76,7 @@ async fn a_public_key_is_no_shared_secret() {
 }
 
 #[tokio::test]
-async fn an_unsigned_token_is_none() {
+async fn unsigned_token_is_rejected() {
     let encode = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
     for alg in ["none", "None", "NONE", "", "ES256"] {
         let token = format!("{}.{}.", encode(json!({"alg": alg})), encode(claims()));
@@ -89,7 +89,7 @@ async fn an_unsigned_token_is_none() {
 }
 
 #[tokio::test]
-async fn the_issuer_chooses_the_keys() {
+async fn issuer_claim_selects_the_keys() {
     let key = TestKey::new(SigningAlgorithm::EdDsa);
     let verifier = verifier(&key);
     for issuer in [
@@ -105,7 +105,7 @@ async fn the_issuer_chooses_the_keys() {
 }
 
 #[tokio::test]
-async fn access_tokens_may_have_to_call_themselves_so() {
+async fn access_token_type_can_be_required() {
     let key = TestKey::new(SigningAlgorithm::Es256);
     let verifier = verifier(&key);
     let mut purpose = purpose();
@@ -125,12 +125,12 @@ async fn access_tokens_may_have_to_call_themselves_so() {
 }
 
 #[test]
-fn keys_are_fetched_over_tls_only() {
+fn keys_require_https() {
     let verifier = JwtVerifier::new([ISSUER], &DocumentFetcher::new());
-    let refused = verifier.with_keys_at(
+    let outcome = verifier.with_keys_at(
         ISSUER,
         "http://auth.example.com/keys",
         &DocumentFetcher::new(),
     );
-    assert!(refused.is_err());
+    assert!(outcome.is_err());
 }

@@ -1,7 +1,7 @@
-//! The keys of an issuer, fetched when they are needed and kept for a while.
+//! Fetches and caches the keys of an issuer.
 //!
-//! A token that names an unknown key makes the keys be fetched again, for issuers change them. One fetch serves all who
-//! wait, and strangers with made-up keys cause no more than one fetch in half a minute.
+//! A token that names an unknown key causes a new fetch, because issuers rotate keys. One fetch serves all waiting
+//! requests. Tokens with invented keys cause at most one fetch per 30 s.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,29 +20,30 @@ use crate::auth::fetch::{DocumentFetcher, FetchError};
 /// How long keys are used before they are fetched again.
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
-/// How long they may be used after that while they cannot be fetched.
+/// How long stale keys may be used while fetches fail.
 const STALE_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// How long nothing is fetched after a fetch.
+/// The minimum time between two fetches.
 const COOL_DOWN: Duration = Duration::from_secs(30);
 
-/// The same while there are no keys at all, so that an issuer that was away for a moment is not missed for long.
+/// The minimum time between two fetches while there are no keys, so that a short outage of the issuer has a short
+/// effect.
 const COOL_DOWN_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 
-/// The most keys of an issuer that are looked at.
-const MOST_KEYS: usize = 64;
+/// The maximum number of keys of an issuer.
+const MAX_KEYS: usize = 64;
 
-/// The most keys that a signature is tried with when its token names none.
-const MOST_TRIES: usize = 8;
+/// The maximum number of keys that are tried if a token names no key.
+const MAX_TRIED_KEYS: usize = 8;
 
-/// Where the keys of an issuer are.
+/// The source of an issuer's keys.
 #[derive(Debug, Clone)]
 pub(super) enum KeySource {
-    /// At a URL.
+    /// The URL of a key set.
     Url(String),
-    /// Where the metadata of the issuer says.
+    /// The issuer's metadata.
     Metadata(String),
-    /// Here.
+    /// Fixed keys.
     Given(Arc<Vec<Jwk>>),
 }
 
@@ -52,7 +53,7 @@ pub(super) struct IssuerKeys {
     fetcher: DocumentFetcher,
     place: KeySource,
     state: Mutex<KeyState>,
-    /// Held while keys are fetched.
+    /// Locked while keys are fetched.
     fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -72,7 +73,7 @@ impl IssuerKeys {
         }
     }
 
-    /// The keys that a signature may be of.
+    /// Returns the keys that may verify a signature.
     pub(super) async fn candidates(
         self: &Arc<Self>,
         kid: Option<&str>,
@@ -85,29 +86,29 @@ impl IssuerKeys {
             let found = fitting(&keys, kid, algorithm);
             if !found.is_empty() {
                 if !is_fresh && let Ok(only_one) = Arc::clone(&self.fetching).try_lock_owned() {
-                    // Nobody waits for it: the old ones are still good.
+                    // The caller does not wait, because the stale keys are still usable.
                     drop(self.fetch(only_one));
                 }
                 return Ok(found);
             }
         }
-        // Those who come while somebody fetches wait for what that brings.
+        // Concurrent requests wait for the running fetch.
         let only_one = Arc::clone(&self.fetching).lock_owned().await;
         let problem = match self.fetch(only_one) {
             Some(fetching) => match fetching.await {
                 Ok(fetched) => fetched.err(),
-                Err(_) => Some(self.problem("fetching its keys broke off")),
+                Err(_) => Some(self.problem("fetching its keys was interrupted")),
             },
             None => None,
         };
         match self.known() {
-            // An unknown key of an issuer whose keys are known is just that.
+            // If the issuer's keys are known, an unknown key is not an error.
             Some((keys, _)) => Ok(fitting(&keys, kid, algorithm)),
             None => Err(problem.unwrap_or_else(|| self.problem("its keys could not be fetched"))),
         }
     }
 
-    /// The keys, as long as they may be used, and whether they are fresh.
+    /// Returns the usable keys, and whether they are fresh.
     fn known(&self) -> Option<(Arc<Vec<Jwk>>, bool)> {
         let state = self.state();
         let (keys, fetched) = state.keys.as_ref()?;
@@ -115,10 +116,10 @@ impl IssuerKeys {
         (age < FRESH + STALE_TTL).then(|| (Arc::clone(keys), age < FRESH))
     }
 
-    /// Begins to fetch the keys, unless that was just tried.
+    /// Starts to fetch the keys, unless a fetch was tried recently.
     ///
-    /// It is a task of its own, so that somebody who comes with a made-up key and leaves at once cannot end it; the time
-    /// limit of the fetcher does.
+    /// The fetch runs in a separate task, so that a client that sends an invented key and disconnects cannot cancel it.
+    /// The time limit of the fetcher ends it.
     fn fetch(
         self: &Arc<Self>,
         only_one: OwnedMutexGuard<()>,
@@ -139,7 +140,7 @@ impl IssuerKeys {
         Some(tokio::spawn(async move {
             let fetched = own.fetch_now().await;
             let mut state = own.state();
-            // Counted from the end, so that a slow issuer gets its rest, too.
+            // Counted from the end of the fetch, so that a slow issuer also gets a pause.
             state.last_try = Some(Instant::now());
             let outcome = match fetched {
                 Ok(keys) => {
@@ -172,10 +173,10 @@ impl IssuerKeys {
             KeySource::Given(keys) => return Ok(keys.to_vec()),
         };
         let set: JwkSet = self.fetcher.get(&url).await?;
-        Ok(set.keys.into_iter().take(MOST_KEYS).collect())
+        Ok(set.keys.into_iter().take(MAX_KEYS).collect())
     }
 
-    /// Finds where the keys are.
+    /// Returns the URL of the keys from the issuer's metadata.
     async fn find(&self, issuer: &str) -> Result<String, FetchError> {
         let version = ProtocolVersion::LATEST;
         let urls = server_metadata_urls(issuer, version)
@@ -187,7 +188,7 @@ impl IssuerKeys {
                     let named = keys_url(&metadata, issuer, IssuerPolicy::new(version));
                     return named
                         .map(str::to_owned)
-                        .map_err(|refused| FetchError::unusable(issuer, refused.to_string()));
+                        .map_err(|error| FetchError::unusable(issuer, error.to_string()));
                 }
                 Err(error) => problem = error,
             }
@@ -205,7 +206,11 @@ fn fitting(keys: &[Jwk], kid: Option<&str>, algorithm: SigningAlgorithm) -> Vec<
         let named = kid.is_none_or(|kid| key.kid.as_deref() == Some(kid));
         named && algorithm.fits(key)
     };
-    keys.iter().filter(fits).take(MOST_TRIES).cloned().collect()
+    keys.iter()
+        .filter(fits)
+        .take(MAX_TRIED_KEYS)
+        .cloned()
+        .collect()
 }
 
 #[cfg(test)]

@@ -27,13 +27,16 @@ fn at_url(http: &CannedHttp) -> Arc<IssuerKeys> {
     keys_from(http, KeySource::Url(URL.to_owned()))
 }
 
-/// An issuer with the key `a` that works as long as the switch is on.
+/// Creates an issuer with the key `a` that responds while the switch is on.
 fn issuer() -> (CannedHttp, Arc<AtomicBool>) {
     let works = Arc::new(AtomicBool::new(true));
     let switch = Arc::clone(&works);
-    let http = CannedHttp::new(move |_| match switch.load(Ordering::SeqCst) {
-        true => (200, key_set(["a".to_owned()])),
-        false => (500, String::new()),
+    let http = CannedHttp::new(move |_| {
+        if switch.load(Ordering::SeqCst) {
+            (200, key_set(["a".to_owned()]))
+        } else {
+            (500, String::new())
+        }
     });
     (http, works)
 }
@@ -46,7 +49,7 @@ async fn finds(keys: &Arc<IssuerKeys>, kid: &str) -> bool {
         .is_empty()
 }
 
-/// Lets tasks that nobody waits for come to their end.
+/// Runs detached tasks to completion.
 async fn settle() {
     for _ in 0..10 {
         tokio::task::yield_now().await;
@@ -54,7 +57,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_fetch_serves_all_who_wait() {
+async fn one_fetch_serves_all_waiting_requests() {
     let (http, _) = issuer();
     let http = http.held();
     let keys = at_url(&http);
@@ -78,21 +81,21 @@ async fn unknown_keys_cause_one_fetch_per_cool_down() {
     let keys = at_url(&http);
     assert!(finds(&keys, "a").await);
     for _ in 0..5 {
-        assert!(!finds(&keys, "made up").await);
+        assert!(!finds(&keys, "invented").await);
     }
     assert_eq!(http.count(), 1);
     advance(COOL_DOWN - Duration::from_millis(1)).await;
-    assert!(!finds(&keys, "made up").await);
+    assert!(!finds(&keys, "invented").await);
     assert_eq!(http.count(), 1);
     advance(Duration::from_millis(1)).await;
-    assert!(!finds(&keys, "made up").await);
+    assert!(!finds(&keys, "invented").await);
     assert!(!finds(&keys, "another").await);
     assert_eq!(http.count(), 2);
     assert!(finds(&keys, "a").await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_key_is_found() {
+async fn rotated_key_is_fetched() {
     let kids = Arc::new(Mutex::new(vec!["a".to_owned()]));
     let served = Arc::clone(&kids);
     let http = CannedHttp::new(move |_| (200, key_set(served.lock().unwrap().clone())));
@@ -101,11 +104,11 @@ async fn a_new_key_is_found() {
     *kids.lock().unwrap() = vec!["b".to_owned()];
     advance(COOL_DOWN).await;
     assert!(finds(&keys, "b").await);
-    assert!(!finds(&keys, "a").await, "it was taken back");
+    assert!(!finds(&keys, "a").await, "the old key is no longer valid");
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_outlive_their_issuer_for_a_while() {
+async fn stale_keys_are_used_while_fetches_fail() {
     let (http, works) = issuer();
     let keys = at_url(&http);
     assert!(finds(&keys, "a").await);
@@ -115,7 +118,7 @@ async fn keys_outlive_their_issuer_for_a_while() {
     settle().await;
     assert!(finds(&keys, "a").await);
     settle().await;
-    assert_eq!(http.count(), 2, "it is tried, and then left alone");
+    assert_eq!(http.count(), 2, "one fetch per cool-down");
     advance(COOL_DOWN).await;
     assert!(finds(&keys, "a").await);
     settle().await;
@@ -128,7 +131,7 @@ async fn keys_outlive_their_issuer_for_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_keys_are_renewed_without_anybody_waiting() {
+async fn stale_keys_are_renewed_in_the_background() {
     let (http, _) = issuer();
     let keys = at_url(&http);
     assert!(finds(&keys, "a").await);
@@ -147,7 +150,7 @@ async fn old_keys_are_renewed_without_anybody_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_issuer_that_was_never_reached_is_not_stormed() {
+async fn unreachable_issuer_has_a_cool_down() {
     let (http, works) = issuer();
     works.store(false, Ordering::SeqCst);
     let keys = at_url(&http);
@@ -162,7 +165,7 @@ async fn an_issuer_that_was_never_reached_is_not_stormed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_leaves_does_not_end_the_fetch_of_the_others() {
+async fn dropped_request_does_not_cancel_the_fetch() {
     let (http, _) = issuer();
     let http = http.held();
     let keys = at_url(&http);
@@ -179,16 +182,16 @@ async fn whoever_leaves_does_not_end_the_fetch_of_the_others() {
 }
 
 #[tokio::test]
-async fn no_more_keys_are_looked_at_than_the_limit() {
-    let many = CannedHttp::new(|_| (200, key_set((0..=MOST_KEYS).map(|n| n.to_string()))));
+async fn number_of_keys_is_limited() {
+    let many = CannedHttp::new(|_| (200, key_set((0..=MAX_KEYS).map(|n| n.to_string()))));
     let keys = at_url(&many);
-    assert!(finds(&keys, &(MOST_KEYS - 1).to_string()).await);
-    assert!(!finds(&keys, &MOST_KEYS.to_string()).await);
+    assert!(finds(&keys, &(MAX_KEYS - 1).to_string()).await);
+    assert!(!finds(&keys, &MAX_KEYS.to_string()).await);
     let tried = keys.candidates(None, ALGORITHM).await.unwrap();
-    assert_eq!(tried.len(), MOST_TRIES);
+    assert_eq!(tried.len(), MAX_TRIED_KEYS);
 }
 
-/// The outcome for an issuer at whose metadata URLs there is this.
+/// Returns the outcome for an issuer with this metadata.
 async fn with_metadata(metadata: Value) -> (Result<Vec<Jwk>, FetchError>, Vec<String>) {
     let http = CannedHttp::new(move |request| match request.uri().path() {
         "/.well-known/openid-configuration/tenant" => (200, metadata.to_string()),
@@ -201,7 +204,7 @@ async fn with_metadata(metadata: Value) -> (Result<Vec<Jwk>, FetchError>, Vec<St
 }
 
 #[tokio::test]
-async fn metadata_says_where_the_keys_are() {
+async fn metadata_names_the_key_url() {
     let issuer = "https://auth.example.com/tenant";
     let (found, urls) = with_metadata(json!({"issuer": issuer, "jwks_uri": URL})).await;
     assert_eq!(found.unwrap().len(), 1);
@@ -216,7 +219,7 @@ async fn metadata_says_where_the_keys_are() {
 }
 
 #[tokio::test]
-async fn metadata_of_somebody_else_is_not_believed() {
+async fn metadata_of_another_issuer_is_rejected() {
     let issuer = "https://auth.example.com/tenant";
     for metadata in [
         json!({"issuer": "https://auth.example.com", "jwks_uri": URL}),

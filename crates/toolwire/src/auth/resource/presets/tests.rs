@@ -7,7 +7,7 @@ use crate::transport::http::Authorizer as _;
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const TENANT: &str = "0AB1c2d3-0000-4000-8000-0123456789ab";
 
-/// Builds a server, and checks whom clients are sent to and which audiences are accepted.
+/// Builds a server, and checks its issuer and its accepted audiences.
 #[track_caller]
 fn check(config: ResourceServerConfig, issuer: &str, good: &[&str], bad: &[&str]) {
     let server = config.build().unwrap();
@@ -31,7 +31,7 @@ fn check(config: ResourceServerConfig, issuer: &str, good: &[&str], bad: &[&str]
 }
 
 #[test]
-fn entra_wants_the_id_of_a_tenant() {
+fn entra_requires_a_tenant_id() {
     let config = ResourceServerConfig::entra(RESOURCE, TENANT, "app").unwrap();
     let issuer = "https://login.microsoftonline.com/0ab1c2d3-0000-4000-8000-0123456789ab/v2.0";
     check(
@@ -49,13 +49,13 @@ fn entra_wants_the_id_of_a_tenant() {
         "../x",
         &format!("{TENANT}/"),
     ] {
-        let refused = ResourceServerConfig::entra(RESOURCE, tenant, "app").unwrap_err();
-        assert!(refused.to_string().contains("tenant"), "{refused}");
+        let error = ResourceServerConfig::entra(RESOURCE, tenant, "app").unwrap_err();
+        assert!(error.to_string().contains("tenant"), "{error}");
     }
 }
 
 #[test]
-fn the_issuer_of_auth0_ends_with_a_slash() {
+fn auth0_issuer_ends_with_a_slash() {
     let config = ResourceServerConfig::auth0(RESOURCE, "example.eu.auth0.com");
     let issuer = "https://example.eu.auth0.com/";
     check(
@@ -67,7 +67,7 @@ fn the_issuer_of_auth0_ends_with_a_slash() {
 }
 
 #[test]
-fn tokens_of_google_are_for_a_client() {
+fn google_tokens_have_a_client_as_audience() {
     let config = ResourceServerConfig::google(RESOURCE, "1.apps.googleusercontent.com");
     check(
         config,
@@ -78,7 +78,7 @@ fn tokens_of_google_are_for_a_client() {
 }
 
 #[test]
-fn tokens_of_github_are_for_an_app() {
+fn github_tokens_have_an_app_as_audience() {
     let config = ResourceServerConfig::github(RESOURCE, "Iv1.a", &"secret".into());
     check(
         config,
@@ -89,13 +89,13 @@ fn tokens_of_github_are_for_an_app() {
 }
 
 #[test]
-fn authkit_gives_out_tokens_for_a_resource() {
+fn authkit_tokens_have_the_resource_as_audience() {
     let config = ResourceServerConfig::workos(RESOURCE, "example.authkit.app");
     check(config, "https://example.authkit.app", &[], &["client_01"]);
 }
 
 #[test]
-fn the_issuer_of_keycloak_is_a_realm() {
+fn keycloak_issuer_is_a_realm() {
     for url in ["https://id.example.com", "https://id.example.com/"] {
         let config = ResourceServerConfig::keycloak(RESOURCE, url, "demo");
         check(

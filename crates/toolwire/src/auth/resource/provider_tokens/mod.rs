@@ -1,4 +1,4 @@
-//! Opaque tokens of providers that do not speak RFC 7662: each is asked in its own way.
+//! Verifies opaque tokens of providers without RFC 7662 introspection, each with the provider's own API.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -12,23 +12,23 @@ use crate::auth::resource::verification_cache::VerificationCache;
 use crate::auth::resource::verifier::{TokenError, TokenPurpose, TokenVerifier};
 use crate::engine::BoxFuture;
 
-/// Asks Google about its access tokens. Answers are believed for 30 seconds.
+/// A verifier for access tokens of Google. Results are cached for 30 s.
 ///
-/// The audience of such a token is the OAuth client it was given to, not a server: a server accepts the tokens of one
-/// client, and so does every other server that knows this client.
+/// The audience of such a token is the OAuth client that received it, not a server. All servers that accept this client
+/// accept the token.
 #[derive(Debug)]
 pub struct GoogleTokens {
     fetcher: DocumentFetcher,
-    answers: VerificationCache,
+    cache: VerificationCache,
 }
 
 impl GoogleTokens {
-    /// Asks in this way.
+    /// Creates a verifier with a fetcher.
     #[must_use]
     pub fn new(fetcher: DocumentFetcher) -> Self {
         Self {
             fetcher,
-            answers: VerificationCache::default(),
+            cache: VerificationCache::default(),
         }
     }
 
@@ -36,8 +36,8 @@ impl GoogleTokens {
         let bearer = Secret::new(format!("Bearer {}", token.expose()));
         let url = "https://oauth2.googleapis.com/tokeninfo";
         let nothing = Secret::new("");
-        let asking = self.fetcher.post(url, &nothing, Some(&bearer));
-        let Some(mut claims): Option<AccessTokenClaims> = unless_unknown(asking.await)? else {
+        let request = self.fetcher.post(url, &nothing, Some(&bearer));
+        let Some(mut claims): Option<AccessTokenClaims> = unless_unknown(request.await)? else {
             return Ok(None);
         };
         claims.iss = Some(GOOGLE_ISSUER.to_owned());
@@ -51,22 +51,22 @@ impl TokenVerifier for GoogleTokens {
         token: &'a Secret,
         _: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.answers.get_or_verify(token, self.ask(token)))
+        Box::pin(self.cache.get_or_verify(token, self.ask(token)))
     }
 }
 
-/// Asks GitHub about the tokens of one of its apps. Answers are believed for 30 seconds.
+/// A verifier for tokens of one app of GitHub. Results are cached for 30 s.
 ///
-/// GitHub tells only about tokens of the app that asks, so the audience of what it tells is that app's client id.
+/// GitHub responds only for tokens of the requesting app, so their audience is the client id of that app.
 #[derive(Debug)]
 pub struct GitHubTokens {
     client_id: String,
     client_secret: Secret,
     fetcher: DocumentFetcher,
-    answers: VerificationCache,
+    cache: VerificationCache,
 }
 
-/// What GitHub says about a token.
+/// GitHub's response about a token.
 #[derive(Deserialize)]
 struct GitHubToken {
     user: Option<GitHubUser>,
@@ -81,14 +81,14 @@ struct GitHubUser {
 }
 
 impl GitHubTokens {
-    /// Asks as this app.
+    /// Creates a verifier with the credentials of an app.
     #[must_use]
     pub fn new(client_id: &str, client_secret: &Secret, fetcher: DocumentFetcher) -> Self {
         Self {
             client_id: client_id.to_owned(),
             client_secret: client_secret.clone(),
             fetcher,
-            answers: VerificationCache::default(),
+            cache: VerificationCache::default(),
         }
     }
 
@@ -102,19 +102,19 @@ impl GitHubTokens {
             client_secret: &self.client_secret,
         };
         let authorization = client.authorization().unwrap_or_else(|| Secret::new(""));
-        let question = json!({ "access_token": token.expose() });
-        let question = Secret::new(question.to_string());
-        let asking = self.fetcher.post_json(&url, &question, &authorization);
-        let Some(answer): Option<GitHubToken> = unless_unknown(asking.await)? else {
+        let body = json!({ "access_token": token.expose() });
+        let body = Secret::new(body.to_string());
+        let request = self.fetcher.post_json(&url, &body, &authorization);
+        let Some(response): Option<GitHubToken> = unless_unknown(request.await)? else {
             return Ok(None);
         };
         let mut claims = AccessTokenClaims::default();
         claims.iss = Some(GITHUB_ISSUER.to_owned());
         claims.aud = Some(self.client_id.as_str().into());
         claims.client_id = Some(self.client_id.clone());
-        claims.scope = answer.scopes.map(OneOrMany::Many);
-        // The number stays when somebody changes the name.
-        if let Some(user) = answer.user {
+        claims.scope = response.scopes.map(OneOrMany::Many);
+        // The numeric id does not change with the user name.
+        if let Some(user) = response.user {
             claims.sub = Some(user.id.to_string());
             claims.extra.insert("login".to_owned(), user.login.into());
         }
@@ -128,14 +128,15 @@ impl TokenVerifier for GitHubTokens {
         token: &'a Secret,
         _: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.answers.get_or_verify(token, self.ask(token)))
+        Box::pin(self.cache.get_or_verify(token, self.ask(token)))
     }
 }
 
-/// Both providers say by the status that they do not know a token. A wrong client is none of these, and stays a failure.
-fn unless_unknown<T>(answer: Result<T, FetchError>) -> Result<Option<T>, FetchError> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
+/// Converts the status with which both providers report an unknown token to `None`. Wrong client credentials have
+/// another status and stay an error.
+fn unless_unknown<T>(response: Result<T, FetchError>) -> Result<Option<T>, FetchError> {
+    match response {
+        Ok(response) => Ok(Some(response)),
         Err(error) => match error.status() {
             Some(
                 StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::UNPROCESSABLE_ENTITY,

@@ -4,14 +4,14 @@ use super::super::config::tests::purpose;
 use super::*;
 use crate::auth::canned_http::CannedHttp;
 
-fn canned(status: u16, answer: Value) -> (CannedHttp, DocumentFetcher) {
-    let http = CannedHttp::new(move |_| (status, answer.to_string()));
+fn canned(status: u16, response: Value) -> (CannedHttp, DocumentFetcher) {
+    let http = CannedHttp::new(move |_| (status, response.to_string()));
     let fetcher = DocumentFetcher::with_http_client(http.clone());
     (http, fetcher)
 }
 
 #[tokio::test]
-async fn google_says_whom_a_token_speaks_for() {
+async fn google_token_has_the_subject_and_audience() {
     let (http, fetcher) = canned(
         200,
         json!({"aud": "client", "azp": "client", "sub": "42", "scope": "email", "exp": "4000000000"}),
@@ -31,7 +31,7 @@ async fn google_says_whom_a_token_speaks_for() {
 }
 
 #[tokio::test]
-async fn github_says_whom_a_token_speaks_for() {
+async fn github_token_has_the_subject_and_audience() {
     let (http, fetcher) = canned(
         200,
         json!({"id": 1, "scopes": ["repo", "user"], "user": {"login": "ann", "id": 42}, "app": {"client_id": "app"}}),
@@ -63,7 +63,7 @@ async fn github_says_whom_a_token_speaks_for() {
 }
 
 #[tokio::test]
-async fn tokens_that_a_provider_does_not_know_are_refused_and_failures_are_not() {
+async fn unknown_token_differs_from_a_failed_request() {
     for (status, is_known_to_be_bad) in [
         (400, true),
         (404, true),
@@ -78,8 +78,8 @@ async fn tokens_that_a_provider_does_not_know_are_refused_and_failures_are_not()
         let github = GitHubTokens::new("app", &"hidden".into(), fetcher);
         let verifiers: [&dyn TokenVerifier; 2] = [&google, &github];
         for verifier in verifiers {
-            let refused = verifier.verify(&"t".into(), &purpose()).await.unwrap_err();
-            let is_invalid = matches!(refused, TokenError::Invalid(_));
+            let error = verifier.verify(&"t".into(), &purpose()).await.unwrap_err();
+            let is_invalid = matches!(error, TokenError::Invalid(_));
             assert_eq!(is_invalid, is_known_to_be_bad, "{status}");
         }
     }

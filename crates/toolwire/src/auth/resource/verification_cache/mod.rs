@@ -1,4 +1,4 @@
-//! What issuers said about tokens that only they can read, remembered for a while.
+//! Caches the verification results of opaque tokens.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,26 +12,26 @@ use crate::auth::fetch::FetchError;
 use crate::auth::resource::verifier::TokenError;
 use crate::engine::since_epoch;
 
-/// How long an answer is believed, unless told otherwise: so long a token that was taken back goes on working.
-const DEFAULT_TIME: Duration = Duration::from_secs(30);
+/// How long a result is cached by default. A revoked token stays usable for this time.
+const DEFAULT_TTL: Duration = Duration::from_secs(30);
 
-/// The longest that an answer is believed, and the life of a token whose issuer does not say when it ends: what was opened
-/// with it ends then, and it is asked about again.
-const MOST_TIME: Duration = Duration::from_secs(60 * 60);
+/// The maximum cache time. It is also the lifetime of a token without a stated expiry: streams opened with it end then,
+/// and the token is verified again.
+const MAX_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// How many answers are kept.
-const MOST_ANSWERS: usize = 10_000;
+/// The maximum number of cached results.
+const MAX_RESULTS: usize = 10_000;
 
 type Fingerprint = [u8; 32];
 
-/// Answers by the digests of their tokens, so that no token is kept.
+/// Cached results by the digests of their tokens, so that no token is stored.
 #[derive(Debug)]
 pub(super) struct VerificationCache {
     time: Duration,
-    kept: Mutex<CachedVerification>,
+    entries: Mutex<CachedVerification>,
 }
 
-/// `None` stands for a token that is not good.
+/// The cached results. `None` is the result for an invalid token.
 #[derive(Debug, Default)]
 struct CachedVerification {
     known: HashMap<Fingerprint, (Instant, Option<AccessTokenClaims>)>,
@@ -41,68 +41,68 @@ struct CachedVerification {
 impl Default for VerificationCache {
     fn default() -> Self {
         Self {
-            time: DEFAULT_TIME,
-            kept: Mutex::default(),
+            time: DEFAULT_TTL,
+            entries: Mutex::default(),
         }
     }
 }
 
 impl VerificationCache {
-    /// Believes answers for so long, an hour at most.
+    /// Sets how long results are cached. The maximum is 1 h.
     pub(super) fn with_ttl(&mut self, time: Duration) {
-        self.time = time.min(MOST_TIME);
+        self.time = time.min(MAX_TTL);
     }
 
-    /// What a token says: from memory, or else by asking.
+    /// Returns the claims of a token from the cache, or runs `verification`.
     pub(super) async fn get_or_verify(
         &self,
         token: &Secret,
-        asking: impl Future<Output = Result<Option<AccessTokenClaims>, FetchError>>,
+        verification: impl Future<Output = Result<Option<AccessTokenClaims>, FetchError>>,
     ) -> Result<AccessTokenClaims, TokenError> {
         let inactive = || TokenError::Invalid("the token is not active".to_owned());
         let fingerprint: Fingerprint = Sha256::digest(token.expose()).into();
-        let known = self.kept().find(&fingerprint);
+        let known = self.entries().find(&fingerprint);
         if let Some(known) = known {
             return known.ok_or_else(inactive);
         }
-        let answer = asking.await;
-        let mut answer = answer.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
+        let result = verification.await;
+        let mut result = result.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
         let mut lifetime = self.time;
-        if let Some(claims) = &mut answer {
+        if let Some(claims) = &mut result {
             let now = since_epoch();
-            let end = *claims.exp.get_or_insert((now + MOST_TIME).as_secs());
+            let end = *claims.exp.get_or_insert((now + MAX_TTL).as_secs());
             lifetime = lifetime.min(Duration::from_secs(end).saturating_sub(now));
         }
-        self.kept().keep(fingerprint, answer.clone(), lifetime);
-        answer.ok_or_else(inactive)
+        self.entries().insert(fingerprint, result.clone(), lifetime);
+        result.ok_or_else(inactive)
     }
 
-    fn kept(&self) -> MutexGuard<'_, CachedVerification> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, CachedVerification> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CachedVerification {
     fn find(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
-        let (expiry, answer) = self.known.get(fingerprint)?;
-        (*expiry > Instant::now()).then(|| answer.clone())
+        let (expiry, result) = self.known.get(fingerprint)?;
+        (*expiry > Instant::now()).then(|| result.clone())
     }
 
-    fn keep(
+    fn insert(
         &mut self,
         fingerprint: Fingerprint,
-        answer: Option<AccessTokenClaims>,
+        result: Option<AccessTokenClaims>,
         lifetime: Duration,
     ) {
         if lifetime.is_zero() {
             return;
         }
         let expiry = Instant::now() + lifetime;
-        if let Some((older, _)) = self.known.insert(fingerprint, (expiry, answer)) {
+        if let Some((older, _)) = self.known.insert(fingerprint, (expiry, result)) {
             self.by_age.remove(&(older, fingerprint));
         }
         self.by_age.insert((expiry, fingerprint));
-        while self.known.len() > MOST_ANSWERS
+        while self.known.len() > MAX_RESULTS
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
             self.known.remove(&oldest);
