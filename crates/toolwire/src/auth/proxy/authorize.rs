@@ -1,12 +1,13 @@
-//! The authorization endpoint and the question it leads to.
+//! The authorization endpoint and the consent form.
 //!
-//! A request is checked in the order of the rules: as long as client and redirect URI are not known, the user sees a page
-//! and is sent nowhere. The identity provider is involved only after the user has agreed.
+//! A request is checked in a fixed order: as long as client and redirect URI are unknown, the user sees a page and is
+//! not redirected. The identity provider is involved only after the user has consented.
 //!
-//! Registration is open, so a registered redirect URI may be that of an attacker. RFC 9700, section 4.11.2: an error is
-//! redirected only to a client that the user trusts, which means here that the user of this browser has consented to
-//! the client and the redirect URI before. Otherwise the error is a page. `access_denied` after "Do not allow" is
-//! redirected: the user has just decided on a page that shows the redirect URI, and the client has to learn the decision.
+//! Registration is open, so a registered redirect URI may belong to an attacker. RFC 9700, section 4.11.2: an error is
+//! redirected only to a client that the user trusts. Here, this means that the user of this browser has consented to
+//! the client and the redirect URI before. Otherwise, the error is a page. `access_denied` after "Do not allow" is
+//! redirected: the user has just decided on a page that shows the redirect URI, and the client has to learn the
+//! decision.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -30,10 +31,10 @@ use crate::auth::proxy::responses::{self, ProxyResponse};
 use crate::auth::proxy::sealed_store::{Terms, key_of, random};
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
-/// What forms are sealed for.
+/// The purpose of sealed forms.
 const FORM: &str = "consent";
 
-/// What a user is asked about: it travels in the form, sealed for one browser.
+/// The authorization that a user decides on. The form contains it, sealed for one browser.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pending {
     asked: AuthorizationRecord,
@@ -50,30 +51,30 @@ impl Pending {
     }
 }
 
-/// Answers a request of a client, brought by the user's browser.
+/// Responds to an authorization request from the user's browser.
 pub(super) async fn authorize(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
-    let answered = answer(core, request).await;
-    answered.unwrap_or_else(|refusal| refusal)
+    let response = respond(core, request).await;
+    response.unwrap_or_else(|refusal| refusal)
 }
 
-async fn answer(
+async fn respond(
     core: &ProxyState,
     request: &Request<Bytes>,
 ) -> Result<ProxyResponse, ProxyResponse> {
-    let refuse = |reason: &dyn std::fmt::Display| {
-        tracing::debug!(%reason, "an authorization request is refused");
+    let reject = |reason: &dyn std::fmt::Display| {
+        tracing::debug!(%reason, "an authorization request is rejected");
         page::refusal(StatusCode::BAD_REQUEST, &reason.to_string())
     };
     let query = request.uri().query().unwrap_or_default();
-    let parameters = Parameters::read(query).map_err(|refused| refuse(&refused))?;
-    let sender = AuthorizationClient::read(&parameters).map_err(|refused| refuse(&refused))?;
+    let parameters = Parameters::read(query).map_err(|error| reject(&error))?;
+    let sender = AuthorizationClient::read(&parameters).map_err(|error| reject(&error))?;
     let source = core.sources.of(request);
     let found = core
         .clients
         .find(&core.vault, sender.client_id, source)
         .await;
     let client = found.map_err(|missing| match missing {
-        NoClient::Unknown => refuse(&"the client is not known here"),
+        NoClient::Unknown => reject(&"the client is not registered with this server"),
         NoClient::Unavailable => {
             let reason = "clients cannot be looked up at the moment";
             page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
@@ -81,22 +82,22 @@ async fn answer(
     })?;
     let registered = sender
         .check_redirect(&client.redirect_uris)
-        .map_err(|refused| refuse(&refused))?;
+        .map_err(|error| reject(&error))?;
     let destination = Destination::of(sender.redirect_uri)
         .filter(|destination| core.sends_users_to(destination))
-        .ok_or_else(|| refuse(&"this server does not send users to this host"))?;
+        .ok_or_else(|| reject(&"this server does not permit redirects to this host"))?;
 
     let browser = BrowserSession::known(&core.vault, request.headers());
     let is_trusted = browser
         .as_ref()
         .is_some_and(|browser| browser.has_consented_to_client(&client.client_id, registered));
     let state = authorization::state(&parameters);
-    let wanted = AuthorizationParams::read(&parameters, &core.offer()).map_err(|refused| {
+    let wanted = AuthorizationParams::read(&parameters, &core.offer()).map_err(|error| {
         if !is_trusted {
-            return refuse(&refused);
+            return reject(&error);
         }
         let back = core.way_back(sender.redirect_uri, state);
-        responses::redirect(&back.with_error(refused.code(), &refused.to_string()))
+        answers::redirect(&back.with_error(error.code(), &error.to_string()))
     })?;
     let pending = Pending {
         asked: AuthorizationRecord {
@@ -108,7 +109,8 @@ async fn answer(
         },
         registered_redirect: registered.to_owned(),
     };
-    // RFC 8252, section 8.6: on the user's machine anybody can be the client, so the user is asked each time.
+    // RFC 8252, section 8.6: on the user's machine any program can impersonate the client, so each request asks the
+    // user.
     let may_be_remembered = !destination.is_this_machine;
     let outcome = match browser {
         Some(browser) if may_be_remembered && browser.has_agreed_to(&pending.consent()) => {
@@ -122,7 +124,7 @@ async fn answer(
     outcome.map_err(|error| out_of_order(&error))
 }
 
-/// Asks the user.
+/// Creates the consent page.
 fn ask(
     core: &ProxyState,
     browser: &BrowserSession,
@@ -131,7 +133,7 @@ fn ask(
     destination: &Destination,
 ) -> Result<ProxyResponse, StoreError> {
     let sealed = core.vault.seal(FORM, browser.id(), pending, LOGIN_TIME)?;
-    let mut answer = page::question(&ConsentPage {
+    let mut response = page::question(&ConsentPage {
         server: &core.name,
         client_name: client.name.as_deref(),
         client_id: &client.client_id,
@@ -142,57 +144,57 @@ fn ask(
         action: &core.paths.consent,
         request: &sealed,
     });
-    browser.keep(&core.vault, &mut answer)?;
-    Ok(answer)
+    browser.keep(&core.vault, &mut response)?;
+    Ok(response)
 }
 
-/// Takes the user's answer.
+/// Handles the submitted consent form.
 pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
-    let refuse = |reason| page::refusal(StatusCode::BAD_REQUEST, reason);
-    // Browsers that say where a request comes from are believed when it comes from elsewhere.
+    let reject = |reason| page::refusal(StatusCode::BAD_REQUEST, reason);
+    // Browsers that send Fetch Metadata are trusted if they report a cross-site request.
     if is_cross_site(request.headers()) {
-        return refuse("this answer comes from another site");
+        return reject("the form was submitted from another site");
     }
-    let stale = "the question is too old, or was asked in another browser";
+    let stale = "the form has expired, or was opened in another browser";
     let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
-        return refuse(stale);
+        return reject(stale);
     };
     let Some(form) = form_of(request) else {
-        return refuse("the answer cannot be read");
+        return reject("the form is malformed");
     };
     let (Ok(Some(sealed)), Ok(decision)) = (form.single("request"), form.single("decision")) else {
-        return refuse("the answer cannot be read");
+        return reject("the form is malformed");
     };
     let opened = core.vault.open::<Pending>(FORM, browser.id(), sealed);
     let Some(pending) = opened else {
-        return refuse(stale);
+        return reject(stale);
     };
     match decision {
         Some("allow") => {}
         Some("deny") => {
             let asked = &pending.asked;
             let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
-            let reason = "the user did not allow it";
-            return responses::redirect(&back.with_error("access_denied", reason));
+            let reason = "the user denied access";
+            return answers::redirect(&back.with_error("access_denied", reason));
         }
-        // The page has two buttons, and this is neither: no decision of the user is known.
-        _ => return refuse("the decision must be allow or deny"),
+        // The form has two buttons, and this value is neither. The user's decision is unknown.
+        _ => return reject("the decision must be allow or deny"),
     }
     browser.agree_to(&pending.consent());
     let owner = login_owner(core, request);
     match send_to_provider(core, browser, pending.asked, owner).await {
-        Ok(answer) => answer,
+        Ok(response) => response,
         Err(error) => out_of_order(&error),
     }
 }
 
-/// On whose account a login is stored. A login in progress is never removed for a new one, not even of the same source:
-/// many users may share an address.
+/// Returns the owner of a stored login. A new login never removes a login in progress, also not of the same source,
+/// because many users may share an address.
 fn login_owner(core: &ProxyState, request: &Request<Bytes>) -> Option<ProxyOwner> {
     core.sources.owner(request, OwnerLimit::Reject)
 }
 
-/// Sends a user who has agreed to the identity provider.
+/// Redirects a user who has consented to the identity provider.
 async fn send_to_provider(
     core: &ProxyState,
     mut browser: BrowserSession,
@@ -208,9 +210,9 @@ async fn send_to_provider(
     let url = match url {
         Ok(url) => url,
         Err(error) => {
-            tracing::error!(%error, "nobody can log in");
+            tracing::error!(%error, "the login cannot start");
             let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
-            let reason = "the identity provider does not answer";
+            let reason = "the identity provider does not respond";
             let url = back.with_error("temporarily_unavailable", reason);
             return Ok(responses::redirect(&url));
         }
@@ -223,28 +225,28 @@ async fn send_to_provider(
     let terms = Terms::lasting(LOGIN_TIME).owned_by(owner);
     core.vault.put(&key, &login, terms).await?;
     browser.begin(state.expose());
-    let mut answer = responses::redirect(&url);
-    browser.keep(&core.vault, &mut answer)?;
-    browser.keep_logins(&core.vault, &mut answer)?;
-    Ok(answer)
+    let mut response = answers::redirect(&url);
+    browser.keep(&core.vault, &mut response)?;
+    browser.keep_logins(&core.vault, &mut response)?;
+    Ok(response)
 }
 
-/// The page while something that is needed does not work.
+/// Returns the error page if a required service is unavailable.
 pub(super) fn out_of_order(error: &StoreError) -> ProxyResponse {
     let reason = match error {
         StoreError::Full => {
-            tracing::warn!("a login is rejected: too many are in progress");
+            tracing::warn!("a login is rejected because too many are in progress");
             "too many people are logging in at the moment; try again in a few minutes"
         }
         error => {
-            tracing::error!(%error, "a login cannot go on");
-            "logging in does not work at the moment"
+            tracing::error!(%error, "a login failed");
+            "logging in is temporarily unavailable; try again later"
         }
     };
     page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 
-/// A form in the body of a request.
+/// Parses the form in the body of a request.
 pub(super) fn form_of(request: &Request<Bytes>) -> Option<Parameters> {
     let content_type = request.headers().get(http::header::CONTENT_TYPE)?;
     let media_type = content_type.to_str().ok()?.split(';').next()?.trim();
@@ -255,7 +257,7 @@ pub(super) fn form_of(request: &Request<Bytes>) -> Option<Parameters> {
     Parameters::read(text).ok()
 }
 
-/// Whether a browser says that another site made the request (Fetch Metadata).
+/// Returns `true` if the browser reports that another site made the request (Fetch Metadata).
 fn is_cross_site(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").into_iter();
     sites.any(|site| site != "same-origin")

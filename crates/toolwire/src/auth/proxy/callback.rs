@@ -1,7 +1,8 @@
-//! Where the identity provider sends users back to.
+//! The endpoint that the identity provider redirects users to.
 //!
-//! A redirect counts only in the browser that began the login after its user had agreed. Otherwise somebody could agree
-//! in their own browser and let another user, whom the provider knows, finish the login for them.
+//! A redirect is accepted only in the browser that started the login after its user had consented. Otherwise, an
+//! attacker could consent in their own browser and make another user, who is logged in at the provider, finish the
+//! login.
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -23,33 +24,34 @@ use crate::auth::proxy::sealed_store::key_of;
 use crate::auth::proxy::upstream_client::UpstreamError;
 use crate::store::StoreError;
 
-/// Answers a redirect of the identity provider.
+/// Handles a redirect from the identity provider.
 pub(super) async fn callback(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     match finish(core, request).await {
-        Ok(answer) => answer,
+        Ok(response) => response,
         Err(error) => out_of_order(&error),
     }
 }
 
 async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResponse, StoreError> {
-    let refuse = |reason| Ok(page::refusal(StatusCode::BAD_REQUEST, reason));
-    let not_ours = "this login is too old, was used already, or began in another browser";
+    let reject = |reason| Ok(page::refusal(StatusCode::BAD_REQUEST, reason));
+    let not_ours =
+        "this login has expired, was completed already, or was started in another browser";
     let query = request.uri().query().unwrap_or_default();
     let Some(state) = state_of(query) else {
-        return refuse(not_ours);
+        return reject(not_ours);
     };
     let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
-        return refuse(not_ours);
+        return reject(not_ours);
     };
     if !browser.has_begun(state.expose()) {
-        tracing::warn!("a login comes back in a browser that has not begun it");
-        return refuse(not_ours);
+        tracing::warn!("a login returned in a browser that did not start it");
+        return reject(not_ours);
     }
     let key = key_of(state.expose());
     if core.vault.get::<LoginRecord>(&key).await?.is_none() {
-        return refuse(not_ours);
+        return reject(not_ours);
     }
-    // What the provider promises has to be known before its answer is believed.
+    // The provider's metadata has to be known before its response is checked.
     let endpoints = match core.leg.endpoints().await {
         Ok(endpoints) => endpoints,
         Err(error) => return Err(StoreError::unavailable(error)),
@@ -60,34 +62,34 @@ async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResp
         announces_iss: endpoints.announces_iss,
     };
     let response = read(query, &expected);
-    if let Err(refused) = &response
-        && refused.is_foreign()
+    if let Err(error) = &response
+        && error.is_foreign()
     {
-        tracing::warn!(%refused, "a redirect is not that of the identity provider");
-        return refuse("this does not come from the identity provider that was asked");
+        tracing::warn!(%error, "a redirect does not come from the identity provider");
+        return reject("this redirect does not come from the configured identity provider");
     }
-    // One of all that come with this state goes on.
+    // Only one request with this state continues.
     let Some(login) = core.vault.take::<LoginRecord>(&key).await? else {
-        return refuse(not_ours);
+        return reject(not_ours);
     };
     browser.end(state.expose());
     let url = match response {
         Ok(code) => log_in(core, &login, &code).await?,
-        Err(refused) => {
-            tracing::warn!(%refused, "the identity provider refuses a login");
-            let code = match &refused {
+        Err(error) => {
+            tracing::warn!(%error, "the identity provider rejected a login");
+            let code = match &error {
                 AuthorizationResponseError::Refusal(error) => relayed_error(&error.error),
                 _ => "server_error",
             };
-            refusal_url(core, &login.asked, code)
+            error_url(core, &login.asked, code)
         }
     };
-    let mut answer = responses::redirect(&url);
-    browser.keep_logins(&core.vault, &mut answer)?;
-    Ok(answer)
+    let mut redirect = answers::redirect(&url);
+    browser.keep_logins(&core.vault, &mut redirect)?;
+    Ok(redirect)
 }
 
-/// Redeems the provider's code; the URL that brings ours.
+/// Redeems the provider's code. Returns the redirect URL with our code.
 async fn log_in(
     core: &ProxyState,
     login: &LoginRecord,
@@ -95,22 +97,22 @@ async fn log_in(
 ) -> Result<String, StoreError> {
     let asked = &login.asked;
     let Some(verifier) = Verifier::from_stored(login.code_verifier.clone()) else {
-        return Ok(refusal_url(core, asked, "server_error"));
+        return Ok(error_url(core, asked, "server_error"));
     };
     let logged_in = match core.leg.log_in(code, &verifier).await {
         Ok(logged_in) => logged_in,
         Err(error) => {
-            tracing::warn!(%error, "a login fails");
+            tracing::warn!(%error, "a login failed");
             let code = match error {
                 UpstreamError::Fetch(_) => "temporarily_unavailable",
                 _ => "server_error",
             };
-            return Ok(refusal_url(core, asked, code));
+            return Ok(error_url(core, asked, code));
         }
     };
     if !core.admits(&logged_in.user) {
-        tracing::info!("a user is not admitted");
-        return Ok(refusal_url(core, asked, "access_denied"));
+        tracing::info!("the user filter rejected a user");
+        return Ok(error_url(core, asked, "access_denied"));
     }
     let mut grant = GrantRecord {
         client_id: asked.client_id.clone(),
@@ -137,11 +139,11 @@ async fn log_in(
     Ok(back.with_code(&code).expose().to_owned())
 }
 
-fn refusal_url(core: &ProxyState, asked: &AuthorizationRecord, code: &str) -> String {
+fn error_url(core: &ProxyState, asked: &AuthorizationRecord, code: &str) -> String {
     let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
     let description = match code {
-        "access_denied" => "the login was refused",
-        _ => "the identity provider did not let the user in",
+        "access_denied" => "the login was denied",
+        _ => "the identity provider rejected the login",
     };
     back.with_error(code, description)
 }

@@ -1,16 +1,16 @@
-//! An authorization server for MCP clients in front of one client at an identity provider that knows no registration.
+//! An authorization server for MCP clients in front of an identity provider without dynamic registration.
 //!
-//! MCP clients register here, users agree here, and tokens are given out and verified here. The identity provider is only
-//! asked who the user is; its tokens stay here, and ours are never sent there.
+//! MCP clients register here, users consent here, and tokens are issued and verified here. The identity provider only
+//! identifies the user. Its tokens stay in the proxy, and the proxy's tokens are never sent to it.
 //!
 //! ```text
 //!  MCP client            browser                     OAuth proxy                      identity provider
 //!   POST /register ---------------------------------->
 //!                    GET /authorize ------------------> checks client, redirect, PKCE
-//!                    <-- the question (sealed form) --
-//!                    POST /consent -------------------> remembers the login; its cookie is set only now
+//!                    <-- consent page (sealed form) ---
+//!                    POST /consent -------------------> stores the login and sets its cookie
 //!                    <-- 303 ----------------------------------------------------------> login
-//!                    GET /callback -------------------> same browser? then redeems the code, asks who it is
+//!                    GET /callback -------------------> checks the browser, redeems the code, identifies the user
 //!                    <-- 303 to the client, with a code
 //!   POST /token ------------------------------------> tokens of this server
 //! ```
@@ -67,32 +67,32 @@ use crate::transport::http::{AuthorizationError, Authorizer, PublicRoute};
 use sealed_store::SealedStore;
 use upstream_client::UpstreamClient;
 
-/// How many bytes a registration may have.
+/// The maximum size of a registration, in bytes.
 const LARGEST_REGISTRATION: usize = 64 * 1024;
 
-/// An authorization server in front of an identity provider, and the guard of the MCP server behind it; made by an
-/// [`OAuthProxyConfig`]. Clones share everything.
+/// An authorization server in front of an identity provider, and the authorizer of the MCP server. Built by an
+/// [`OAuthProxyConfig`]. Clones share their state.
 ///
-/// Give it to [`HttpOptions::with_authorizer`](crate::transport::http::HttpOptions::with_authorizer), and a clone to
-/// handlers that act for the user at the provider.
+/// Pass it to [`HttpOptions::with_authorizer`](crate::transport::http::HttpOptions::with_authorizer). Handlers that act
+/// for the user at the provider get a clone.
 #[derive(Debug, Clone)]
 pub struct OAuthProxy {
     core: Arc<ProxyState>,
     guard: Arc<ResourceServer>,
 }
 
-/// Who says which users may come in.
+/// The filter that decides which users are admitted.
 type UserFilter = dyn Fn(&UpstreamUser) -> bool + Send + Sync;
 
-/// What all endpoints share.
+/// The state that all endpoints share.
 struct ProxyState {
     issuer: String,
-    /// What users are told the server is called.
+    /// The display name of the server.
     name: String,
     resource: ResourceIndicator,
     scopes: ScopeSet,
     default_scopes: ScopeSet,
-    /// Where users may be sent besides their own machines; everywhere if empty.
+    /// The permitted hosts of redirect URIs besides the user's machine. All hosts are permitted if empty.
     redirect_hosts: Vec<String>,
     admission: Option<Box<UserFilter>>,
     sources: Sources,
@@ -124,8 +124,8 @@ impl ProxyState {
         self.admission.as_ref().is_none_or(|admits| admits(user))
     }
 
-    /// The grant with a good token of the identity provider. In a task of its own, so that a caller who goes away does
-    /// not lose the tokens that the provider is just giving out.
+    /// Returns the grant with a valid token of the identity provider. Runs in a separate task, so that a dropped call
+    /// does not lose tokens that the provider is issuing.
     async fn fresh(self: &Arc<Self>, grant: RecordDigest) -> Result<GrantRecord, GrantError> {
         let core = Arc::clone(self);
         let renewing =
@@ -134,7 +134,7 @@ impl ProxyState {
         renewed.map_err(|error| GrantError::Unavailable(Box::new(error)))?
     }
 
-    /// Renews the token of the identity provider if need be, and checks that the user is still admitted.
+    /// Renews the token of the identity provider if necessary, and checks that the user is still admitted.
     async fn renewed_and_admitted(self: &Arc<Self>, key: RecordDigest) -> Result<(), GrantError> {
         let grant = self.fresh(key).await?;
         self.readmit(&key, grant).await
@@ -153,19 +153,19 @@ impl fmt::Debug for ProxyState {
 }
 
 impl OAuthProxy {
-    /// The redirect URI to register at the identity provider.
+    /// Returns the redirect URI to register at the identity provider.
     #[must_use]
     pub fn callback_url(&self) -> &str {
         &self.core.leg.callback
     }
 
-    /// Who gives out the tokens: what clients know this authorization server by.
+    /// Returns the issuer of the tokens, which identifies this authorization server to clients.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.core.issuer
     }
 
-    /// The token of the identity provider for the user of a request, to act for them there; it is renewed if need be.
+    /// Returns the identity provider's token for the user of a request. It is renewed if necessary.
     ///
     /// ```no_run
     /// # use toolwire::auth::{OAuthProxy, UpstreamTokenError};
@@ -178,11 +178,11 @@ impl OAuthProxy {
     /// ```
     ///
     /// # Errors
-    /// When the caller's token is none of this proxy, the user has taken back what was granted, or the provider cannot
-    /// be asked at the moment.
+    /// Returns an error if this proxy did not issue the caller's token, if the user's grant was revoked, or if the
+    /// provider is unavailable.
     ///
     /// # Cancellation
-    /// Dropping the future is safe: a renewal that has begun is finished, and the next caller gets its token.
+    /// Dropping the future is safe: a started renewal completes, and the next caller gets its token.
     pub async fn upstream_token(&self, token: &TokenInfo) -> Result<Secret, UpstreamTokenError> {
         let grant = grant_of(token).ok_or(UpstreamTokenError::NotGranted)?;
         match self.core.fresh(grant).await {
@@ -199,21 +199,21 @@ fn grant_of(token: &TokenInfo) -> Option<RecordDigest> {
     bytes.try_into().ok()
 }
 
-/// Why there is no token of the identity provider.
+/// The reason why no token of the identity provider is available.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum UpstreamTokenError {
-    /// The caller has no token of this proxy, or what the user granted was taken back: they have to log in again.
+    /// The caller has no token of this proxy, or the user's grant was revoked. The user has to log in again.
     NotGranted,
-    /// The provider or the store cannot be asked at the moment.
+    /// The provider or the store is temporarily unavailable.
     Unavailable(Box<dyn StdError + Send + Sync>),
 }
 
 impl fmt::Display for UpstreamTokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotGranted => "the user has not granted this, or has to log in again",
-            Self::Unavailable(_) => "the identity provider cannot be asked at the moment",
+            Self::NotGranted => "the user has no valid grant and has to log in again",
+            Self::Unavailable(_) => "the identity provider is temporarily unavailable",
         })
     }
 }
@@ -227,7 +227,7 @@ impl StdError for UpstreamTokenError {
     }
 }
 
-/// Knows the tokens of a proxy again.
+/// A verifier for the tokens of a proxy.
 #[derive(Debug)]
 struct OwnTokens(Arc<ProxyState>);
 
@@ -240,14 +240,14 @@ impl TokenVerifier for OwnTokens {
         Box::pin(async {
             match self.0.grants.claims(&self.0.vault, token, now()).await {
                 Ok(Some(claims)) => Ok(claims),
-                Ok(None) => Err(TokenError::Invalid("the token is not known".to_owned())),
+                Ok(None) => Err(TokenError::Invalid("the token is unknown".to_owned())),
                 Err(error) => Err(TokenError::Unavailable(Box::new(error))),
             }
         })
     }
 }
 
-/// The endpoints.
+/// The routes of the proxy's endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProxyRoute {
     Authorize,
@@ -272,9 +272,10 @@ impl Authorizer for OAuthProxy {
 
     fn document(&self, path: &str) -> Option<Bytes> {
         let is_own = self.core.paths.metadata.iter().any(|own| own == path);
-        match is_own {
-            true => Some(self.core.metadata.clone()),
-            false => self.guard.document(path),
+        if is_own {
+            Some(self.core.metadata.clone())
+        } else {
+            self.guard.document(path)
         }
     }
 

@@ -1,6 +1,6 @@
-//! The two pages that people see: the question whether a client may act for them, and why something does not work.
+//! The two pages for users: the consent form and the error page.
 //!
-//! Everything on them that comes from outside is escaped, they run no script, load nothing, and cannot be framed.
+//! All untrusted text is escaped. The pages run no script, load nothing, and cannot be framed.
 
 use std::fmt::Write as _;
 
@@ -20,10 +20,10 @@ const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;mar
     dt{font-weight:600}dd{margin:0 0 .75rem;overflow-wrap:anywhere}.warning{border-left:.25rem solid #b45309;\
     padding:.25rem .75rem}button{font:inherit;padding:.5rem 1.25rem;margin-right:.75rem}";
 
-/// What a user is asked.
+/// The content of the consent page.
 #[derive(Debug)]
 pub(super) struct ConsentPage<'a> {
-    /// What the server calls itself.
+    /// The display name of the server.
     pub(super) server: &'a str,
     pub(super) client_name: Option<&'a str>,
     pub(super) client_id: &'a str,
@@ -32,13 +32,13 @@ pub(super) struct ConsentPage<'a> {
     pub(super) destination: &'a Destination,
     pub(super) redirect_uri: &'a str,
     pub(super) scopes: &'a str,
-    /// Where the answer goes.
+    /// The URL that receives the form.
     pub(super) action: &'a str,
-    /// What the answer has to bring along.
+    /// The sealed request in the form.
     pub(super) request: &'a str,
 }
 
-/// The page with the question.
+/// Creates the consent page.
 pub(super) fn question(question: &ConsentPage<'_>) -> ProxyResponse {
     let name = question.client_name.and_then(shown_name);
     let name = name.as_deref().unwrap_or("A client without a name");
@@ -77,11 +77,11 @@ pub(super) fn question(question: &ConsentPage<'_>) -> ProxyResponse {
     page(StatusCode::OK, "Allow access?", &body)
 }
 
-/// Spec 2026-07-28, authorization/client-registration, "Localhost Redirect URI Risks": anybody can claim to be a client
-/// that comes back to the user's own machine.
+/// Returns the warnings of a consent page. Spec 2026-07-28, authorization/client-registration, "Localhost Redirect URI
+/// Risks": any program can impersonate a client with a redirect URI on the user's machine.
 fn warnings(question: &ConsentPage<'_>) -> impl Iterator<Item = &'static str> {
     let unverified = (!question.is_described).then_some(
-        "Nobody has checked this name. Allow it only if you have just started this yourself.",
+        "This name is not verified. Allow it only if you have just started this yourself.",
     );
     let local = question.destination.is_this_machine.then_some(
         "It comes back to a program on your own machine. Any program there could pretend to be this one.",
@@ -89,7 +89,7 @@ fn warnings(question: &ConsentPage<'_>) -> impl Iterator<Item = &'static str> {
     unverified.into_iter().chain(local)
 }
 
-/// The page for a user who cannot be sent anywhere.
+/// Creates the error page for a user who cannot be redirected.
 pub(super) fn refusal(status: StatusCode, reason: &str) -> ProxyResponse {
     let body = format!(
         "<h1>This does not work</h1><p>{}</p><p>Close this page and begin again in the program you came from.</p>",
@@ -103,15 +103,15 @@ fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
     );
-    let mut answer = responses::plain(status, html);
-    responses::name_retry(&mut answer);
+    let mut response = answers::plain(status, html);
+    answers::name_retry(&mut response);
     let style = STANDARD.encode(Sha256::digest(STYLE));
-    // No `form-action`: browsers apply it to the redirects after the form, too, and these go to the identity provider and
-    // on to wherever the client is.
+    // No `form-action`: browsers also apply it to the redirects after the form, which go to the identity provider and
+    // to the client.
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'; base-uri 'none'"
     );
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     if let Ok(policy) = HeaderValue::try_from(policy) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
@@ -119,15 +119,15 @@ fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (X_FRAME_OPTIONS, "DENY"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Not `no-referrer`: the form would then come without its origin.
+        // Not `no-referrer`: the form would then be sent without its origin.
         (REFERRER_POLICY, "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    answer
+    response
 }
 
-/// Text for a page, also within quotation marks.
+/// Escapes text for a page, also for quoted attributes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -149,7 +149,7 @@ mod tests {
 
     fn ask(name: Option<&str>, redirect: &str, is_described: bool) -> String {
         let destination = Destination::of(redirect).unwrap();
-        let answer = question(&ConsentPage {
+        let response = question(&ConsentPage {
             server: "demo",
             client_name: name,
             client_id: "<id>",
@@ -160,11 +160,11 @@ mod tests {
             action: "/consent",
             request: "sealed",
         });
-        String::from_utf8(answer.body().to_vec()).unwrap()
+        String::from_utf8(response.body().to_vec()).unwrap()
     }
 
     #[test]
-    fn nothing_that_clients_say_becomes_part_of_the_page() {
+    fn client_metadata_is_escaped() {
         let attack = "</h1><script>alert('1')</script>\"&";
         let page = ask(Some(attack), "https://app.example.com/cb", true);
         assert!(!page.contains("<script>"), "{page}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_warned_of_what_cannot_be_known() {
+    fn unverified_names_and_local_redirects_show_warnings() {
         let check = |redirect: &str, is_described, warnings: usize| {
             let page = ask(Some("A"), redirect, is_described);
             assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_a_name_is_called_so() {
+    fn unnamed_client_has_a_placeholder_name() {
         for name in [None, Some(""), Some("\u{200B}")] {
             let page = ask(name, "https://a/cb", true);
             assert!(page.contains("A client without a name"), "{page}");
@@ -198,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn pages_cannot_be_framed_kept_or_scripted() {
-        let answer = refusal(StatusCode::BAD_REQUEST, "<b>");
-        let header = |name: &str| answer.headers().get(name).unwrap().to_str().unwrap();
+    fn pages_forbid_framing_caching_and_scripts() {
+        let response = refusal(StatusCode::BAD_REQUEST, "<b>");
+        let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap();
         let policy = header("content-security-policy");
         for part in [
             "default-src 'none'",
@@ -213,6 +213,6 @@ mod tests {
         assert_eq!(header("x-frame-options"), "DENY");
         assert_eq!(header("cache-control"), "no-store");
         assert_eq!(header("referrer-policy"), "same-origin");
-        assert!(!String::from_utf8_lossy(answer.body()).contains("<b>"));
+        assert!(!String::from_utf8_lossy(response.body()).contains("<b>"));
     }
 }

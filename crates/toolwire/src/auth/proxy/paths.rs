@@ -1,4 +1,4 @@
-//! Where the endpoints of the proxy are, and the metadata that says so (RFC 8414).
+//! The paths of the proxy's endpoints, and the metadata document with their URLs (RFC 8414).
 
 use bytes::Bytes;
 use toolwire_proto::auth::endpoints;
@@ -10,7 +10,7 @@ use toolwire_types::auth::AuthorizationServerMetadata;
 use crate::auth::proxy::ProxyRoute;
 use crate::auth::proxy::config::OAuthProxyConfigError;
 
-/// Where everything is.
+/// The paths of all endpoints.
 #[derive(Debug)]
 pub(super) struct Paths {
     pub(super) origin: String,
@@ -20,7 +20,8 @@ pub(super) struct Paths {
     token: String,
     register: String,
     revoke: String,
-    /// Of the authorization server: where its issuer says, and where clients look that take the resource for it.
+    /// The paths of the authorization server metadata: the path of the issuer, and the path for clients that use the
+    /// resource as the issuer.
     pub(super) metadata: Vec<String>,
 }
 
@@ -36,7 +37,7 @@ impl Paths {
         let prefix = prefix.trim_end_matches('/');
         let resource_path = path_of(resource, &origin);
         let mut metadata = vec![path_of(&metadata_url, &origin)];
-        // Clients of 2025-03-26 look at the root, others with the path of the resource.
+        // Clients of 2025-03-26 use the root, others use the path of the resource.
         if prefix.is_empty() && !matches!(&*resource_path, "" | "/") {
             metadata.push(format!(
                 "{}{resource_path}",
@@ -72,7 +73,7 @@ impl Paths {
         found.map(|(_, place)| place)
     }
 
-    /// The metadata of the authorization server (RFC 8414).
+    /// Returns the metadata of the authorization server (RFC 8414).
     pub(super) fn document(&self, issuer: &str, scopes: &ScopeSet) -> Bytes {
         let texts = |texts: &[&str]| Some(texts.iter().map(ToString::to_string).collect());
         let url = |path: &str| format!("{}{path}", self.origin);
@@ -94,7 +95,7 @@ impl Paths {
         if !scopes.is_empty() {
             metadata.scopes_supported = Some(scopes.iter().map(str::to_owned).collect());
         }
-        let document = serde_json::to_vec(&metadata).expect("texts by name are JSON");
+        let document = serde_json::to_vec(&metadata).expect("the metadata serializes to JSON");
         Bytes::from(document)
     }
 }

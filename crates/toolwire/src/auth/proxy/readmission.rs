@@ -1,4 +1,4 @@
-//! The filter of users at a refresh: a user who is no longer admitted loses access.
+//! Runs the user filter at a refresh. A user who is no longer admitted loses access.
 
 use serde_json::{Map, Value};
 
@@ -9,10 +9,10 @@ use crate::auth::proxy::upstream::UpstreamUser;
 use crate::auth::proxy::upstream_client::UpstreamError;
 
 impl ProxyState {
-    /// Checks with the filter of users whether the user of a grant is still admitted, and ends the grant if not.
+    /// Checks with the user filter whether the user of a grant is still admitted, and ends the grant otherwise.
     ///
-    /// The filter gets what the provider says about the user now. A provider that identifies users by ID tokens alone
-    /// cannot be asked, so there it gets the claims of the last one: of the login, or of a renewal.
+    /// The filter gets the provider's current data about the user. A provider that identifies users only by ID tokens
+    /// has no such data, so the filter gets the claims of the last ID token: from the login or a renewal.
     pub(super) async fn readmit(
         &self,
         key: &RecordDigest,
@@ -53,7 +53,7 @@ impl ProxyState {
         Err(GrantError::Gone)
     }
 
-    /// The claims of a user that have to be stored so that the filter can be asked again.
+    /// Returns the claims of a user that have to be stored so that the filter can run again.
     pub(super) fn claims_for_filter(&self, user: &UpstreamUser) -> Option<Map<String, Value>> {
         let is_needed = self.admission.is_some() && self.leg.knows_users_by_id_token();
         is_needed.then(|| user.claims.clone())

@@ -1,4 +1,4 @@
-//! What the proxy remembers, as it stands in the store: sealed, each under the digest of what it is found by.
+//! The records of the proxy in the store. Each is sealed and stored under the digest of its lookup value.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use toolwire_types::auth::Secret;
 use crate::auth::proxy::upstream::UpstreamUser;
 use crate::store::ProxyRecord;
 
-/// What a record is found by: the digest of something secret.
+/// The key of a record: the digest of a secret.
 pub(super) type RecordDigest = [u8; 32];
 
-/// Something that is kept in the store.
+/// A record that can be stored.
 pub(super) trait ProxyEntry: Serialize + DeserializeOwned {
     const KIND: ProxyRecord;
 }
 
-/// A client, registered here or described by a document of its own.
+/// A client that is registered here or described by a metadata document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClientRecord {
     pub(super) client_id: String,
-    /// The digest of its password; public clients have none.
+    /// The digest of its secret. `None` for public clients.
     pub(super) secret: Option<RecordDigest>,
     pub(super) redirect_uris: Vec<String>,
     pub(super) name: Option<String>,
@@ -32,22 +32,22 @@ impl ProxyEntry for ClientRecord {
     const KIND: ProxyRecord = ProxyRecord::Client;
 }
 
-/// What a client asked for, checked.
+/// A checked authorization request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuthorizationRecord {
     pub(super) client_id: String,
     pub(super) redirect_uri: String,
     pub(super) state: Option<String>,
     pub(super) code_challenge: String,
-    /// Separated by spaces.
+    /// The scopes, separated by spaces.
     pub(super) scopes: String,
 }
 
-/// A user on the way to the identity provider and back.
+/// A login in progress at the identity provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct LoginRecord {
     pub(super) asked: AuthorizationRecord,
-    /// The proxy's own, for the identity provider.
+    /// The proxy's PKCE verifier for the identity provider.
     pub(super) code_verifier: Secret,
 }
 
@@ -55,10 +55,11 @@ impl ProxyEntry for LoginRecord {
     const KIND: ProxyRecord = ProxyRecord::Login;
 }
 
-/// What a user granted to a client, with everything that was issued for it. While it is there its tokens are good.
+/// A user's grant to a client, with all tokens that were issued for it. The tokens are valid as long as the record
+/// exists.
 ///
-/// One record holds all of it, so that a store can bound what one user occupies, and so that every step of a login is
-/// one replacement of the record: of two nodes that try the same step at once, one succeeds.
+/// One record holds all of it, so that a store can limit the space of one user. Each step of a login replaces the
+/// record: of two nodes that try the same step at once, one succeeds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct GrantRecord {
     pub(super) client_id: String,
@@ -66,19 +67,19 @@ pub(super) struct GrantRecord {
     /// The resource that its tokens are for.
     pub(super) resource: String,
     pub(super) user: UpstreamUser,
-    /// All claims of the last ID token, for the filter of users. `None` if the provider can be asked again, or there is no
-    /// filter.
+    /// All claims of the last ID token, for the user filter. `None` if the provider supports user info requests, or if
+    /// there is no filter.
     pub(super) id_token_claims: Option<Map<String, Value>>,
     pub(super) upstream: UpstreamTokens,
-    /// Seconds since the Unix epoch.
+    /// The end, in seconds since the Unix epoch.
     pub(super) ends_at: u64,
     /// The code, until it is redeemed.
     pub(super) code: Option<CodeRecord>,
-    /// The digest of the refresh token that is good.
+    /// The digest of the valid refresh token.
     pub(super) refresh: Option<RecordDigest>,
-    /// The refresh token before it.
+    /// The previous refresh token.
     pub(super) used_refresh: Option<UsedRefresh>,
-    /// Oldest first.
+    /// The access tokens, oldest first.
     pub(super) access: Vec<AccessToken>,
 }
 
@@ -86,32 +87,32 @@ impl ProxyEntry for GrantRecord {
     const KIND: ProxyRecord = ProxyRecord::Grant;
 }
 
-/// A code that was not redeemed yet.
+/// A code that is not redeemed yet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CodeRecord {
     pub(super) digest: RecordDigest,
     pub(super) redirect_uri: String,
     pub(super) code_challenge: String,
-    /// Seconds since the Unix epoch.
+    /// The expiry, in seconds since the Unix epoch.
     pub(super) expires_at: u64,
 }
 
-/// A refresh token that was used.
+/// A used refresh token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct UsedRefresh {
     pub(super) digest: RecordDigest,
-    /// When it was used first, in seconds since the Unix epoch.
+    /// The time of the first use, in seconds since the Unix epoch.
     pub(super) used_at: u64,
-    /// The successor is derived from this and the token itself, which is not stored.
+    /// The salt of the successor, which is derived from it and the token itself. The token is not stored.
     pub(super) salt: RecordDigest,
 }
 
-/// An access token.
+/// An issued access token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct AccessToken {
     pub(super) digest: RecordDigest,
     pub(super) scopes: String,
-    /// Seconds since the Unix epoch.
+    /// The expiry, in seconds since the Unix epoch.
     pub(super) expires_at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The registration endpoint (RFC 7591): anybody may come, so little is kept of each and not for long.
+//! The registration endpoint (RFC 7591). It is open, so registrations are small and have a short retention.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -22,12 +22,12 @@ pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> Pro
         .then(|| serde_json::from_slice(request.body()).ok())
         .flatten();
     let Some(metadata) = metadata else {
-        let reason = "send the metadata of the client as JSON";
+        let reason = "the body must be client metadata as JSON";
         return invalid("invalid_client_metadata", reason);
     };
     let accepted = match AcceptedRegistration::judge(&metadata) {
         Ok(accepted) => accepted,
-        Err(refused) => return invalid(refused.code(), &refused.to_string()),
+        Err(error) => return invalid(error.code(), &error.to_string()),
     };
     let mut destinations = accepted
         .redirect_uris
@@ -36,10 +36,10 @@ pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> Pro
     let all_served = destinations
         .all(|destination| destination.is_some_and(|place| core.sends_users_to(&place)));
     if !all_served {
-        let reason = "this server does not send users to this host";
+        let reason = "this server does not permit redirects to this host";
         return invalid("invalid_redirect_uri", reason);
     }
-    // A source that registers many clients pushes out unused ones of its own.
+    // A source that registers many clients evicts its own unused ones.
     let owner = core.sources.owner(request, OwnerLimit::RemoveFirst);
     match core.clients.register(&core.vault, &accepted, owner).await {
         Ok(registration) => responses::json(StatusCode::CREATED, &registration),

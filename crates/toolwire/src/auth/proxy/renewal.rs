@@ -1,4 +1,4 @@
-//! Renewal of the tokens of the identity provider behind a grant.
+//! Renews the identity provider's tokens of a grant.
 
 use toolwire_types::auth::Secret;
 
@@ -9,15 +9,15 @@ use crate::auth::proxy::upstream::UpstreamUser;
 use crate::auth::proxy::upstream_client::{Renewed, UpstreamClient, UpstreamError};
 use crate::store::StoreError;
 
-/// A token of the identity provider is renewed when it has no more than this left, in seconds.
+/// The remaining lifetime at which a token of the identity provider is renewed, in seconds.
 const RENEWAL_MARGIN: u64 = 5 * 60;
 
-/// Why there is no good token of the identity provider.
+/// The reason why no valid token of the identity provider is available.
 #[derive(Debug)]
 pub(super) enum GrantError {
-    /// The grant is no longer there.
+    /// The grant does not exist any more.
     Gone,
-    /// It is not known at the moment.
+    /// The provider or the store is temporarily unavailable.
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -28,9 +28,9 @@ impl From<StoreError> for GrantError {
 }
 
 impl GrantStore {
-    /// The grant with a token of the identity provider that is good for a while, renewed if need be.
+    /// Returns the grant with a valid token of the identity provider, renewed if necessary.
     ///
-    /// Do not drop this once it has begun: the provider may take back the old tokens when it gives new ones.
+    /// Do not drop the future once it has started: the provider may revoke the old tokens when it issues new ones.
     pub(super) async fn fresh(
         &self,
         vault: &SealedStore,
@@ -88,14 +88,17 @@ impl GrantStore {
         // OpenID Connect Core, section 12.2: the ID token of a refresh names the same user.
         let is_another = |user: &UpstreamUser| user.subject != grant.user.subject;
         if renewed.user.as_ref().is_some_and(is_another) {
-            tracing::warn!("the identity provider renews a token for another user; the grant ends");
+            tracing::warn!(
+                "the identity provider renewed a token for another user; the grant ends"
+            );
             self.revoke(vault, key).await?;
             return Err(GrantError::Gone);
         }
         Ok(grant)
     }
 
-    /// A refresh token that the provider rejects was used by another node, or revoked by the user.
+    /// Handles a refresh token that the provider rejected. Returns the grant if another node renewed it. Otherwise, the
+    /// user revoked the token, and the grant is removed.
     async fn renewed_elsewhere(
         &self,
         vault: &SealedStore,
@@ -114,7 +117,7 @@ impl GrantStore {
     }
 }
 
-/// The refresh token to renew with, if the access token ends soon.
+/// Returns the refresh token for a renewal, if the access token expires soon.
 fn renewable(upstream: &UpstreamTokens) -> Option<&Secret> {
     let soon = now().saturating_add(RENEWAL_MARGIN);
     let ends_soon = upstream.expires_at.is_some_and(|end| end <= soon);

@@ -1,7 +1,7 @@
-//! Sealing: records on their way into the store, and what browsers keep for the proxy.
+//! Seals records for the store and cookies for browsers.
 //!
-//! Both are encrypted and bound to what they are for. A record that was moved to another place in the store, or a cookie
-//! that was made by anybody else, does not open.
+//! Both are encrypted and bound to their purpose. A record that was moved to another key in the store does not open. A
+//! cookie that another server made does not open either.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::auth::proxy::records::{ProxyEntry, RecordDigest};
 use crate::engine::since_epoch;
 use crate::store::{NewProxyRecord, ProxyOwner, ProxyStore, StoreError};
 
-/// The text of a record as it was read: what it has to be still to be replaced.
+/// The sealed text of a record as it was read. It has to be unchanged for a replacement.
 pub(super) struct Sealed(String);
 
-/// How long and on whose account a record is stored.
+/// The lifetime and owner of a stored record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     lifetime: Duration,
@@ -29,7 +29,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// For a time, without an owner.
+    /// Creates terms with a lifetime and no owner.
     pub(super) fn lasting(lifetime: Duration) -> Self {
         Self {
             lifetime,
@@ -38,7 +38,7 @@ impl Terms {
         }
     }
 
-    /// Lets the record make room for others after a time.
+    /// Permits eviction of the record after a time.
     pub(super) fn protected_for(mut self, protection: Duration) -> Self {
         self.protection = protection;
         self
@@ -51,12 +51,12 @@ impl Terms {
     }
 }
 
-/// Seals, and keeps what was sealed.
+/// A store that seals its records.
 #[derive(Debug)]
 pub(super) struct SealedStore {
     pub(super) store: Arc<dyn ProxyStore>,
     pub(super) keys: KeyRing,
-    /// Which proxy this is: another one with the same keys opens nothing of it.
+    /// The issuer of this proxy. Another proxy with the same keys cannot open its records.
     pub(super) issuer: String,
 }
 
@@ -72,7 +72,7 @@ impl SealedStore {
         self.store.put(T::KIND, key, new).await
     }
 
-    /// Replaces a record if nothing else has replaced or taken it since it was read; returns whether it did.
+    /// Replaces a record if it is unchanged since it was read. Returns whether it was replaced.
     pub(super) async fn replace<T: ProxyEntry>(
         &self,
         key: &RecordDigest,
@@ -97,7 +97,7 @@ impl SealedStore {
         Ok(new)
     }
 
-    /// Reads a record. One that does not open is treated as one that is not there.
+    /// Returns a record. A record that does not open counts as absent.
     pub(super) async fn get<T: ProxyEntry>(
         &self,
         key: &RecordDigest,
@@ -106,7 +106,7 @@ impl SealedStore {
         Ok(read.map(|(record, _)| record))
     }
 
-    /// Reads a record that may be [replaced](Self::replace).
+    /// Returns a record that may be [replaced](Self::replace).
     pub(super) async fn read<T: ProxyEntry>(
         &self,
         key: &RecordDigest,
@@ -118,7 +118,7 @@ impl SealedStore {
         Ok(opened.map(|record| (record, Sealed(sealed))))
     }
 
-    /// Takes a record away; one of all who want it gets it.
+    /// Removes and returns a record. Of concurrent callers, one gets it.
     pub(super) async fn take<T: ProxyEntry>(
         &self,
         key: &RecordDigest,
@@ -127,7 +127,7 @@ impl SealedStore {
         Ok(sealed.and_then(|sealed| self.open(T::KIND.as_str(), &named(key), &sealed)))
     }
 
-    /// Seals something for a purpose, bound to a name.
+    /// Seals a value for a purpose and binds it to a name.
     pub(super) fn seal(
         &self,
         purpose: &str,
@@ -149,7 +149,7 @@ impl SealedStore {
         .map_err(StoreError::unavailable)
     }
 
-    /// Opens what was sealed for the same purpose and name, in time.
+    /// Opens a value that was sealed for the same purpose and name and has not expired.
     pub(super) fn open<T: DeserializeOwned>(
         &self,
         purpose: &str,
@@ -176,17 +176,17 @@ fn named(key: &RecordDigest) -> String {
     URL_SAFE_NO_PAD.encode(key)
 }
 
-/// What something secret is found by. A digest takes the same time for every text, and tells nobody who reads the store
-/// what the text was.
+/// Returns the key of a secret. Hashing takes the same time for every text, and the digest does not reveal the secret
+/// to readers of the store.
 pub(super) fn key_of(secret: &str) -> RecordDigest {
     Sha256::digest(secret).into()
 }
 
-/// Bytes that nobody can guess.
+/// Returns random bytes from the operating system.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
-        .map_err(|_| StoreError::unavailable("the system gives no random bytes"))?;
+        .map_err(|_| StoreError::unavailable("the operating system returned no random bytes"))?;
     Ok(bytes)
 }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_store_learns_nothing_and_can_swap_nothing() {
+    async fn records_are_encrypted_and_bound_to_their_key() {
         let store = Arc::new(MemoryProxyStore::default());
         let vault = vault(&store, 1, "https://a");
         let (one, other) = (key_of("one"), key_of("other"));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_keys_and_other_proxies_open_nothing() {
+    async fn other_keys_and_other_proxies_cannot_open_records() {
         let store = Arc::new(MemoryProxyStore::default());
         let key = key_of("one");
         let own = vault(&store, 1, "https://a");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_two_replacements_of_what_was_read_one_is_made() {
+    async fn one_of_two_concurrent_replacements_succeeds() {
         let store = Arc::new(MemoryProxyStore::default());
         let (one, other) = (vault(&store, 1, "https://a"), vault(&store, 1, "https://a"));
         let key = key_of("one");

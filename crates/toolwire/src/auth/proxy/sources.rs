@@ -1,4 +1,4 @@
-//! The sources of unauthenticated requests, as owners of the records that these requests store.
+//! The sources of unauthenticated requests. They own the records that these requests store.
 
 use http::Request;
 use sha2::{Digest as _, Sha256};
@@ -7,20 +7,20 @@ use toolwire_proto::auth::authorization_server::source::Source;
 use crate::store::{OwnerLimit, ProxyOwner};
 use crate::transport::http::PeerAddress;
 
-/// How many unused registrations, and how many logins in progress, one source may have by default, of each.
+/// The default limit per source of unused registrations, and of logins in progress.
 pub(super) const PER_SOURCE: usize = 200;
 
-/// Finds out where requests come from.
+/// Determines the source of requests.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// How many reverse proxies in front of the server append to `X-Forwarded-For`.
+    /// The number of reverse proxies in front of the server that append to `X-Forwarded-For`.
     pub(super) trusted_proxies: usize,
-    /// How many records of one kind a source may have.
+    /// The maximum number of records of one kind per source.
     pub(super) limit: usize,
 }
 
 impl Sources {
-    /// Returns where a request comes from, or `None` if that is not known.
+    /// Returns the source of a request, or `None` if it is unknown.
     pub(super) fn of<T>(&self, request: &Request<T>) -> Option<Source> {
         let peer = request.extensions().get::<PeerAddress>();
         let peer = peer.map(|peer| peer.socket_address().ip());
@@ -29,7 +29,7 @@ impl Sources {
         Source::of(peer, &values, self.trusted_proxies)
     }
 
-    /// Returns the owner of what a request makes the store hold.
+    /// Returns the owner of the records that a request stores.
     pub(super) fn owner<T>(
         &self,
         request: &Request<T>,

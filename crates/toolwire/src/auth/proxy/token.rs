@@ -1,4 +1,4 @@
-//! The token endpoint (OAuth 2.1, section 3.2) and the one that takes tokens back (RFC 7009).
+//! The token endpoint (OAuth 2.1, section 3.2) and the revocation endpoint (RFC 7009).
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::auth::proxy::renewal::GrantError;
 use crate::auth::proxy::responses::{self, ProxyResponse};
 use crate::store::StoreError;
 
-/// Why there is no token.
+/// The reason why no token is issued.
 enum NoToken {
     Refused(TokenRequestError),
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl From<TokenRequestError> for NoToken {
-    fn from(refused: TokenRequestError) -> Self {
-        Self::Refused(refused)
+    fn from(rejected: TokenRequestError) -> Self {
+        Self::Refused(rejected)
     }
 }
 
@@ -41,7 +41,7 @@ impl From<StoreError> for NoToken {
 impl From<NotAuthenticated> for NoToken {
     fn from(failure: NotAuthenticated) -> Self {
         match failure {
-            NotAuthenticated::Refused(refused) => Self::Refused(refused),
+            NotAuthenticated::Refused(rejected) => Self::Refused(rejected),
             NotAuthenticated::Unavailable(error) => error.into(),
         }
     }
@@ -57,24 +57,24 @@ impl From<GrantError> for NoToken {
 }
 
 impl NoToken {
-    fn answer(self, in_header: bool) -> ProxyResponse {
+    fn into_response(self, in_header: bool) -> ProxyResponse {
         match self {
-            Self::Refused(refused) => responses::token_refused(refused, in_header),
-            Self::Unavailable(error) => responses::unavailable(&error),
+            Self::Refused(rejected) => answers::token_refused(rejected, in_header),
+            Self::Unavailable(error) => answers::unavailable(&error),
         }
     }
 }
 
-/// Gives out tokens.
+/// Handles a token request.
 pub(super) async fn token(core: &Arc<ProxyState>, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
-    match give(core, request).await {
-        Ok(response) => responses::json(StatusCode::OK, &response),
-        Err(failure) => failure.answer(in_header),
+    match issue(core, request).await {
+        Ok(response) => answers::json(StatusCode::OK, &response),
+        Err(failure) => failure.into_response(in_header),
     }
 }
 
-async fn give(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<TokenResponse, NoToken> {
+async fn issue(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<TokenResponse, NoToken> {
     let (client_id, form) = client(core, request).await?;
     let issued = match GrantRequest::read(&form, &core.resource)? {
         GrantRequest::AuthorizationCode {
@@ -96,17 +96,17 @@ async fn give(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<TokenR
         }
         _ => return Err(TokenRequestError::UnsupportedGrantType.into()),
     };
-    // What was used up cannot be used again, so a client gets its tokens whatever happens here.
+    // The grant is already consumed, so the client gets its tokens even if this fails.
     let used = core
         .clients
         .mark_used(&core.vault, &client_id, issued.principal);
     if let Err(error) = used.await {
-        tracing::warn!(%error, "the registration of a client is not prolonged");
+        tracing::warn!(%error, "the registration of a client cannot be prolonged");
     }
     Ok(issued.response)
 }
 
-/// Who asks, and what for.
+/// Authenticates the client and parses its request.
 async fn client(
     core: &ProxyState,
     request: &Request<Bytes>,
@@ -127,42 +127,44 @@ async fn refresh(
     token: &Secret,
     scope: Option<&str>,
 ) -> Result<Issued, NoToken> {
-    let refused = NoToken::Refused(TokenRequestError::InvalidGrant);
+    let rejected = NoToken::Refused(TokenRequestError::InvalidGrant);
     let (grants, vault) = (&core.grants, &core.vault);
     let refreshable = grants.refreshable(vault, client_id, token, now());
     let Some((key, grant)) = refreshable.await? else {
-        return Err(refused);
+        return Err(rejected);
     };
     let scopes = narrowed(&grant.scopes, scope)?;
-    // What can fail for a while comes first: afterwards the token is used.
+    // Steps that can fail temporarily run first, because the token is consumed afterwards.
     core.renewed_and_admitted(key).await?;
     let issued = grants.refresh(vault, client_id, token, &scopes, now());
-    issued.await?.ok_or(refused)
+    issued.await?.ok_or(rejected)
 }
 
-/// A client may ask for less than was granted, never for more (RFC 6749, section 6).
+/// Returns the requested scopes. A client may request fewer scopes than were granted, never more (RFC 6749, section 6).
 fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRequestError> {
     let Some(asked) = asked else {
         return Ok(granted.to_owned());
     };
     let read = |text| ScopeSet::parse(text).map_err(|_| TokenRequestError::InvalidScope);
     let (granted, asked) = (read(granted)?, read(asked)?);
-    match granted.contains_all(&asked) {
-        true => Ok(asked.to_string()),
-        false => Err(TokenRequestError::InvalidScope),
+    if granted.contains_all(&asked) {
+        Ok(asked.to_string())
+    } else {
+        Err(TokenRequestError::InvalidScope)
     }
 }
 
-/// Takes a token back. Whoever gives back one that is not theirs or not good learns nothing (RFC 7009, section 2.2).
+/// Revokes a token. The response does not reveal whether the token was valid or belongs to another client (RFC 7009,
+/// section 2.2).
 pub(super) async fn revoke(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
-    match give_back(core, request).await {
-        Ok(()) => responses::plain(StatusCode::OK, Bytes::new()),
-        Err(failure) => failure.answer(in_header),
+    match revoke_presented(core, request).await {
+        Ok(()) => answers::plain(StatusCode::OK, Bytes::new()),
+        Err(failure) => failure.into_response(in_header),
     }
 }
 
-async fn give_back(core: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
+async fn revoke_presented(core: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
     let (client_id, form) = client(core, request).await?;
     let token = form.single("token").ok().flatten();
     let token = Secret::from(token.ok_or(TokenRequestError::InvalidRequest)?);

@@ -1,13 +1,13 @@
-//! The texts of codes, access tokens and refresh tokens.
+//! The encoding of codes, access tokens and refresh tokens.
 //!
 //! ```text
 //!   code, refresh token:  kind (1 byte)  family (16 bytes)            secret (32 bytes)
 //!   access token:         kind (1 byte)  digest of family (16 bytes)  secret (32 bytes)
 //! ```
 //!
-//! Each identifies its grant, so that one that was used already is recognised although nothing is stored about it, and its
-//! grant can be ended. An access token does not reveal the family: a reader of a log that contains one cannot derive a refresh
-//! token that ends the login.
+//! Each identifies its grant, so that reuse of a code or token is detected without a stored record of it, and its grant
+//! can be ended. An access token does not reveal the family: a reader of a log that contains one cannot derive a
+//! refresh token that ends the login.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,7 +18,7 @@ use crate::auth::proxy::records::RecordDigest;
 use crate::auth::proxy::sealed_store::random;
 use crate::store::StoreError;
 
-/// What a text is good for. One kind is never accepted for another.
+/// The kind of a token. One kind is never accepted as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Code,
@@ -36,7 +36,7 @@ impl TokenKind {
     }
 }
 
-/// What codes and refresh tokens of one grant have in common.
+/// The random value that the codes and refresh tokens of one grant share.
 #[derive(Clone, Copy)]
 pub(super) struct TokenFamily([u8; 16]);
 
@@ -45,7 +45,7 @@ impl TokenFamily {
         random().map(Self)
     }
 
-    /// Returns the family of a code or refresh token, good or not. Returns `None` for any other text.
+    /// Returns the family of a code or refresh token, valid or not. Returns `None` for any other text.
     pub(super) fn of(kind: TokenKind, token: &Secret) -> Option<Self> {
         read(kind, token).map(Self)
     }
@@ -64,8 +64,8 @@ impl TokenFamily {
         Ok(write(kind, family, random()?))
     }
 
-    /// Returns the refresh token that follows a used one. Neither the store nor its keys are enough to derive it: the used
-    /// token itself is needed.
+    /// Returns the refresh token that follows a used one. It cannot be derived from the store and its keys alone,
+    /// because it depends on the used token.
     pub(super) fn refresh_after(self, used: &Secret, salt: &RecordDigest) -> Secret {
         let mut digest = Sha256::new();
         digest.update(b"toolwire refresh");
@@ -74,7 +74,7 @@ impl TokenFamily {
         write(TokenKind::Refresh, self.0, digest.finalize().into())
     }
 
-    /// What access tokens contain in the place of the family.
+    /// Returns the value that access tokens contain in place of the family.
     fn shown(self) -> [u8; 16] {
         let mut digest = Sha256::new();
         digest.update(b"toolwire access");
@@ -88,7 +88,7 @@ impl TokenFamily {
     }
 }
 
-/// Returns the key of the grant of an access token, good or not. Returns `None` for any other text.
+/// Returns the key of the grant of an access token, valid or not. Returns `None` for any other text.
 pub(super) fn grant_of_access_token(token: &Secret) -> Option<RecordDigest> {
     read(TokenKind::Access, token).map(grant_key)
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_of_one_family_lead_to_one_grant() {
+    fn tokens_of_one_family_identify_one_grant() {
         let family = TokenFamily::new().unwrap();
         let token = |kind| family.token(kind).unwrap();
         let (code, refresh, access) = (
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_is_not_accepted_for_another() {
+    fn token_kinds_are_not_interchangeable() {
         let family = TokenFamily::new().unwrap();
         let kinds = [TokenKind::Code, TokenKind::Access, TokenKind::Refresh];
         for (made, wanted) in kinds
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn an_access_token_does_not_reveal_the_family() {
+    fn access_token_does_not_reveal_the_family() {
         let family = TokenFamily::new().unwrap();
         let access = family.token(TokenKind::Access).unwrap();
         assert_ne!(read(TokenKind::Access, &access), Some(family.0));
     }
 
     #[test]
-    fn the_next_refresh_token_depends_on_the_used_one_and_the_salt() {
+    fn next_refresh_token_depends_on_the_used_one_and_the_salt() {
         let family = TokenFamily::new().unwrap();
         let used = family.token(TokenKind::Refresh).unwrap();
         let other = family.token(TokenKind::Refresh).unwrap();

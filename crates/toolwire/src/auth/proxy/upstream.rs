@@ -1,4 +1,4 @@
-//! The identity provider, as the author of a server describes it, and the users it knows.
+//! The configuration of the identity provider, and its users.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolwire_types::auth::Secret;
 
-/// Members of what a provider says about a user that handlers see among the claims. Everything else is forgotten.
-const KEPT_CLAIMS: [&str; 7] = [
+/// The user claims that are retained for handlers. All others are dropped.
+const RETAINED_CLAIMS: [&str; 7] = [
     "login",
     "name",
     "email",
@@ -17,12 +17,13 @@ const KEPT_CLAIMS: [&str; 7] = [
     "tid",
 ];
 
-/// The longest text that is kept of a claim, in bytes.
+/// The maximum length of a retained claim, in bytes.
 const LONGEST_CLAIM: usize = 256;
 
-/// The client that stands for a server at an identity provider.
+/// The client that represents a server at an identity provider.
 ///
-/// Register it there with the redirect URI that [`OAuthProxy::callback_url`](crate::auth::proxy::OAuthProxy::callback_url) names:
+/// Register it there with the redirect URI that
+/// [`OAuthProxy::callback_url`](crate::auth::proxy::OAuthProxy::callback_url) returns:
 /// `https://mcp.example.com/callback` for the resource `https://mcp.example.com/mcp`.
 #[derive(Clone)]
 pub struct Upstream {
@@ -30,29 +31,29 @@ pub struct Upstream {
     pub(super) client_id: String,
     pub(super) client_secret: Secret,
     pub(super) secret_in_body: bool,
-    /// Where users authorize and where tokens are given out; found by the issuer's metadata if not said.
+    /// The authorization and token endpoints. `None` means that the issuer's metadata provides them.
     pub(super) endpoints: Option<(String, String)>,
     pub(super) user: UserSource,
     pub(super) scopes: Vec<String>,
     pub(super) parameters: Vec<(String, String)>,
 }
 
-/// How a user is recognised.
+/// The way in which a user is identified.
 #[derive(Debug, Clone)]
 pub(super) enum UserSource {
-    /// By the ID token that comes with the access token.
+    /// The ID token in the token response.
     IdToken,
-    /// By asking with the access token.
+    /// A request with the access token.
     Endpoint {
         url: String,
-        /// The member that tells users apart.
+        /// The member that identifies users.
         subject: String,
     },
 }
 
 impl Upstream {
-    /// A provider of OpenID Connect, whose endpoints are found by its metadata: Entra ID, Okta, Keycloak and others.
-    /// Users are recognised by their ID tokens, so the scope `openid` is asked for.
+    /// Creates a client of an OpenID Connect provider whose metadata provides the endpoints: Entra ID, Okta, Keycloak
+    /// and others. ID tokens identify the users, so the scope `openid` is requested.
     #[must_use]
     pub fn new(
         issuer: impl Into<String>,
@@ -71,8 +72,8 @@ impl Upstream {
         }
     }
 
-    /// An OAuth app of GitHub. Users are recognised by their number, which stays when they change their name; handlers
-    /// find the name among the claims, as `login`.
+    /// Creates a client for an OAuth app of GitHub. The numeric id identifies users, because it does not change with
+    /// the user name. Handlers find the user name in the claim `login`.
     #[must_use]
     pub fn github(client_id: impl Into<String>, client_secret: impl Into<Secret>) -> Self {
         let mut github = Self::new("https://github.com/login/oauth", client_id, client_secret)
@@ -82,22 +83,22 @@ impl Upstream {
             )
             .with_user_info("https://api.github.com/user", "id")
             .with_secret_in_body();
-        // Without a scope a token reads what is public about its user, which is enough to know them.
+        // Without scopes, a token reads the public data of its user, which is sufficient to identify the user.
         github.scopes.clear();
         github
     }
 
-    /// An OAuth client of Google, for users who may be asked again without being there.
+    /// Creates a client for an OAuth client of Google, with access while the user is offline.
     #[must_use]
     pub fn google(client_id: impl Into<String>, client_secret: impl Into<Secret>) -> Self {
-        // Google gives a refresh token only to whom it asks for consent.
+        // Google issues a refresh token only if it asks the user for consent.
         Self::new("https://accounts.google.com", client_id, client_secret)
             .with_scopes(["email"])
             .with_parameter("access_type", "offline")
             .with_parameter("prompt", "consent")
     }
 
-    /// Names the endpoints of a provider without metadata: where users authorize, and where tokens are given out.
+    /// Sets the authorization endpoint and the token endpoint of a provider without metadata.
     #[must_use]
     pub fn with_endpoints(
         mut self,
@@ -108,8 +109,8 @@ impl Upstream {
         self
     }
 
-    /// Recognises users by a document instead of an ID token: it is fetched from here with the user's access token, and
-    /// this member of it tells users apart. It has to be one that never belongs to somebody else.
+    /// Identifies users by a document instead of an ID token. The document is fetched from `url` with the user's access
+    /// token. Its member `subject` identifies the user, and must never be reassigned to another user.
     #[must_use]
     pub fn with_user_info(mut self, url: impl Into<String>, subject: impl Into<String>) -> Self {
         self.user = UserSource::Endpoint {
@@ -119,21 +120,21 @@ impl Upstream {
         self
     }
 
-    /// Asks the provider for more scopes: what handlers need to act for the user there.
+    /// Requests additional scopes from the provider, which handlers need to act for the user there.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
-    /// Adds a parameter to the request that users are sent with.
+    /// Adds a parameter to the authorization request.
     #[must_use]
     pub fn with_parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.parameters.push((name.into(), value.into()));
         self
     }
 
-    /// Sends the client's secret in the body, to providers that do not read it from the header.
+    /// Sends the client secret in the body, for providers that do not read the `Authorization` header.
     #[must_use]
     pub fn with_secret_in_body(mut self) -> Self {
         self.secret_in_body = true;
@@ -156,14 +157,14 @@ impl fmt::Debug for Upstream {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UpstreamUser {
-    /// What tells this user apart from all others there.
+    /// The identifier that is unique among the provider's users.
     pub subject: String,
-    /// What else the provider says about the user.
+    /// Further claims of the provider about the user.
     pub claims: Map<String, Value>,
 }
 
 impl UpstreamUser {
-    /// The user that a document describes; nothing when it names nobody.
+    /// Returns the user that a document describes, or `None` if it has no identifier.
     pub(super) fn read(mut claims: Map<String, Value>, subject: &str) -> Option<Self> {
         let subject = match claims.remove(subject)? {
             Value::String(text) if !text.trim().is_empty() => text,
@@ -173,7 +174,7 @@ impl UpstreamUser {
         (subject.len() <= LONGEST_CLAIM).then_some(Self { subject, claims })
     }
 
-    /// What is remembered of the user: a few short claims.
+    /// Returns the user with only the claims that are retained.
     pub(super) fn kept(mut self) -> Self {
         self.claims.retain(|name, value| {
             let is_short = match value {
@@ -181,14 +182,14 @@ impl UpstreamUser {
                 Value::Bool(_) | Value::Number(_) => true,
                 _ => false,
             };
-            is_short && KEPT_CLAIMS.contains(&name.as_str())
+            is_short && RETAINED_CLAIMS.contains(&name.as_str())
         });
         self
     }
 }
 
 impl fmt::Debug for UpstreamUser {
-    /// Claims are personal, so only their names print.
+    /// Claims are personal data, so only their names are printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpstreamUser")
             .field("subject", &self.subject)
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_told_apart_by_a_text_or_a_number() {
+    fn user_is_identified_by_a_string_or_a_number() {
         let check = |document: Value, expected: Option<&str>| {
             let found = user(document, "id");
             assert_eq!(found.as_ref().map(|user| user.subject.as_str()), expected);
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_remembered_of_a_user() {
+    fn only_listed_short_claims_are_retained() {
         let document = json!({
             "id": 1, "login": "ann", "email": "a".repeat(LONGEST_CLAIM + 1), "email_verified": true,
             "name": ["ann"], "hd": "a".repeat(LONGEST_CLAIM), "bio": "long",
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_and_claims_do_not_print() {
+    fn debug_output_contains_no_secret_and_no_claim() {
         let printed = format!("{:?}", Upstream::github("id", "hidden"));
         assert!(!printed.contains("hidden"), "{printed}");
         let ann = user(json!({"id": 1, "email": "hidden"}), "id").unwrap();

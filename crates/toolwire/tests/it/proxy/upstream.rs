@@ -147,7 +147,7 @@ async fn a_provider_in_trouble_costs_nobody_a_token() {
         assert_eq!(answer.status(), 503);
         assert_eq!(error_of(&answer), "temporarily_unavailable");
         let said = upstream_token(&stage, access).await;
-        assert!(said.contains("cannot be asked at the moment"), "{said}");
+        assert!(said.contains("is temporarily unavailable"), "{said}");
     }
     stage.provider.change(|behaviour| behaviour.refusal = None);
     assert_eq!(stage.token(&client.refreshing(refresh)).await.status(), 200);

@@ -1,7 +1,8 @@
-//! What a browser keeps for the proxy: who it is, what its user agreed to, and which logins it began.
+//! The state that a browser stores for the proxy in sealed cookies: its id, consents, and started logins.
 //!
-//! Spec 2026-07-28, security best practices, "Confused Deputy Problem": the callback of the identity provider counts only
-//! in the browser whose user has just agreed, so the cookie with the logins is set after consent and not before.
+//! Spec 2026-07-28, security best practices, "Confused Deputy Problem": the callback of the identity provider is
+//! accepted only in the browser whose user has just consented. So the cookie with the logins is set after consent and
+//! not before.
 
 use std::time::Duration;
 
@@ -15,26 +16,26 @@ use sha2::{Digest as _, Sha256};
 use crate::auth::proxy::sealed_store::{SealedStore, random};
 use crate::store::StoreError;
 
-/// Browsers take cookies of these names only from this very host, over TLS, for all its paths.
+/// Browsers accept cookies with this prefix only from the same host, over TLS, for all paths.
 const BROWSER: &str = "__Host-toolwire-browser";
 const LOGINS: &str = "__Host-toolwire-logins";
 
-/// How long consent is remembered: 30 days.
+/// The lifetime of a stored consent: 30 days.
 const CONSENT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many consents a browser remembers; the oldest goes when there is one more.
+/// The maximum number of consents per browser. One more removes the oldest.
 const MAX_CONSENTS: usize = 32;
 
-/// How many logins a browser may have begun at once; the oldest goes when there is one more.
+/// The maximum number of logins in progress per browser. One more removes the oldest.
 const MAX_LOGINS: usize = 4;
 
-/// How long a login may take.
+/// The time limit of a login.
 pub(super) const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
 
-/// The beginning of a digest: long enough that nobody finds another text for it.
+/// A truncated digest, long enough to resist a second preimage.
 type ConsentDigest = [u8; 16];
 
-/// A browser, as its cookies describe it. They are sealed, so all of this was once said by us.
+/// The state of a browser, from its cookies. They are sealed, so this proxy has written all of it.
 #[derive(Debug, Clone)]
 pub(super) struct BrowserSession {
     kept: CookieState,
@@ -43,14 +44,14 @@ pub(super) struct BrowserSession {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CookieState {
-    /// Random; what is bound to it works in this browser only.
+    /// A random id. Values that are bound to it work in this browser only.
     id: String,
-    /// Oldest first; see [`Consent::mark`].
+    /// The digests of consents, oldest first; see [`Consent::mark`].
     consents: Vec<String>,
 }
 
 impl BrowserSession {
-    /// The browser that sends these cookies; nothing when it was never here.
+    /// Returns the browser that sent these cookies, or `None` if it is unknown.
     pub(super) fn known(vault: &SealedStore, headers: &HeaderMap) -> Option<Self> {
         let kept: CookieState = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
         let logins = cookie(headers, LOGINS);
@@ -61,7 +62,7 @@ impl BrowserSession {
         })
     }
 
-    /// A browser that was never here.
+    /// Creates the state of an unknown browser.
     pub(super) fn new() -> Result<Self, StoreError> {
         let id = random::<32>()?;
         Ok(Self {
@@ -73,7 +74,7 @@ impl BrowserSession {
         })
     }
 
-    /// What forms are bound to, so that no other browser can be made to send them.
+    /// Returns the id that forms are bound to, so that no other browser can submit them.
     pub(super) fn id(&self) -> &str {
         &self.kept.id
     }
@@ -82,8 +83,8 @@ impl BrowserSession {
         self.kept.consents.contains(&consent.mark())
     }
 
-    /// Returns whether the user of this browser has consented to a client before, with this registered redirect URI and
-    /// any scopes.
+    /// Returns `true` if the user of this browser has consented to a client before, with this registered redirect URI
+    /// and any scopes.
     pub(super) fn has_consented_to_client(
         &self,
         client_id: &str,
@@ -111,7 +112,7 @@ impl BrowserSession {
         self.logins.retain(|login| *login != ended);
     }
 
-    /// Lets the browser keep who it is and what its user agreed to.
+    /// Sets the cookie with the browser's id and consents.
     pub(super) fn keep<T>(
         &self,
         vault: &SealedStore,
@@ -121,33 +122,34 @@ impl BrowserSession {
         set_cookie(answer, BROWSER, &sealed, CONSENT_TIME)
     }
 
-    /// Lets the browser keep its logins, which happens only after consent.
+    /// Sets the cookie with the logins, which happens only after consent.
     pub(super) fn keep_logins<T>(
         &self,
         vault: &SealedStore,
         answer: &mut Response<T>,
     ) -> Result<(), StoreError> {
         let sealed = vault.seal(LOGINS, self.id(), &self.logins, LOGIN_TIME)?;
-        let lifetime = match self.logins.is_empty() {
-            true => Duration::ZERO,
-            false => LOGIN_TIME,
+        let lifetime = if self.logins.is_empty() {
+            Duration::ZERO
+        } else {
+            LOGIN_TIME
         };
         set_cookie(answer, LOGINS, &sealed, lifetime)
     }
 }
 
-/// What a user agrees to: this client, this way back, these scopes, and nothing else.
+/// The subject of a consent: a client, a redirect URI and scopes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Consent<'a> {
     pub(super) client_id: &'a str,
-    /// As it is registered: the port of a program on the user's machine is another one each time.
+    /// The registered redirect URI. The port of a program on the user's machine differs each time.
     pub(super) registered_redirect: &'a str,
     pub(super) scopes: &'a str,
 }
 
 impl Consent<'_> {
-    /// The digest of client and redirect URI, then that of the scopes. Encoded as text, 32 of them fit into the 4096 bytes
-    /// that browsers store in one cookie.
+    /// Returns the digest of client and redirect URI, followed by that of the scopes. Encoded as text, 32 of them fit
+    /// into the 4096 bytes that browsers store in one cookie.
     fn mark(&self) -> String {
         let mut scopes: Vec<&str> = self.scopes.split(' ').collect();
         scopes.sort_unstable();
@@ -157,12 +159,12 @@ impl Consent<'_> {
     }
 }
 
-/// The start of a consent's mark, which does not depend on the scopes.
+/// Returns the first part of a consent's digest, which does not depend on the scopes.
 fn client_mark(client_id: &str, registered_redirect: &str) -> String {
     URL_SAFE_NO_PAD.encode(mark([client_id, registered_redirect]))
 }
 
-/// Every part with its length, so that no two lists read the same.
+/// Returns a digest of all parts with their lengths, so that no two lists have the same input.
 fn mark<const N: usize>(parts: [&str; N]) -> ConsentDigest {
     let mut digest = Sha256::new();
     for part in parts {
@@ -185,7 +187,7 @@ fn remember<M: PartialEq>(marks: &mut Vec<M>, mark: M, limit: usize) {
     }
 }
 
-/// The cookie of a name, if there is exactly one.
+/// Returns the cookie with a name, if there is exactly one.
 fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let lines = headers.get_all(COOKIE).into_iter();
     let pairs = lines.filter_map(|line| line.to_str().ok());

@@ -21,10 +21,10 @@ fn consent(client_id: &str) -> Consent<'_> {
     }
 }
 
-/// The cookies that an answer sets, as the next request brings them.
-fn next_request(answer: &Response<()>) -> HeaderMap {
+/// Returns the cookies that a response sets as the headers of the next request.
+fn next_request(response: &Response<()>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for set in answer.headers().get_all(SET_COOKIE) {
+    for set in response.headers().get_all(SET_COOKIE) {
         let text = set.to_str().unwrap();
         let pair = text.split(';').next().unwrap();
         headers.append(COOKIE, HeaderValue::from_str(pair).unwrap());
@@ -32,20 +32,20 @@ fn next_request(answer: &Response<()>) -> HeaderMap {
     headers
 }
 
-fn kept(vault: &SealedStore, browser: &BrowserSession) -> HeaderMap {
-    let mut answer = Response::new(());
-    browser.keep(vault, &mut answer).unwrap();
-    browser.keep_logins(vault, &mut answer).unwrap();
-    next_request(&answer)
+fn cookies(vault: &SealedStore, browser: &BrowserSession) -> HeaderMap {
+    let mut response = Response::new(());
+    browser.keep(vault, &mut response).unwrap();
+    browser.keep_logins(vault, &mut response).unwrap();
+    next_request(&response)
 }
 
 #[test]
-fn a_browser_is_known_by_what_we_said() {
+fn browser_is_identified_by_its_sealed_cookie() {
     let vault = vault(1);
     let mut browser = BrowserSession::new().unwrap();
     browser.agree_to(&consent("one"));
     browser.begin("state");
-    let known = BrowserSession::known(&vault, &kept(&vault, &browser)).unwrap();
+    let known = BrowserSession::known(&vault, &cookies(&vault, &browser)).unwrap();
     assert_eq!(known.id(), browser.id());
     assert!(known.has_agreed_to(&consent("one")));
     assert!(known.has_begun("state"));
@@ -53,7 +53,7 @@ fn a_browser_is_known_by_what_we_said() {
 }
 
 #[test]
-fn consent_is_for_one_client_one_way_back_and_these_scopes() {
+fn consent_covers_one_client_redirect_uri_and_scopes() {
     let mut browser = BrowserSession::new().unwrap();
     let given = consent("one");
     browser.agree_to(&given);
@@ -81,7 +81,7 @@ fn consent_is_for_one_client_one_way_back_and_these_scopes() {
 }
 
 #[test]
-fn consent_to_a_client_is_found_whatever_the_scopes_were() {
+fn client_consent_ignores_scopes() {
     let mut browser = BrowserSession::new().unwrap();
     let given = consent("one");
     let redirect = given.registered_redirect;
@@ -100,16 +100,16 @@ fn consent_to_a_client_is_found_whatever_the_scopes_were() {
 }
 
 #[test]
-fn cookies_of_others_say_nothing() {
+fn cookies_of_other_browsers_and_keys_are_ignored() {
     let (own, other) = (vault(1), vault(2));
     let mut browser = BrowserSession::new().unwrap();
     browser.begin("state");
-    assert!(BrowserSession::known(&own, &kept(&other, &browser)).is_none());
+    assert!(BrowserSession::known(&own, &cookies(&other, &browser)).is_none());
     assert!(BrowserSession::known(&own, &HeaderMap::new()).is_none());
 
-    // The logins of one browser in the jar of another.
-    let stolen = kept(&own, &browser);
-    let mut headers = kept(&own, &BrowserSession::new().unwrap());
+    // The logins of one browser in the cookies of another.
+    let stolen = cookies(&own, &browser);
+    let mut headers = cookies(&own, &BrowserSession::new().unwrap());
     let victim = headers.get(COOKIE).unwrap().clone();
     let logins = stolen.get_all(COOKIE).iter().nth(1).unwrap().clone();
     headers.clear();
@@ -118,20 +118,20 @@ fn cookies_of_others_say_nothing() {
     let known = BrowserSession::known(&own, &headers).unwrap();
     assert!(!known.has_begun("state"));
 
-    // Two cookies of one name: nobody knows which one is ours.
+    // Two cookies with one name are ambiguous.
     headers.append(COOKIE, victim);
     assert!(BrowserSession::known(&own, &headers).is_none());
 }
 
 #[test]
-fn cookies_stay_with_this_host_and_out_of_scripts() {
+fn cookies_are_host_only_and_http_only() {
     let vault = vault(1);
-    let mut answer = Response::new(());
+    let mut response = Response::new(());
     let mut browser = BrowserSession::new().unwrap();
     browser.begin("state");
-    browser.keep(&vault, &mut answer).unwrap();
-    browser.keep_logins(&vault, &mut answer).unwrap();
-    let cookies: Vec<_> = answer.headers().get_all(SET_COOKIE).iter().collect();
+    browser.keep(&vault, &mut response).unwrap();
+    browser.keep_logins(&vault, &mut response).unwrap();
+    let cookies: Vec<_> = response.headers().get_all(SET_COOKIE).iter().collect();
     assert_eq!(cookies.len(), 2);
     for (cookie, age) in cookies.iter().zip(["2592000", "600"]) {
         let text = cookie.to_str().unwrap();
@@ -143,19 +143,24 @@ fn cookies_stay_with_this_host_and_out_of_scripts() {
 }
 
 #[test]
-fn the_last_login_takes_its_cookie_along() {
+fn last_login_removes_its_cookie() {
     let vault = vault(1);
     let mut browser = BrowserSession::new().unwrap();
     browser.begin("one");
     browser.end("one");
-    let mut answer = Response::new(());
-    browser.keep_logins(&vault, &mut answer).unwrap();
-    let text = answer.headers().get(SET_COOKIE).unwrap().to_str().unwrap();
+    let mut response = Response::new(());
+    browser.keep_logins(&vault, &mut response).unwrap();
+    let text = response
+        .headers()
+        .get(SET_COOKIE)
+        .unwrap()
+        .to_str()
+        .unwrap();
     assert!(text.ends_with("Max-Age=0"), "{text}");
 }
 
 #[test]
-fn a_browser_remembers_up_to_its_limits() {
+fn consents_and_logins_are_limited() {
     let mut browser = BrowserSession::new().unwrap();
     let names: Vec<String> = (0..=MAX_CONSENTS).map(|at| at.to_string()).collect();
     for name in &names[..MAX_CONSENTS] {
@@ -173,8 +178,8 @@ fn a_browser_remembers_up_to_its_limits() {
     browser.begin(&names[MAX_LOGINS]);
     assert!(!browser.has_begun("0"));
     assert!(browser.has_begun("1"));
-    // What a browser sends along stays far below the limit of all headers, and each cookie below that of browsers.
-    let headers = kept(&vault(1), &browser);
+    // The cookies stay far below the header limit, and each cookie below the limit of browsers.
+    let headers = cookies(&vault(1), &browser);
     for cookie in headers.values() {
         assert!(cookie.len() < 4_096, "{}", cookie.len());
     }

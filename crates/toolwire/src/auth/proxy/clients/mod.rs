@@ -1,4 +1,4 @@
-//! Which clients there are: those that registered here, and those whose id is the URL of a document about them.
+//! The clients of a proxy: registered clients, and clients whose id is the URL of a metadata document.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,26 +16,25 @@ use crate::auth::proxy::sealed_store::{SealedStore, Terms, key_of, random};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
-/// How long a registration lasts until somebody has logged in with it, and how long since the last token after that.
+/// The retention of a registration without a login, and the retention after its last token.
 const UNUSED_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 const USED_TIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// How long an unused registration does not make room for others: its user is about to log in.
+/// The time during which an unused registration is not evicted, because its user is about to log in.
 const PROTECTED_TIME: Duration = Duration::from_secs(10 * 60);
 
-/// How many clients that one user was the first to use are stored. The one that expires first is removed when there is
-/// one more.
+/// The maximum number of clients that one user was the first to use. One more removes the client that expires first.
 const MAX_CLIENTS_OF_USER: usize = 64;
 
 /// The clients of a proxy.
 #[derive(Debug)]
 pub(super) struct Clients {
     documents: Documents,
-    /// How long a used client does not make room for others: as long as a login may last.
+    /// The time during which a used client is not evicted: the maximum duration of a login.
     used_protection: Duration,
 }
 
-/// Why there is no client.
+/// The reason why a client is unavailable.
 #[derive(Debug)]
 pub(super) enum NoClient {
     Unknown,
@@ -57,7 +56,7 @@ impl Clients {
         }
     }
 
-    /// The client with an id. `source` is where the request comes from that names it.
+    /// Returns the client with an id. `source` is the source of the request that names it.
     pub(super) async fn find(
         &self,
         vault: &SealedStore,
@@ -71,7 +70,7 @@ impl Clients {
         client.map(Arc::new).ok_or(NoClient::Unknown)
     }
 
-    /// Makes a client known, on the account of an owner if one is known.
+    /// Registers a client for an owner, if one is known.
     pub(super) async fn register(
         &self,
         vault: &SealedStore,
@@ -97,7 +96,7 @@ impl Clients {
         Ok(accepted.answer(&client_id, secret, since_epoch().as_secs()))
     }
 
-    /// Checks who a client says it is; its id.
+    /// Authenticates a client. Returns its id.
     pub(super) async fn authenticate(
         &self,
         vault: &SealedStore,
@@ -107,7 +106,7 @@ impl Clients {
             client_id, secret, ..
         } = presented;
         let refused = NotAuthenticated::Refused(TokenRequestError::InvalidClient);
-        // Clients with a document are public: what everybody can read holds no secret.
+        // Clients with a metadata document are public, because a public document contains no secret.
         if check_client_id_url(&client_id).is_ok() {
             return match secret {
                 None => Ok(client_id),
@@ -118,15 +117,15 @@ impl Clients {
         let Some(client) = vault.get::<ClientRecord>(&key).await? else {
             return Err(refused);
         };
-        // Digests are compared, so the time it takes says nothing about the secret.
+        // Digests are compared, so that the duration does not reveal the secret.
         if client.secret != secret.map(|secret| key_of(secret.expose())) {
             return Err(refused);
         }
         Ok(client_id)
     }
 
-    /// Prolongs the registration of a client that was given a token. From the first one on it is stored on the account of
-    /// the user of that token, and no longer of the source it was registered from.
+    /// Prolongs the registration of a client that received a token. With the first token, the user of that token
+    /// becomes its owner in place of the source that registered it.
     pub(super) async fn mark_used(
         &self,
         vault: &SealedStore,
@@ -145,12 +144,12 @@ impl Clients {
         let terms = Terms::lasting(USED_TIME)
             .protected_for(self.used_protection)
             .owned_by(Some(owner));
-        // If it fails, another node has just done the same.
+        // If the replacement fails, another node has just done the same.
         vault.replace(&key, &read, &client, terms).await.map(|_| ())
     }
 }
 
-/// Why a client is not who it says it is.
+/// The reason why client authentication failed.
 #[derive(Debug)]
 pub(super) enum NotAuthenticated {
     Refused(TokenRequestError),

@@ -38,7 +38,7 @@ async fn is_known(clients: &Clients, vault: &SealedStore, id: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn registrations_that_are_used_last_longer() {
+async fn used_registrations_are_retained_longer() {
     let (clients, vault) = (clients(), vault(10));
     let unused = register(&clients, &vault, None).await.unwrap();
     let used = register(&clients, &vault, None).await.unwrap();
@@ -66,7 +66,7 @@ async fn full_table_rejects_registrations_until_one_is_old_and_unused() {
     tokio::time::advance(Duration::from_millis(1)).await;
     let next = register(&clients, &vault, None).await.unwrap();
     assert!(!is_known(&clients, &vault, &unused).await);
-    // A client in use makes room only when no login through it can be left.
+    // A used client is evicted only after all logins through it have ended.
     tokio::time::advance(PROTECTED_TIME).await;
     clients.mark_used(&vault, &next, [1; 32]).await.unwrap();
     let rejected = register(&clients, &vault, None).await;
@@ -89,7 +89,7 @@ async fn source_removes_unused_registrations_of_its_own_only() {
         register(&clients, &vault, source(1)).await.unwrap();
     }
     assert!(!is_known(&clients, &vault, &first).await);
-    // A client in use is no longer on the account of its source.
+    // The source no longer owns a used client.
     assert!(is_known(&clients, &vault, &used).await);
     assert!(is_known(&clients, &vault, &honest).await);
 }

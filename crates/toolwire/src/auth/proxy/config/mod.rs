@@ -1,4 +1,4 @@
-//! What an OAuth proxy needs to know.
+//! The configuration of an OAuth proxy.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -23,13 +23,13 @@ use crate::auth::proxy::{OAuthProxy, OwnTokens, ProxyState, UserFilter};
 use crate::auth::resource::{ResourceServerConfig, ResourceServerConfigError};
 use crate::store::{MemoryProxyStore, ProxyStore, StoreError};
 
-/// How long an access token lasts, unless told otherwise.
+/// The default lifetime of an access token.
 const ACCESS_TOKEN_TIME: Duration = Duration::from_secs(60 * 60);
 
-/// How long a user stays logged in, unless told otherwise.
+/// The default duration of a login.
 const GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Which server is protected, and by which client at which identity provider.
+/// The configuration of an OAuth proxy: the protected server, and the client at an identity provider.
 ///
 /// ```no_run
 /// use toolwire::auth::{OAuthProxyConfig, Upstream};
@@ -38,7 +38,7 @@ const GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// # fn options(secret: String) -> Result<(), Box<dyn std::error::Error>> {
 /// let github = Upstream::github("Iv1.8a61f9b3a7aba766", secret);
 /// let proxy = OAuthProxyConfig::new("https://mcp.example.com/mcp", github)
-///     .admitting(|user| user.claims.get("login").is_some_and(|login| login == "octocat"))
+///     .with_user_filter(|user| user.claims.get("login").is_some_and(|login| login == "octocat"))
 ///     .build()?;
 /// let options = HttpOptions::new()
 ///     .with_public_hosts(["mcp.example.com"])
@@ -66,7 +66,7 @@ pub struct OAuthProxyConfig {
 }
 
 impl OAuthProxyConfig {
-    /// Protects the endpoint at a URL, as clients know it, with logins at an identity provider.
+    /// Creates a configuration for the endpoint at a public URL, with logins at an identity provider.
     #[must_use]
     pub fn new(resource: impl Into<String>, upstream: Upstream) -> Self {
         Self {
@@ -89,22 +89,22 @@ impl OAuthProxyConfig {
         }
     }
 
-    /// Where the endpoints of the proxy are, if not at the root of the resource's host: `https://mcp.example.com/team`
-    /// puts them at `/team/authorize`, `/team/token` and so on.
+    /// Sets the issuer, whose path is the prefix of the proxy's endpoints. With `https://mcp.example.com/team`, they
+    /// are at `/team/authorize`, `/team/token` and so on. Default: the root of the resource's host.
     #[must_use]
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }
 
-    /// What users are told the server is called; its host if not said.
+    /// Sets the display name of the server on pages. Default: the host.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Scopes of this server that every request needs, and that clients get which ask for none.
+    /// Sets the scopes that every request needs. A client that requests no scopes gets these.
     #[must_use]
     pub fn with_required_scopes<S: Into<String>>(
         mut self,
@@ -114,8 +114,8 @@ impl OAuthProxyConfig {
         self
     }
 
-    /// Scopes of this server that clients may ask for, besides the required ones. They have nothing to do with those of
-    /// the identity provider.
+    /// Sets the scopes that clients may request besides the required ones. They are independent of the scopes of the
+    /// identity provider.
     #[must_use]
     pub fn with_supported_scopes<S: Into<String>>(
         mut self,
@@ -125,12 +125,13 @@ impl OAuthProxyConfig {
         self
     }
 
-    /// Decides which users of the identity provider may come in: all of them, if not said. GitHub and Google have many.
+    /// Sets the filter that decides which users of the identity provider are admitted. Default: all users. GitHub and
+    /// Google have many.
     ///
-    /// The filter is asked at each login and at each refresh. A user that it no longer admits loses access at the next
-    /// refresh, so after [`with_access_token_ttl`](Self::with_access_token_ttl) at the latest. At a refresh it gets what
-    /// the provider says then, where users are recognised by [`Upstream::with_user_info`]; by ID tokens, what the last one
-    /// said: that of the login, or that of a renewal of the provider's tokens.
+    /// The filter runs at each login and at each refresh. A user that it no longer admits loses access at the next
+    /// refresh, so after [`with_access_token_ttl`](Self::with_access_token_ttl) at the latest. With
+    /// [`Upstream::with_user_info`], a refresh passes the provider's current data to the filter. With ID tokens, it
+    /// passes the claims of the last ID token: from the login, or from a renewal of the provider's tokens.
     #[must_use]
     pub fn with_user_filter(
         mut self,
@@ -140,7 +141,7 @@ impl OAuthProxyConfig {
         self
     }
 
-    /// Serves only clients that users come back to at these hosts, or on their own machines.
+    /// Accepts only clients whose redirect URIs are on these hosts or on the user's machine.
     #[must_use]
     pub fn with_redirect_hosts<H: Into<String>>(
         mut self,
@@ -151,14 +152,14 @@ impl OAuthProxyConfig {
         self
     }
 
-    /// How long an access token lasts: an hour by default, and never longer than the provider's.
+    /// Sets the lifetime of an access token. Default: 1 h. It never exceeds the lifetime of the provider's token.
     #[must_use]
     pub fn with_access_token_ttl(mut self, time: Duration) -> Self {
         self.access_token = time;
         self
     }
 
-    /// How long a user stays logged in: 30 days by default.
+    /// Sets the duration of a login. Default: 30 days.
     #[must_use]
     pub fn with_session_ttl(mut self, time: Duration) -> Self {
         self.grant = time;
@@ -166,10 +167,10 @@ impl OAuthProxyConfig {
     }
 
     /// Sets how long a used refresh token is accepted again from the same client, which then gets the same next token.
-    /// Default: 30 s, at most 5 minutes.
+    /// Default: 30 s, at most 5 min.
     ///
-    /// So a refresh whose response was lost, and two refreshes at once, do not end the login. After this time, or when the
-    /// next token was used, a used token ends it. With a duration of zero each use but the first does.
+    /// So a lost response to a refresh, or two concurrent refreshes, do not end the login. After this time, or after
+    /// the next token was used, reuse of a used token ends the login. With a duration of zero, any reuse ends it.
     #[must_use]
     pub fn with_refresh_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -179,42 +180,42 @@ impl OAuthProxyConfig {
     /// Sets the number of reverse proxies in front of the server that append the address of their peer to
     /// `X-Forwarded-For`. Default: 0.
     ///
-    /// With it the bounds [per source](Self::with_limit_per_source) also hold behind reverse proxies. Do not set more than
-    /// there are: clients could then name any source.
+    /// It makes the limits [per source](Self::with_limit_per_source) effective behind reverse proxies. Do not set a
+    /// higher number than there are: clients could then claim any source.
     #[must_use]
     pub fn with_trusted_proxies(mut self, count: usize) -> Self {
         self.trusted_proxies = count;
         self
     }
 
-    /// Sets how many registrations without a token, and how many logins in progress, one source may have, of each. Default:
-    /// 200.
+    /// Sets the maximum number per source of registrations without a token, and of logins in progress. Default: 200 of
+    /// each.
     ///
     /// A source is an IPv4 address or an IPv6 network of 64 bits. One more registration removes the oldest of the same
-    /// source; one more login is rejected with 503. Without [`with_trusted_proxies`](Self::with_trusted_proxies), a peer
-    /// with an address that is not public counts as an unknown source, and only the bounds of the store apply.
+    /// source. One more login is rejected with 503. Without [`with_trusted_proxies`](Self::with_trusted_proxies), a
+    /// peer with a non-public address counts as an unknown source, and only the limits of the store apply.
     #[must_use]
     pub fn with_limit_per_source(mut self, limit: usize) -> Self {
         self.per_source = limit;
         self
     }
 
-    /// Remembers clients, logins and tokens in a store that other nodes share, sealed with keys that they share, too.
-    /// By default they are in the memory of this process.
+    /// Stores clients, logins and tokens in a store that other nodes share, sealed with shared keys. Default: the
+    /// memory of this process.
     #[must_use]
     pub fn with_shared_store(mut self, store: Arc<dyn ProxyStore>, keys: KeyRing) -> Self {
         self.shared = Some((store, keys));
         self
     }
 
-    /// Speaks to the identity provider in this way.
+    /// Sets the fetcher for requests to the identity provider.
     #[must_use]
     pub fn with_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
         self.fetcher = fetcher;
         self
     }
 
-    /// Fetches the documents about clients in this way; of each at most 64 KiB are read. Anybody may name their URLs, so
+    /// Sets the fetcher for client metadata documents. At most 64 KiB of each are read. Their URLs are untrusted, so
     /// the default reaches public addresses only.
     #[must_use]
     pub fn with_document_fetcher(mut self, fetcher: DocumentFetcher) -> Self {
@@ -222,10 +223,11 @@ impl OAuthProxyConfig {
         self
     }
 
-    /// Makes the proxy.
+    /// Builds the proxy.
     ///
     /// # Errors
-    /// When a URL, a scope or a parameter is none that can be used, or the system gives no random bytes for keys.
+    /// Returns an error if a URL, scope or parameter is invalid, or if the operating system returns no random bytes for
+    /// keys.
     pub fn build(self) -> Result<OAuthProxy, OAuthProxyConfigError> {
         check_upstream(&self.upstream)?;
         let resource =
@@ -310,23 +312,23 @@ fn scope_set(scopes: &[String]) -> Result<ScopeSet, OAuthProxyConfigError> {
     scopes.map_err(OAuthProxyConfigError::Scope)
 }
 
-/// A configuration that no proxy can be made of.
+/// The error of an invalid OAuth proxy configuration.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OAuthProxyConfigError {
-    /// A URL is none that tokens may be sent to.
+    /// A URL is invalid or not confidential.
     Url(InvalidUrl),
-    /// A scope is none.
+    /// A scope is invalid.
     Scope(InvalidScope),
-    /// A parameter for the identity provider is set by the proxy itself.
+    /// A parameter for the identity provider is reserved for the proxy.
     Parameter(String),
-    /// Tokens or logins would last less than a second.
+    /// The lifetime of tokens or logins is less than a second.
     NoTime,
-    /// The server is at a path that the proxy needs.
+    /// The path of the server is the path of a proxy endpoint.
     ResourceInTheWay(String),
-    /// The server cannot be guarded.
+    /// The resource server configuration is invalid.
     Guard(ResourceServerConfigError),
-    /// There are no random bytes for the keys.
+    /// The operating system returned no random bytes for the keys.
     Keys(StoreError),
 }
 
@@ -337,17 +339,17 @@ impl fmt::Display for OAuthProxyConfigError {
             Self::Scope(invalid) => write!(f, "{invalid}"),
             Self::Parameter(name) => write!(
                 f,
-                "the OAuth proxy itself sets the parameter {name:?} of what it sends to the identity provider"
+                "the parameter {name:?} for the identity provider is reserved for the OAuth proxy"
             ),
-            Self::NoTime => {
-                f.write_str("tokens and logins of an OAuth proxy last a second at least")
-            }
+            Self::NoTime => f.write_str(
+                "the lifetimes of tokens and logins of an OAuth proxy must be at least 1 s",
+            ),
             Self::ResourceInTheWay(path) => write!(
                 f,
-                "the server is at {path:?}, where an endpoint of the OAuth proxy has to be"
+                "the path {path:?} of the server is the path of an endpoint of the OAuth proxy"
             ),
             Self::Guard(invalid) => write!(f, "{invalid}"),
-            Self::Keys(error) => write!(f, "there are no keys for the OAuth proxy: {error}"),
+            Self::Keys(error) => write!(f, "cannot create keys for the OAuth proxy: {error}"),
         }
     }
 }

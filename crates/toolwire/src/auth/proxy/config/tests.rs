@@ -26,7 +26,7 @@ fn endpoints_are_at_the_root_of_the_resource() {
 }
 
 #[test]
-fn an_issuer_may_have_a_path() {
+fn issuer_may_have_a_path() {
     let proxy = config("https://a.example/mcp")
         .with_issuer("https://a.example/team/")
         .build()
@@ -40,15 +40,15 @@ fn an_issuer_may_have_a_path() {
 }
 
 #[test]
-fn what_cannot_work_fails_when_it_is_built() {
-    let refused = |config: OAuthProxyConfig| config.build().unwrap_err();
+fn invalid_configuration_fails_at_build() {
+    let error = |config: OAuthProxyConfig| config.build().unwrap_err();
     for resource in ["", "http://mcp.example.com/mcp", "https://a/#b"] {
         assert!(
-            matches!(refused(config(resource)), OAuthProxyConfigError::Url(_)),
+            matches!(error(config(resource)), OAuthProxyConfigError::Url(_)),
             "{resource}"
         );
     }
-    let in_the_way = refused(config("https://a.example/token"));
+    let in_the_way = error(config("https://a.example/token"));
     assert!(
         matches!(in_the_way, OAuthProxyConfigError::ResourceInTheWay(path) if path == "/token")
     );
@@ -58,7 +58,7 @@ fn what_cannot_work_fails_when_it_is_built() {
         config_of().with_access_token_ttl(brief),
         config_of().with_session_ttl(brief),
     ] {
-        assert!(matches!(refused(config), OAuthProxyConfigError::NoTime));
+        assert!(matches!(error(config), OAuthProxyConfigError::NoTime));
     }
     let second = Duration::from_secs(1);
     let shortest = config_of()
@@ -66,9 +66,9 @@ fn what_cannot_work_fails_when_it_is_built() {
         .with_session_ttl(second);
     assert!(shortest.build().is_ok());
     let scope = config("https://a.example/mcp").with_required_scopes(["\""]);
-    assert!(matches!(refused(scope), OAuthProxyConfigError::Scope(_)));
+    assert!(matches!(error(scope), OAuthProxyConfigError::Scope(_)));
     let issuer = config("https://a.example/mcp").with_issuer("https://a.example?b");
-    assert!(matches!(refused(issuer), OAuthProxyConfigError::Url(_)));
+    assert!(matches!(error(issuer), OAuthProxyConfigError::Url(_)));
     for upstream in [
         Upstream::new("http://idp.example", "id", "s"),
         Upstream::new("https://idp.example", "id", "s")
@@ -79,15 +79,15 @@ fn what_cannot_work_fails_when_it_is_built() {
             .with_user_info("http://idp.example/user", "sub"),
     ] {
         let config = OAuthProxyConfig::new("https://a.example/mcp", upstream);
-        assert!(matches!(refused(config), OAuthProxyConfigError::Url(_)));
+        assert!(matches!(error(config), OAuthProxyConfigError::Url(_)));
     }
     let taken = Upstream::new("https://idp.example", "id", "s").with_parameter("state", "fixed");
     let config = OAuthProxyConfig::new("https://a.example/mcp", taken);
-    assert!(matches!(refused(config), OAuthProxyConfigError::Parameter(name) if name == "state"));
+    assert!(matches!(error(config), OAuthProxyConfigError::Parameter(name) if name == "state"));
 }
 
 #[test]
-fn nothing_secret_prints() {
+fn debug_output_contains_no_secret() {
     let config = config("https://a.example/mcp");
     assert!(!format!("{config:?}").contains("hidden"));
     let printed = format!("{:?}", config.build().unwrap());

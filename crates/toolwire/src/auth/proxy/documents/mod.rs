@@ -1,7 +1,7 @@
-//! Documents about clients whose id is a URL: fetching them, within bounds, and caching them.
+//! Fetches and caches metadata documents of clients whose id is a URL, within limits.
 //!
-//! A client can name any URL, also of a site that never responds. So fetches are bounded for each host, for each source
-//! and in all: a slow site delays the clients of that site, and a source that names many is rejected.
+//! A client can name any URL, also of a site that never responds. So fetches are limited per host, per source and in
+//! total. A slow site delays only the clients of that site, and a source that names many URLs is rejected.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -18,30 +18,30 @@ use crate::auth::fetch::DocumentFetcher;
 use crate::auth::proxy::clients::NoClient;
 use crate::auth::proxy::records::ClientRecord;
 
-/// How many bytes a document about a client may have.
+/// The maximum size of a client's metadata document, in bytes.
 const LARGEST_DOCUMENT: usize = 64 * 1024;
 
-/// How long a document is cached, and how long its absence is.
+/// How long a document is cached, and how long its absence is cached.
 const DOCUMENT_TIME: Duration = Duration::from_secs(5 * 60);
 const FAILURE_TIME: Duration = Duration::from_secs(30);
 
-/// How many documents are cached.
+/// The maximum number of cached documents.
 const MAX_DOCUMENTS: usize = 1_000;
 
-/// How many documents are fetched at once: in all, and of one host.
+/// The maximum number of concurrent fetches: in total, and per host.
 const MAX_FETCHES: usize = 64;
 const MAX_FETCHES_OF_HOST: usize = 4;
 
-/// How many requests may wait for documents of one host, the running fetches included.
+/// The maximum number of requests that wait for documents of one host, including running fetches.
 const MAX_WAITING_FOR_HOST: usize = 64;
 
-/// How many requests of one source may wait for documents.
+/// The maximum number of requests of one source that wait for documents.
 const MAX_WAITING_OF_SOURCE: usize = 8;
 
-/// Documents by their URLs, each with the end of its validity; `None` for a URL without a document.
+/// Cached documents by URL, each with its expiry. `None` means that the URL has no valid document.
 type Cached = HashMap<String, (Instant, Option<Arc<ClientRecord>>)>;
 
-/// The documents about clients.
+/// The metadata documents of clients.
 #[derive(Debug)]
 pub(super) struct Documents {
     fetcher: DocumentFetcher,
@@ -62,7 +62,7 @@ impl Documents {
         }
     }
 
-    /// The client that a document describes. The URL is one that may be a client id.
+    /// Returns the client that a document describes. `url` is a valid client id URL.
     pub(super) async fn find(
         &self,
         url: &str,
@@ -72,29 +72,29 @@ impl Documents {
             return known;
         }
         let overloaded = |reason: &'static str| {
-            tracing::warn!(reason, "a document about a client is not fetched");
+            tracing::warn!(reason, "the metadata document of a client is not fetched");
             NoClient::Unavailable
         };
         let _of_source = match source {
             None => None,
             Some(source) => {
                 let joined = self.sources.join(source, MAX_WAITING_OF_SOURCE);
-                let joined = joined.ok_or_else(|| overloaded("one source names too many"))?;
+                let joined = joined.ok_or_else(|| overloaded("too many requests of one source"))?;
                 Some(joined)
             }
         };
         let uri: http::Uri = url.parse().map_err(|_| NoClient::Unknown)?;
         let host = uri.host().unwrap_or_default().to_ascii_lowercase();
         let of_host = self.hosts.join(host, MAX_WAITING_FOR_HOST);
-        let of_host = of_host.ok_or_else(|| overloaded("too many wait for one host"))?;
+        let of_host = of_host.ok_or_else(|| overloaded("too many requests for one host"))?;
         let permit = of_host.permits.acquire().await;
         let _fetch_of_host = permit.map_err(|_| NoClient::Unavailable)?;
-        // A request that waited for another one of the same URL finds its document.
+        // A request that waited for another one with the same URL finds its document.
         if let Some(known) = self.known(url) {
             return known;
         }
         let permit = self.fetches.try_acquire();
-        let _permit = permit.map_err(|_| overloaded("too many are fetched at once"))?;
+        let _permit = permit.map_err(|_| overloaded("too many concurrent fetches"))?;
         let client = self.fetch(url).await.map(Arc::new);
         self.keep(url, client.clone());
         client.ok_or(NoClient::Unknown)
@@ -110,7 +110,7 @@ impl Documents {
         let document: ClientIdMetadataDocument = match self.fetcher.get(url).await {
             Ok(document) => document,
             Err(error) => {
-                tracing::debug!(%error, "the document about a client cannot be fetched");
+                tracing::debug!(%error, "the metadata document of a client cannot be fetched");
                 return None;
             }
         };
@@ -121,7 +121,9 @@ impl Documents {
         let metadata = document.metadata;
         let method = metadata.token_endpoint_auth_method.as_deref();
         if method.is_some_and(|method| method != AuthMethod::None.as_str()) {
-            tracing::debug!("the document about a client wants a method that is not served");
+            tracing::debug!(
+                "the metadata document of a client requires an unsupported authentication method"
+            );
             return None;
         }
         Some(ClientRecord {
@@ -158,7 +160,7 @@ impl Documents {
 #[derive(Debug)]
 struct Waiting<K>(Mutex<HashMap<K, Queue>>);
 
-/// The requests that wait for one host, or of one source.
+/// The requests that wait for one host, or that belong to one source.
 #[derive(Debug)]
 struct Queue {
     requests: usize,
@@ -178,7 +180,7 @@ impl<K: Eq + Hash> Waiting<K> {
 }
 
 impl<K: Eq + Hash + Clone> Waiting<K> {
-    /// Counts a request. Returns `None` if there are as many already as the limit permits.
+    /// Counts a request. Returns `None` if the limit is reached.
     fn join(&self, key: K, limit: usize) -> Option<Joined<'_, K>> {
         let mut queues = self.lock();
         let queue = queues.entry(key.clone()).or_insert_with(|| Queue {
@@ -197,7 +199,7 @@ impl<K: Eq + Hash + Clone> Waiting<K> {
     }
 }
 
-/// A request that is counted until it is dropped.
+/// A waiting request that is counted until it is dropped.
 #[derive(Debug)]
 struct Joined<'w, K: Eq + Hash> {
     permits: Arc<Semaphore>,

@@ -3,7 +3,7 @@ use toolwire_types::auth::ClientMetadata;
 use super::*;
 use crate::auth::canned_http::CannedHttp;
 
-/// A site that describes every client it is asked about.
+/// Creates an HTTP client that returns a document for every client id.
 fn site() -> CannedHttp {
     CannedHttp::new(|request| {
         let url = request.uri().to_string();
@@ -23,7 +23,7 @@ fn documents(site: &CannedHttp) -> Arc<Documents> {
     Arc::new(Documents::new(fetcher))
 }
 
-/// Asks for a document in a task of its own.
+/// Requests a document in a separate task.
 fn asking(
     documents: &Arc<Documents>,
     url: impl Into<String>,
@@ -33,12 +33,12 @@ fn asking(
     tokio::spawn(async move { documents.find(&url, source).await })
 }
 
-/// Waits until the site was asked so often.
+/// Waits until the site has received this many requests.
 async fn asked(site: &CannedHttp, count: usize) {
     until(|| site.count() >= count).await;
 }
 
-/// Waits until so many requests wait for a host.
+/// Waits until this many requests wait for a host.
 async fn waiting(documents: &Documents, host: &str, count: usize) {
     let requests = || {
         let hosts = documents.hosts.lock();
@@ -47,7 +47,7 @@ async fn waiting(documents: &Documents, host: &str, count: usize) {
     until(|| requests() >= count).await;
 }
 
-/// Waits for something that other tasks bring about. Only a defect takes as long as this does at most.
+/// Waits for a condition that other tasks cause. Only a defect reaches the timeout.
 async fn until(is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
@@ -55,7 +55,7 @@ async fn until(is_so: impl Fn() -> bool) {
         }
     };
     let in_time = tokio::time::timeout(Duration::from_secs(10), waiting).await;
-    in_time.expect("what is waited for happens");
+    in_time.expect("the condition holds in time");
 }
 
 fn is_rejected(found: &Result<Arc<ClientRecord>, NoClient>) -> bool {
@@ -67,7 +67,7 @@ fn source(address: &str) -> Option<Source> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn documents_are_believed_for_a_while() {
+async fn documents_are_cached_until_they_expire() {
     let site = site();
     let documents = documents(&site);
     let find = async |url: &str| documents.find(url, None).await.is_ok();
@@ -88,7 +88,7 @@ async fn documents_are_believed_for_a_while() {
 }
 
 #[tokio::test]
-async fn so_many_documents_are_kept_and_no_more() {
+async fn number_of_cached_documents_is_limited() {
     let site = site();
     let documents = documents(&site);
     let find = async |number: usize| {
@@ -113,7 +113,7 @@ async fn slow_host_does_not_delay_other_hosts() {
         .collect();
     waiting(&documents, "slow", MAX_WAITING_FOR_HOST).await;
     asked(&site, MAX_FETCHES_OF_HOST).await;
-    // One request more for the slow host is rejected, whatever its case; one for another host is served.
+    // One more request for the slow host is rejected, without regard to case. A request for another host is served.
     for url in ["https://slow/more", "https://SLOW/more"] {
         assert!(is_rejected(&documents.find(url, None).await));
     }
@@ -130,7 +130,7 @@ async fn slow_host_does_not_delay_other_hosts() {
 }
 
 #[tokio::test]
-async fn requests_that_wait_find_the_document_of_another() {
+async fn waiting_requests_use_the_cached_document() {
     let site = site().held();
     let documents = documents(&site);
     let requests: Vec<_> = (0..MAX_WAITING_FOR_HOST)
@@ -168,7 +168,7 @@ async fn one_source_cannot_use_all_fetches() {
 }
 
 #[tokio::test]
-async fn so_many_documents_are_fetched_at_once_and_no_more() {
+async fn number_of_concurrent_fetches_is_limited() {
     let site = site().held();
     let documents = documents(&site);
     let requests: Vec<_> = (0..MAX_FETCHES)
@@ -186,7 +186,7 @@ async fn so_many_documents_are_fetched_at_once_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_dropped_frees_its_permits() {
+async fn dropped_request_releases_its_permits() {
     let site = site().held();
     let documents = documents(&site);
     let waiting_request = asking(&documents, "https://a/b", source("93.184.215.14"));

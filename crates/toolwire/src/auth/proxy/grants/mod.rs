@@ -1,16 +1,16 @@
-//! Grants: the tokens that are given out for them, and the tokens of the identity provider behind them.
+//! Grants, the tokens that are issued for them, and the tokens of the identity provider.
 //!
 //! ```text
 //!   callback          token endpoint          token endpoint
-//!   grant ----------> code redeemed --------> refresh token used, again and again
+//!   grant ----------> code redeemed --------> refresh token used, repeatedly
 //!   + code            access + refresh        access + the next refresh
 //!      \                  \                       \
-//!       +--- used twice ---+--- used twice --------+--> the grant is taken away, and with it all its tokens
-//!                               (after the grace)
+//!       +--- used twice ---+--- used twice --------+--> the grant is removed with all its tokens
+//!                               (after the grace period)
 //! ```
 //!
-//! Every step reads the grant and replaces it. A step whose replacement fails, because another one was faster on
-//! whatever node, is judged anew by what is stored then.
+//! Each step reads the grant and replaces it. If the replacement fails because another request or node was faster, the
+//! step is evaluated again with the stored grant.
 
 use std::fmt;
 use std::time::Duration;
@@ -32,28 +32,28 @@ use crate::auth::proxy::tokens::{TokenFamily, TokenKind, grant_of_access_token};
 use crate::engine::since_epoch;
 use crate::store::{OwnerLimit, ProxyOwner, StoreError};
 
-/// How long a code is good, in seconds (OAuth 2.1, section 4.1.2, allows ten times as much).
+/// The lifetime of a code, in seconds (OAuth 2.1, section 4.1.2, permits ten times as much).
 const CODE_TIME: u64 = 60;
 
-/// How long a grant waits for its code to be redeemed.
+/// The retention of a grant whose code is not redeemed.
 const UNREDEEMED_TIME: Duration = Duration::from_secs(120);
 
-/// How many access tokens of one grant are good at once. The oldest is removed when there is one more.
+/// The maximum number of valid access tokens of one grant. One more removes the oldest.
 pub(super) const MAX_ACCESS_TOKENS: usize = 8;
 
-/// How many grants one user may have. The one that ends first is removed when there is one more.
+/// The maximum number of grants of one user. One more removes the grant that ends first.
 pub(super) const MAX_GRANTS: usize = 64;
 
-/// How often a step is tried while others replace the same grant.
+/// The number of attempts of a step while other requests replace the same grant.
 const ATTEMPTS: usize = 16;
 
-/// How many renewals run at once; of one grant there is never more than one.
+/// The maximum number of concurrent renewals. Each grant has at most one.
 const RENEWALS: usize = 64;
 
-/// The claim by which a handler's token leads to its grant. It is a digest: nothing can be redeemed with it.
+/// The claim that identifies the grant in a handler's token. It is a digest and cannot be redeemed.
 pub(super) const GRANT_CLAIM: &str = "toolwire_grant";
 
-/// Gives out tokens, knows them again, and takes them back.
+/// The store of grants. It issues, verifies and revokes their tokens.
 pub(super) struct GrantStore {
     pub(super) lifetimes: Lifetimes,
     /// How long a used refresh token is accepted again, in seconds.
@@ -63,14 +63,14 @@ pub(super) struct GrantStore {
     pub(super) renewals: [Mutex<()>; RENEWALS],
 }
 
-/// Tokens for a client, and the user they are for.
+/// The tokens for a client, and their user.
 #[derive(Debug)]
 pub(super) struct Issued {
     pub(super) response: TokenResponse,
     pub(super) principal: RecordDigest,
 }
 
-/// What a client presents to redeem a code.
+/// The parameters that a client presents to redeem a code.
 #[derive(Debug)]
 pub(super) struct Redemption<'a> {
     pub(super) client_id: &'a str,
@@ -90,12 +90,12 @@ impl GrantStore {
         }
     }
 
-    /// When a grant ends that begins now.
+    /// Returns the end of a grant that starts now.
     pub(super) fn end(&self, upstream: &UpstreamTokens) -> u64 {
         self.lifetimes.grant_end(now(), times(upstream))
     }
 
-    /// Keeps a grant and gives out the code for it.
+    /// Stores a grant and issues its code.
     pub(super) async fn begin(
         &self,
         vault: &SealedStore,
@@ -117,8 +117,8 @@ impl GrantStore {
         Ok(text)
     }
 
-    /// Redeems a code. A code is good once; whatever is wrong with its use, it is used up, and with it the grant. Returns
-    /// `None` if it is not good.
+    /// Redeems a code. A code is valid once. An invalid use consumes it and ends its grant. Returns `None` if the code
+    /// is invalid.
     pub(super) async fn redeem(
         &self,
         vault: &SealedStore,
@@ -135,8 +135,8 @@ impl GrantStore {
             };
             let code = grant.code.take();
             if !code.is_some_and(|code| self.is_redeemed_by(&grant, &code, redemption, now)) {
-                // OAuth 2.1, section 4.1.3: also when it was used before, what it was used for ends.
-                tracing::warn!("a code is used twice, or by another client; its grant ends");
+                // OAuth 2.1, section 4.1.3: reuse of a code ends the grant that it was used for.
+                tracing::warn!("a code was used twice, or by another client; its grant ends");
                 self.revoke(vault, &key).await?;
                 return Ok(None);
             }
@@ -168,8 +168,8 @@ impl GrantStore {
             && pkce::verify(verifier, &code.code_challenge, Some(pkce::METHOD)).is_ok()
     }
 
-    /// Returns the grant of a refresh token that would be accepted now, and its key. A token that was used before the
-    /// grace ends its grant.
+    /// Returns the grant of a refresh token that would be accepted now, and its key. Reuse of a token after the grace
+    /// period ends its grant.
     pub(super) async fn refreshable(
         &self,
         vault: &SealedStore,
@@ -190,8 +190,8 @@ impl GrantStore {
         }
     }
 
-    /// Uses a refresh token: issues an access token and the next refresh token, or within the grace the same refresh token
-    /// as before. Returns `None` if the token is not good, or the grant is no longer there.
+    /// Uses a refresh token: issues an access token and the next refresh token. Within the grace period, reuse issues
+    /// the same refresh token again. Returns `None` if the token is invalid or the grant is absent.
     pub(super) async fn refresh(
         &self,
         vault: &SealedStore,
@@ -250,13 +250,13 @@ impl GrantStore {
         tokens.judge(&key_of(token.expose()), now, self.grace)
     }
 
-    /// Two have the same refresh token, and it is not known which of them stole it.
+    /// Ends a grant whose refresh token was reused, because it is unknown which client stole the token.
     async fn end_reused(&self, vault: &SealedStore, key: &RecordDigest) -> Result<(), StoreError> {
-        tracing::warn!("a refresh token is used that is not good any more; its grant ends");
+        tracing::warn!("an invalid refresh token was used; its grant ends");
         self.revoke(vault, key).await
     }
 
-    /// Adds tokens to a grant. Returns `None` if there is no time left for them.
+    /// Adds tokens to a grant. Returns `None` if the grant has ended.
     fn issue(
         &self,
         family: TokenFamily,
@@ -300,7 +300,7 @@ impl GrantStore {
         }
     }
 
-    /// Returns what an access token says, or `None` if it is not good.
+    /// Returns the claims of an access token, or `None` if it is invalid.
     pub(super) async fn claims(
         &self,
         vault: &SealedStore,
@@ -332,8 +332,8 @@ impl GrantStore {
         Ok(Some(claims))
     }
 
-    /// Changes a grant, and returns what it is then, or `None` if it is not there. The change returns whether there is
-    /// something to store, and may be made several times.
+    /// Changes a grant and returns the changed grant, or `None` if it is absent. The change returns whether there is
+    /// something to store, and may run several times.
     pub(super) async fn change(
         &self,
         vault: &SealedStore,
@@ -364,7 +364,7 @@ impl GrantStore {
         vault.replace(key, read, grant, terms).await
     }
 
-    /// Takes a token back that a client presents for that. Tokens of other clients and those that are not good are ignored.
+    /// Revokes a token that a client presents. Tokens of other clients and invalid tokens are ignored.
     pub(super) async fn give_back(
         &self,
         vault: &SealedStore,
@@ -390,13 +390,14 @@ impl GrantStore {
         let is_good = |grant: &GrantRecord| {
             grant.client_id == client_id && self.judge(grant, token, now) != Presented::Reused
         };
-        match grant.as_ref().is_some_and(is_good) {
-            true => self.revoke(vault, &key).await,
-            false => Ok(()),
+        if grant.as_ref().is_some_and(is_good) {
+            self.revoke(vault, &key).await
+        } else {
+            Ok(())
         }
     }
 
-    /// Takes a grant away, and with it all its tokens.
+    /// Removes a grant and all its tokens.
     pub(super) async fn revoke(
         &self,
         vault: &SealedStore,
@@ -405,13 +406,13 @@ impl GrantStore {
         vault.take::<GrantRecord>(key).await.map(|_| ())
     }
 
-    /// The user as an owner of grants: one user can only push out grants of its own.
+    /// Returns the user as an owner of grants, so that a user can only evict their own grants.
     fn owner(&self, grant: &GrantRecord) -> ProxyOwner {
         let principal = self.principal(grant);
         ProxyOwner::new(principal, MAX_GRANTS, OwnerLimit::RemoveFirst)
     }
 
-    /// The digest of the user of a grant, at this proxy.
+    /// Returns the digest of a grant's user at this proxy.
     fn principal(&self, grant: &GrantRecord) -> RecordDigest {
         let mut digest = Sha256::new();
         digest.update(b"toolwire principal");

@@ -12,7 +12,7 @@ const CLIENT: &str = "client";
 const REDIRECT: &str = "https://b/cb";
 const GRACE: u64 = 30;
 
-/// A node of a proxy: grants, a vault, and a clock that the test sets.
+/// A node of a proxy: grants, a sealed store, and a clock that the test sets.
 struct Node {
     vault: SealedStore,
     grants: GrantStore,
@@ -82,7 +82,7 @@ impl Node {
         redeemed.await.unwrap().map(|issued| issued.response)
     }
 
-    /// The tokens of a whole login.
+    /// Completes a login and returns its tokens.
     async fn log_in(&self, subject: &str) -> TokenResponse {
         let code = self.begin(self.grant(subject)).await;
         self.redeem(&code).await.unwrap()
@@ -105,7 +105,7 @@ fn shared() -> Arc<dyn ProxyStore> {
     Arc::new(Remote::default())
 }
 
-/// A store at which every other call may come between two of one caller, like one over a network.
+/// A store that yields between calls, as a store over a network would.
 #[derive(Debug, Default)]
 struct Remote(MemoryProxyStore);
 
@@ -159,7 +159,7 @@ fn refresh_token(response: &TokenResponse) -> &Secret {
 }
 
 #[tokio::test]
-async fn a_code_is_good_for_a_minute() {
+async fn code_expires_after_one_minute() {
     let mut node = Node::new();
     let (in_time, late) = (
         node.begin(node.grant("ann")).await,
@@ -172,7 +172,7 @@ async fn a_code_is_good_for_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_whose_code_is_not_redeemed_is_removed() {
+async fn grant_without_redeemed_code_is_removed() {
     let node = Node::new();
     let code = node.begin(node.grant("ann")).await;
     let key = TokenFamily::of(TokenKind::Code, &code).unwrap().grant();
@@ -182,7 +182,7 @@ async fn a_grant_whose_code_is_not_redeemed_is_removed() {
 }
 
 #[tokio::test]
-async fn tokens_are_good_for_their_time() {
+async fn tokens_expire_after_their_lifetime() {
     let mut node = Node::new();
     let issued = node.log_in("ann").await;
     assert_eq!(issued.expires_in, Some(100));
@@ -194,11 +194,11 @@ async fn tokens_are_good_for_their_time() {
     assert!(node.refresh(refresh_token(&issued)).await.is_some());
     node.now += 1;
     let last = node.refresh(refresh_token(&issued)).await;
-    assert!(last.is_none(), "the grant is over");
+    assert!(last.is_none(), "the grant has ended");
 }
 
 #[tokio::test]
-async fn a_grant_that_was_taken_away_gives_no_more_tokens() {
+async fn revoked_grant_issues_no_tokens() {
     let node = Node::new();
     let issued = node.log_in("ann").await;
     let token = refresh_token(&issued);
@@ -207,11 +207,11 @@ async fn a_grant_that_was_taken_away_gives_no_more_tokens() {
     assert!(!node.is_good(&issued.access_token).await);
     assert!(node.refresh(token).await.is_none());
     let changed = node.grants.change(&node.vault, &key, |_| true).await;
-    assert!(changed.unwrap().is_none(), "it does not come back");
+    assert!(changed.unwrap().is_none(), "the grant stays removed");
 }
 
 #[tokio::test]
-async fn a_grant_that_is_over_gives_no_tokens() {
+async fn ended_grant_issues_no_tokens() {
     let node = Node::new();
     let mut over = node.grant("ann");
     over.ends_at = node.now;
@@ -224,7 +224,7 @@ async fn a_grant_that_is_over_gives_no_tokens() {
 }
 
 #[tokio::test]
-async fn a_used_refresh_token_gives_the_same_successor_within_the_grace() {
+async fn reused_refresh_token_returns_the_same_successor_within_the_grace() {
     let mut node = Node::new();
     let first = node.log_in("ann").await;
     let used = refresh_token(&first);
@@ -236,7 +236,7 @@ async fn a_used_refresh_token_gives_the_same_successor_within_the_grace() {
     for access in [&next.access_token, &again.access_token] {
         assert!(node.is_good(access).await);
     }
-    // Repeating does not prolong the grace.
+    // Reuse does not prolong the grace period.
     node.now += 1;
     assert!(node.refresh(used).await.is_none());
     assert!(!node.is_good(&again.access_token).await);
@@ -244,7 +244,7 @@ async fn a_used_refresh_token_gives_the_same_successor_within_the_grace() {
 }
 
 #[tokio::test]
-async fn a_used_refresh_token_ends_the_grant_once_its_successor_was_used() {
+async fn reuse_after_use_of_the_successor_ends_the_grant() {
     let node = Node::new();
     let first = node.log_in("ann").await;
     let used = refresh_token(&first);
@@ -255,7 +255,7 @@ async fn a_used_refresh_token_ends_the_grant_once_its_successor_was_used() {
 }
 
 #[tokio::test]
-async fn refreshes_at_once_on_several_nodes_get_one_successor() {
+async fn concurrent_refreshes_on_several_nodes_get_one_successor() {
     let store = shared();
     let first = Node::sharing(&store).log_in("ann").await;
     let token = refresh_token(&first).clone();
@@ -276,7 +276,7 @@ async fn refreshes_at_once_on_several_nodes_get_one_successor() {
 }
 
 #[tokio::test]
-async fn another_client_neither_uses_nor_ends_a_grant() {
+async fn other_client_can_neither_use_nor_end_a_grant() {
     let node = Node::new();
     let first = node.log_in("ann").await;
     let token = refresh_token(&first);
@@ -290,7 +290,7 @@ async fn another_client_neither_uses_nor_ends_a_grant() {
 }
 
 #[tokio::test]
-async fn a_grant_is_not_refreshed_for_another_resource() {
+async fn grant_is_not_refreshed_for_another_resource() {
     let store = shared();
     let first = Node::sharing(&store).log_in("ann").await;
     let mut other = Node::sharing(&store);
@@ -300,7 +300,7 @@ async fn a_grant_is_not_refreshed_for_another_resource() {
 }
 
 #[tokio::test]
-async fn access_tokens_of_a_grant_are_bounded() {
+async fn number_of_access_tokens_of_a_grant_is_limited() {
     let node = Node::new();
     let other = node.log_in("bob").await;
     let first = node.log_in("ann").await;
@@ -321,7 +321,7 @@ async fn access_tokens_of_a_grant_are_bounded() {
 }
 
 #[tokio::test]
-async fn grants_of_a_user_are_bounded() {
+async fn number_of_grants_of_a_user_is_limited() {
     let mut node = Node::new();
     let other = node.log_in("bob").await;
     let mut issued = Vec::new();
@@ -331,7 +331,7 @@ async fn grants_of_a_user_are_bounded() {
     }
     assert!(node.is_good(&issued[0].access_token).await);
     issued.push(node.log_in("ann").await);
-    // The grant of the first login ends first. It is gone, and so are its tokens.
+    // The grant of the first login ends first. It is removed with its tokens.
     assert!(!node.is_good(&issued[0].access_token).await);
     assert!(node.refresh(refresh_token(&issued[0])).await.is_none());
     for tokens in issued.iter().skip(1).chain([&other]) {
@@ -340,7 +340,7 @@ async fn grants_of_a_user_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_change_that_comes_between_is_not_lost() {
+async fn concurrent_change_is_not_lost() {
     let node = Node::new();
     let first = node.log_in("ann").await;
     let token = refresh_token(&first);
@@ -356,7 +356,7 @@ async fn a_change_that_comes_between_is_not_lost() {
     let changed = changed.await.unwrap().unwrap();
     assert_eq!(tries, 1);
     assert_eq!(changed.access.len(), 2);
-    // Somebody who has read the grant before all this cannot put it back.
+    // A request that read the grant earlier cannot restore it.
     let (grant, _) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
     let saved = node.grants.save(&node.vault, &key, &read, &grant, node.now);
     assert!(!saved.await.unwrap());

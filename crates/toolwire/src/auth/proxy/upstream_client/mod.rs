@@ -1,4 +1,4 @@
-//! The way to the identity provider: sending users there, redeeming its codes, renewing its tokens.
+//! The client of the identity provider: redirects users, redeems codes, and renews tokens.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,20 +30,20 @@ use crate::auth::proxy::records::UpstreamTokens;
 use crate::auth::proxy::upstream::{Upstream, UpstreamUser, UserSource};
 use crate::engine::since_epoch;
 
-/// How long the metadata of a provider is believed.
+/// How long the metadata of a provider is cached.
 const METADATA_TIME: Duration = Duration::from_secs(60 * 60);
 
-/// The way to the identity provider and back.
+/// The client that sends requests to the identity provider.
 pub(super) struct UpstreamClient {
     pub(super) upstream: Upstream,
     pub(super) scopes: ScopeSet,
     pub(super) fetcher: DocumentFetcher,
-    /// Where the provider sends users back to.
+    /// The redirect URI that is registered at the provider.
     pub(super) callback: String,
     pub(super) found: Mutex<Option<(Instant, Arc<Endpoints>)>>,
 }
 
-/// Where a provider is, and what it promises.
+/// The endpoints of a provider, and its declared support.
 #[derive(Debug)]
 pub(super) struct Endpoints {
     authorization: String,
@@ -53,23 +53,23 @@ pub(super) struct Endpoints {
     method: AuthMethod,
 }
 
-/// What a provider gave for a code.
+/// The result of redeeming a code at the provider.
 #[derive(Debug)]
 pub(super) struct UpstreamLogin {
     pub(super) user: UpstreamUser,
     pub(super) tokens: UpstreamTokens,
 }
 
-/// What a provider gave for a refresh token.
+/// The result of a refresh at the provider.
 #[derive(Debug)]
 pub(super) struct Renewed {
     pub(super) tokens: UpstreamTokens,
-    /// The user, if an ID token came along.
+    /// The user, if the response contains an ID token.
     pub(super) user: Option<UpstreamUser>,
 }
 
 impl UpstreamClient {
-    /// Where the provider is.
+    /// Returns the endpoints of the provider.
     pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, UpstreamError> {
         if let Some(known) = self.known() {
             return Ok(known);
@@ -107,9 +107,9 @@ impl UpstreamClient {
                     continue;
                 }
             };
-            // PKCE is used in any case; providers that know it do not all say so.
+            // PKCE is always used. Some providers support it without declaring it.
             check_identity(&metadata, issuer, IssuerPolicy::new(version))
-                .map_err(|_| UpstreamError::Unusable("its metadata cannot be used"))?;
+                .map_err(|_| UpstreamError::Unusable("its metadata is invalid"))?;
             let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
             let method = self.method(supported)?;
             let missing = || UpstreamError::Unusable("its metadata lacks an endpoint");
@@ -133,10 +133,10 @@ impl UpstreamClient {
             has_key: false,
         };
         AuthMethod::choose(None, supported, credentials)
-            .map_err(|_| UpstreamError::Unusable("it takes no client secret"))
+            .map_err(|_| UpstreamError::Unusable("it does not support client secrets"))
     }
 
-    /// The URL that a user is sent to.
+    /// Returns the URL that a user is redirected to.
     pub(super) fn authorization_url(
         &self,
         endpoints: &Endpoints,
@@ -156,7 +156,7 @@ impl UpstreamClient {
             .map_err(UpstreamError::Url)
     }
 
-    /// Redeems a code and finds out whose it is.
+    /// Redeems a code and identifies its user.
     pub(super) async fn log_in(
         &self,
         code: &Secret,
@@ -173,13 +173,13 @@ impl UpstreamClient {
         Ok(UpstreamLogin { user, tokens })
     }
 
-    /// Renews tokens. A provider that names no new refresh token leaves the old one good.
+    /// Renews tokens. If the provider returns no new refresh token, the old one stays valid.
     pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<Renewed, UpstreamError> {
         let response = self.ask(Grant::RefreshToken(refresh_token)).await?;
         let tokens = read_tokens(&response, Some(refresh_token))?;
         let user = match &self.upstream.user {
             UserSource::IdToken if response.id_token.is_some() => {
-                // The provider may have revoked the old tokens already: the new ones count in any case.
+                // The provider may have revoked the old tokens already, so the new ones are used in any case.
                 let user = self.user_of_id_token(&response);
                 user.inspect_err(|error| {
                     tracing::warn!(%error, "the ID token of a renewal is ignored");
@@ -191,8 +191,8 @@ impl UpstreamClient {
         Ok(Renewed { tokens, user })
     }
 
-    /// Asks who the user of an access token is now. Returns `None` if the provider identifies users by ID tokens alone, and
-    /// [`UpstreamError::Refused`] if the token is not good any more.
+    /// Requests the current data of an access token's user. Returns `None` if the provider identifies users only by ID
+    /// tokens, and [`UpstreamError::Refused`] if the token is no longer valid.
     pub(super) async fn current_user(
         &self,
         access_token: &Secret,
@@ -236,16 +236,16 @@ impl UpstreamClient {
             HeaderMap::new(),
         );
         let fetched = sending.await.map_err(UpstreamError::Fetch)?;
-        // GitHub refuses with the status of a success.
+        // GitHub sends error responses with status 200.
         if let Some(refusal) = fetched.refusal::<OAuthError>() {
             let consequence = consequence(fetched.status.as_u16(), Some(&refusal));
             tracing::warn!(
                 error = %refusal.error.escape_debug(),
-                "the identity provider refuses a code or a refresh token"
+                "the identity provider rejected a code or a refresh token"
             );
             return Err(match consequence {
                 Consequence::AuthorizeAnew => UpstreamError::Refused,
-                _ => UpstreamError::Unusable("it refuses to give a token"),
+                _ => UpstreamError::Unusable("it rejected the token request"),
             });
         }
         fetched
@@ -285,7 +285,7 @@ impl UpstreamClient {
     ) -> Result<UpstreamUser, UpstreamError> {
         let bearer = format!("Bearer {}", access_token.expose());
         let mut value = HeaderValue::try_from(bearer)
-            .map_err(|_| UpstreamError::Unusable("its token fits into no header"))?;
+            .map_err(|_| UpstreamError::Unusable("its token is not a valid header value"))?;
         value.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
         let asking = self
@@ -297,7 +297,7 @@ impl UpstreamClient {
     }
 }
 
-const NO_USER: UpstreamError = UpstreamError::Unusable("it does not say who the user is");
+const NO_USER: UpstreamError = UpstreamError::Unusable("it does not identify the user");
 
 fn read_tokens(
     response: &TokenResponse,
@@ -305,7 +305,7 @@ fn read_tokens(
 ) -> Result<UpstreamTokens, UpstreamError> {
     let now = since_epoch().as_secs();
     let granted = GrantedToken::read(response, None, now)
-        .map_err(|_| UpstreamError::Unusable("its token cannot be used"))?;
+        .map_err(|_| UpstreamError::Unusable("its token response is invalid"))?;
     if granted.scheme != TokenScheme::Bearer {
         return Err(UpstreamError::Unusable("its token is bound to a key"));
     }
@@ -316,7 +316,7 @@ fn read_tokens(
     })
 }
 
-/// Checks what the author of a server wrote down.
+/// Checks the configuration of the provider.
 pub(super) fn check_upstream(upstream: &Upstream) -> Result<(), OAuthProxyConfigError> {
     let check = |url: &str| endpoints::check(url).map_err(OAuthProxyConfigError::Url);
     check(&upstream.issuer)?;
@@ -344,10 +344,10 @@ impl fmt::Debug for UpstreamClient {
     }
 }
 
-/// Why the identity provider did not help. It is for the log: clients are told no more than that.
+/// The reason why a request to the identity provider failed. It is for the log. Clients get no details.
 #[derive(Debug)]
 pub(super) enum UpstreamError {
-    /// The code or refresh token is used up or was taken back.
+    /// The code or refresh token is no longer valid or was revoked.
     Refused,
     Url(InvalidUrl),
     Fetch(FetchError),
@@ -357,9 +357,9 @@ pub(super) enum UpstreamError {
 
 impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the identity provider does not help: ")?;
+        f.write_str("the request to the identity provider failed: ")?;
         match self {
-            Self::Refused => f.write_str("it has taken its tokens back"),
+            Self::Refused => f.write_str("it revoked its tokens"),
             Self::Url(invalid) => write!(f, "{invalid}"),
             Self::Fetch(error) => write!(f, "{error}"),
             Self::IdToken(refused) => write!(f, "{refused}"),

@@ -6,7 +6,7 @@ use crate::auth::canned_http::CannedHttp;
 
 const ISSUER: &str = "https://idp.example";
 
-fn leg(upstream: Upstream, http: &CannedHttp) -> UpstreamClient {
+fn client(upstream: Upstream, http: &CannedHttp) -> UpstreamClient {
     let scopes = upstream.scopes.iter().map(String::as_str);
     UpstreamClient {
         scopes: ScopeSet::from_list(scopes).unwrap(),
@@ -24,7 +24,7 @@ fn metadata() -> Value {
     })
 }
 
-/// A provider whose metadata is where that of OpenID Connect is.
+/// Creates a provider with OpenID Connect metadata.
 fn provider(metadata: Value) -> CannedHttp {
     CannedHttp::new(move |request| match request.uri().path() {
         "/.well-known/openid-configuration" => (200, metadata.to_string()),
@@ -37,21 +37,21 @@ fn generic() -> Upstream {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_is_believed_for_an_hour() {
+async fn metadata_is_cached_for_an_hour() {
     let http = provider(metadata());
-    let leg = leg(generic(), &http);
-    assert!(leg.endpoints().await.is_ok());
+    let client = client(generic(), &http);
+    assert!(client.endpoints().await.is_ok());
     assert_eq!(http.count(), 2);
     tokio::time::advance(METADATA_TIME - Duration::from_millis(1)).await;
-    assert!(leg.endpoints().await.is_ok());
+    assert!(client.endpoints().await.is_ok());
     assert_eq!(http.count(), 2);
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(leg.endpoints().await.is_ok());
+    assert!(client.endpoints().await.is_ok());
     assert_eq!(http.count(), 4);
 }
 
 #[tokio::test]
-async fn metadata_that_cannot_be_believed_is_refused() {
+async fn invalid_metadata_is_rejected() {
     let mut other = metadata();
     other["issuer"] = json!("https://evil.example");
     let mut plain = metadata();
@@ -61,24 +61,24 @@ async fn metadata_that_cannot_be_believed_is_refused() {
     let mut keys_only = metadata();
     keys_only["token_endpoint_auth_methods_supported"] = json!(["private_key_jwt"]);
     for bad in [other, plain, half, keys_only] {
-        let leg = leg(generic(), &provider(bad.clone()));
-        let found = leg.endpoints().await;
+        let client = client(generic(), &provider(bad.clone()));
+        let found = client.endpoints().await;
         assert!(matches!(found, Err(UpstreamError::Unusable(_))), "{bad}");
     }
     let nothing = CannedHttp::new(|_| (404, String::new()));
-    let found = leg(generic(), &nothing).endpoints().await;
+    let found = client(generic(), &nothing).endpoints().await;
     assert!(matches!(found, Err(UpstreamError::Fetch(_))));
 }
 
 #[tokio::test]
-async fn users_are_sent_with_everything_the_provider_wants() {
+async fn authorization_url_has_the_required_parameters() {
     async fn sent(upstream: Upstream) -> Vec<(String, String)> {
         let mut known = metadata();
         known["issuer"] = json!(upstream.issuer);
-        let leg = leg(upstream, &provider(known));
-        let endpoints = leg.endpoints().await.unwrap();
+        let client = client(upstream, &provider(known));
+        let endpoints = client.endpoints().await.unwrap();
         let (state, verifier) = (Secret::new("s"), Verifier::from_random([1; 32]));
-        let url = leg
+        let url = client
             .authorization_url(&endpoints, &state, &verifier)
             .unwrap();
         form::decode(url.split_once('?').unwrap().1).unwrap()
@@ -102,7 +102,7 @@ async fn users_are_sent_with_everything_the_provider_wants() {
 }
 
 #[tokio::test]
-async fn the_secret_goes_where_the_provider_reads_it() {
+async fn client_secret_uses_the_supported_method() {
     for in_body in [false, true] {
         let http = CannedHttp::new(|request| match request.uri().path() {
             "/token" => (
@@ -117,9 +117,9 @@ async fn the_secret_goes_where_the_provider_reads_it() {
         if in_body {
             upstream = upstream.with_secret_in_body();
         }
-        let leg = leg(upstream, &http);
-        let renewed = leg.renew(&"old".into()).await.unwrap();
-        // A provider that gives no new refresh token leaves the old one good.
+        let client = client(upstream, &http);
+        let renewed = client.renew(&"old".into()).await.unwrap();
+        // Without a new refresh token, the old one stays valid.
         assert_eq!(renewed.tokens.refresh_token, Some("old".into()));
         let request = http.last();
         let body = String::from_utf8_lossy(request.body()).into_owned();
@@ -129,7 +129,7 @@ async fn the_secret_goes_where_the_provider_reads_it() {
 }
 
 #[tokio::test]
-async fn an_id_token_of_somebody_else_names_nobody() {
+async fn id_token_for_another_client_is_rejected() {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -158,13 +158,15 @@ async fn an_id_token_of_somebody_else_names_nobody() {
         let upstream =
             generic().with_endpoints("https://idp.example/authorize", "https://idp.example/token");
         let verifier = Verifier::from_random([1; 32]);
-        let logged_in = leg(upstream, &http).log_in(&"code".into(), &verifier).await;
+        let logged_in = client(upstream, &http)
+            .log_in(&"code".into(), &verifier)
+            .await;
         assert_eq!(logged_in.is_ok(), expected, "{claims}");
     }
 }
 
 #[tokio::test]
-async fn renewed_tokens_count_although_their_id_token_is_unusable() {
+async fn renewed_tokens_with_an_invalid_id_token_are_stored() {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -183,7 +185,7 @@ async fn renewed_tokens_count_although_their_id_token_is_unusable() {
         let http = CannedHttp::new(move |_| (200, answer.to_string()));
         let upstream =
             generic().with_endpoints("https://idp.example/authorize", "https://idp.example/token");
-        let renewed = leg(upstream, &http).renew(&"old".into()).await.unwrap();
+        let renewed = client(upstream, &http).renew(&"old".into()).await.unwrap();
         assert_eq!(renewed.tokens.access_token, "new".into());
         let subject = renewed.user.map(|user| user.subject);
         assert_eq!(subject.as_deref(), expected, "{claims}");
@@ -191,11 +193,11 @@ async fn renewed_tokens_count_although_their_id_token_is_unusable() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_is_told_apart_from_a_provider_in_trouble() {
+async fn revoked_token_differs_from_an_unavailable_provider() {
     for (status, is_revoked) in [(401, true), (403, false), (429, false), (500, false)] {
         let http = CannedHttp::new(move |_| (status, json!({"id": 1}).to_string()));
         let upstream = generic().with_user_info("https://idp.example/user", "id");
-        let user = leg(upstream, &http).current_user(&"token".into()).await;
+        let user = client(upstream, &http).current_user(&"token".into()).await;
         let error = user.unwrap_err();
         assert_eq!(
             matches!(error, UpstreamError::Refused),
@@ -204,7 +206,7 @@ async fn a_revoked_token_is_told_apart_from_a_provider_in_trouble() {
         );
     }
     let http = CannedHttp::new(|_| (200, json!({"id": 1}).to_string()));
-    let user = leg(generic(), &http).current_user(&"token".into()).await;
+    let user = client(generic(), &http).current_user(&"token".into()).await;
     assert!(user.unwrap().is_none());
     assert_eq!(http.count(), 0);
 }
